@@ -80,11 +80,13 @@ func main() {
 }
 
 func verifyFile(file string, key note.Verifier) (said string, isWhole bool, err error) {
-	about, err := os.Stat(file)
+	file, err = filepath.EvalSymlinks(file)
 	if err != nil {
 		return "", false, err
 	}
-	if about.IsDir() {
+	if about, err := os.Stat(file); err != nil {
+		return "", false, err
+	} else if about.IsDir() {
 		return verifyPack(&pack{folder: file, files: map[string]bool{}, key: key})
 	}
 	text, err := os.ReadFile(file)
@@ -227,6 +229,13 @@ func checkContent(shown extra, found *event) (err error) {
 	if found.shown, err = object([]byte(shown.content)); err != nil {
 		return err
 	}
+	isOfRow := found.at == found.recorded
+	for _, value := range found.shown {
+		isOfRow = isOfRow || string(value) == `"`+found.at+`"`
+	}
+	if !isOfRow {
+		return errors.New("its time is not one of its row")
+	}
 	salted := map[string]string{}
 	for name, value := range found.shown {
 		if held, err := object(value, "salted"); err == nil {
@@ -238,7 +247,8 @@ func checkContent(shown extra, found *event) (err error) {
 		}
 	}
 	for name, value := range shown.personal {
-		if shown.salt == nil || salted[name] != hexOf(*shown.salt+":"+name+":"+value) {
+		// A salt has a fixed length, so that the name and the value after it cannot move.
+		if shown.salt == nil || !salt.MatchString(*shown.salt) || salted[name] != hexOf(*shown.salt+":"+name+":"+value) {
 			return errors.New("its " + name + " is not the one that was recorded")
 		}
 		delete(salted, name)
@@ -274,16 +284,19 @@ func verifyPack(archive *pack) (said string, isWhole bool, err error) {
 	if _, isSealed := manifest["kind"]; isSealed {
 		return verifyOperations(archive, text)
 	}
-	events := 0
-	err = eachReceipt(archive, "ledger/receipts.ndjson", func(event) error {
-		events++
+	events, last := 0, int64(-1)
+	err = eachReceipt(archive, "ledger/receipts.ndjson", func(found event) error {
+		if found.index <= last {
+			return errors.New("its receipts are not in the order of the ledger")
+		}
+		events, last = events+1, found.index
 		return nil
 	})
 	return fmt.Sprintf("proven: its %d receipts; this program does not compare the tables with them", events), false, err
 }
 
 func verifyOperations(archive *pack, text []byte) (said string, isWhole bool, err error) {
-	manifest, err := object(text, "kind", "made_at", "made_by", "from", "to", "retention", "projects")
+	manifest, err := object(text, "kind", "from", "to", "retention", "projects")
 	if err != nil {
 		return "", false, err
 	}
@@ -294,11 +307,11 @@ func verifyOperations(archive *pack, text []byte) (said string, isWhole bool, er
 	from, err := time.Parse("2006-01-02", first)
 	to, err2 := time.Parse("2006-01-02", end)
 	var projects []json.RawMessage
-	if err != nil || err2 != nil || !from.Before(to) || kind != "sealed-operations" || json.Unmarshal(manifest["projects"], &projects) != nil {
+	if err != nil || err2 != nil || !from.Before(to) || from.AddDate(100, 0, 0).Before(to) || kind != "sealed-operations" || json.Unmarshal(manifest["projects"], &projects) != nil {
 		return "", false, errors.New("it has no period, or no projects")
 	}
 	listed := map[string]bool{"manifest.json": true, "VERIFY.md": true}
-	retention, err := archive.part(manifest["retention"], listed)
+	retention, err := archive.part(manifest["retention"], "retention.ndjson", listed)
 	if err != nil {
 		return "", false, err
 	}
@@ -316,7 +329,7 @@ func verifyOperations(archive *pack, text []byte) (said string, isWhole bool, er
 	}
 	names := map[string]bool{}
 	days, missing, again := 0, 0, 0
-	for _, each := range projects {
+	for index, each := range projects {
 		part, err := object(each, "project", "seals", "operations")
 		if err != nil {
 			return "", false, err
@@ -326,7 +339,7 @@ func verifyOperations(archive *pack, text []byte) (said string, isWhole bool, er
 			return "", false, errors.New("it has a project twice, or one without a name")
 		}
 		names[project] = true
-		file, err := archive.part(part["seals"], listed)
+		file, err := archive.part(part["seals"], fmt.Sprintf("seals/%05d.ndjson", index+1), listed)
 		if err != nil {
 			return "", false, err
 		}
@@ -335,7 +348,7 @@ func verifyOperations(archive *pack, text []byte) (said string, isWhole bool, er
 			return "", false, err
 		}
 		missing, again = missing+unknown, again+resealed
-		file, err = archive.part(part["operations"], listed)
+		file, err = archive.part(part["operations"], fmt.Sprintf("operations/%05d.ndjson", index+1), listed)
 		if err != nil {
 			return "", false, err
 		}
@@ -371,15 +384,15 @@ func verifyOperations(archive *pack, text []byte) (said string, isWhole bool, er
 		days, len(projects), first, end, strings.Join(strings.Split(archive.tree, "\n")[:2], " "), missing, again), missing == 0 && days > 0, nil
 }
 
-// part returns the name of a file as the manifest describes it.
-func (archive *pack) part(text json.RawMessage, listed map[string]bool) (string, error) {
+// part returns the name of a file, which the manifest describes.
+func (archive *pack) part(text json.RawMessage, expected string, listed map[string]bool) (string, error) {
 	described, err := object(text, "file", "records", "sha256")
 	if err != nil {
 		return "", err
 	}
 	var name, sum string
-	if err := texts(described, map[string]*string{"file": &name, "sha256": &sum}); err != nil {
-		return "", err
+	if err := texts(described, map[string]*string{"file": &name, "sha256": &sum}); err != nil || name != expected {
+		return "", errors.New("its manifest names other files than such archives have")
 	}
 	listed[name] = true
 	file, err := archive.open(name)
@@ -496,6 +509,8 @@ func hashOperations(archive *pack, name, project string) (map[string][]tlog.Hash
 }
 
 var (
+	salt    = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	whole   = regexp.MustCompile(`^(0|-?[1-9]\d*)$`)
 	uuid    = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 	instant = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$`)
 )
@@ -505,10 +520,10 @@ func encode(kind uint32, value json.RawMessage) ([]byte, error) {
 	if string(value) == "null" {
 		return nil, nil
 	}
-	if kind == 3802 {
+	if kind == 3802 && value[0] == '{' {
 		return append([]byte{1}, value...), nil
 	}
-	if kind == 20 {
+	if kind == 20 && whole.Match(value) {
 		number, err := strconv.ParseInt(string(value), 10, 64)
 		return binary.BigEndian.AppendUint64(nil, uint64(number)), err
 	}
@@ -517,6 +532,8 @@ func encode(kind uint32, value json.RawMessage) ([]byte, error) {
 		return nil, err
 	}
 	switch kind {
+	case 20, 3802:
+		return nil, errors.New("a value is of another kind than its column")
 	case 2950:
 		if !uuid.MatchString(text) {
 			return nil, errors.New("an id has another form")

@@ -45,13 +45,13 @@ test.each([
 ])('%s is found', async (_what, name, statement) => {
   const daemon = await store.as('keywarden_daemon');
   expect(await listChangedMachinery(daemon.sql)).toEqual([]);
-  await store.sql
-    .begin(async (tx) => {
-      await tx.unsafe(statement).simple();
-      expect(await listChangedMachinery(tx as never)).toEqual([name]);
-      throw new Error('undo');
-    })
-    .catch((error: unknown) => {
-      if (!(error instanceof Error) || error.message !== 'undo') throw error;
-    });
+  let found: string[] = [];
+  const undo = new Error('undo');
+  const changed = store.sql.begin(async (tx) => {
+    await tx.unsafe(statement).simple();
+    found = await listChangedMachinery(tx as never);
+    throw undo;
+  });
+  await expect(changed).rejects.toBe(undo);
+  expect(found).toEqual([name]);
 });

@@ -40,7 +40,7 @@ export interface Sequencer {
   open: (note: string) => TreeHead | null;
   /**
    * Returns the signed checkpoint of a tree. It is called only for a tree that continues the last one, and whose events have their places for good. It
-   * remembers the tree outside the database before it returns: whoever has the signature must not make it sign another tree of that size. It returns null if
+   * remembers the tree outside the database before it returns: a person who has the signature must not make it sign another tree of that size. It returns null if
    * it has signed a later tree, or another one of that size.
    */
   sign: (head: TreeHead) => string | null;

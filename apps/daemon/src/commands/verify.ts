@@ -27,7 +27,9 @@ export async function verifyCommand(
 function asJson(result: Result): object {
   if (result.kind === 'archive') return { is_proven: rankOf(result) === 0, ...result.verdict };
   const { event, unproven } = result;
-  return typeof event === 'string' ? { proven: false, why: event } : { proven: true, ...event, unproven };
+  return typeof event === 'string'
+    ? { is_proven: false, proven: false, why: event }
+    : { is_proven: rankOf(result) === 0, proven: true, ...event, unproven };
 }
 
 function readVerifier(text: string): Verifier {

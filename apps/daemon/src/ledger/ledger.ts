@@ -116,7 +116,7 @@ function openCheckpoint(note: string, signers: Signer[]): Checkpoint | null {
 }
 
 /**
- * Returns a signed checkpoint, and remembers it first: a machine signs one tree of each size, whatever the store says afterwards. Returns null if another
+ * Returns a signed checkpoint, and remembers it first: a machine signs one tree of each size, even if the store says otherwise afterwards. Returns null if another
  * process of this machine has signed or seen a later tree, or another one of this size.
  */
 export function signAndRemember(

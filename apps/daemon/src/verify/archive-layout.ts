@@ -11,11 +11,14 @@ const deflated = 8;
 /** The bits that say how much was tried to compress a file, that its checksum and sizes follow it, and that its name is UTF-8. */
 const knownFlags = 0b1000_0000_1110;
 const isStreamed = (flags: number) => (flags & 0b1000) !== 0;
-/** The type of a link in the mode of a file, which some programs follow when they unpack it. */
+/** The type in the mode of a file: programs follow links, and make folders of entries that are marked as such. */
 const modeMask = 0o170000;
-const linkMode = 0o120000;
-/** Extra fields that change what is read: sizes of more than 32 bits, and another name of the file. */
-const refusedFields = new Set([0x0001, 0x7075]);
+const regularMode = 0o100000;
+const folderAttribute = 0x10;
+/** Extra fields that change nothing that is read: times and owners of files, as archivers add them. Others may name the file anew. */
+const knownFields = new Set([0x000a, 0x5455, 0x5855, 0x7855, 0x7875]);
+/** Each part of a name. Others are left out, changed or combined when an archive is unpacked: empty parts, dots alone or at the end, spaces. */
+const plainPart = /^[\w(][\w().-]*(?<!\.)$/;
 
 /** Bytes of the record at the end of an archive, and of an entry of the directory without its name and fields. */
 const endLength = 22;
@@ -32,10 +35,11 @@ export interface OpenedArchive {
 /** Returns why programs would read an archive in different ways, as a sentence without a subject; null if they do not. Reads the whole archive. */
 export async function findOddPlace(archive: OpenedArchive): Promise<string | null> {
   const { file, entries } = archive;
+  const oddName = findOddName(entries.map(({ fileName }) => fileName));
+  if (oddName !== null) return oddName;
   let at = 0;
   for (const entry of entries.toSorted((a, b) => a.relativeOffsetOfLocalHeader - b.relativeOffsetOfLocalHeader)) {
     const { fileName, compressedSize, relativeOffsetOfLocalHeader: offset } = entry;
-    if (!/^[\x20-\x7e]+$/.test(fileName)) return 'the name of a file is not plain ASCII';
     if (offset !== at) return `there is something before ${fileName}`;
     const local = await file.readLocalFileHeaderPromise(entry);
     const odd = findOddHeader(entry, local);
@@ -51,14 +55,28 @@ export async function findOddPlace(archive: OpenedArchive): Promise<string | nul
   return null;
 }
 
+/** Names that differ only in case are one file on some machines, and a file is no folder of other files. */
+function findOddName(names: string[]): string | null {
+  const seen = new Set(names.map((name) => name.toLowerCase()));
+  for (const name of names) {
+    const parts = name.toLowerCase().split('/');
+    if (name.length > 500 || !parts.every((part) => plainPart.test(part))) return 'the name of a file is not plain';
+    if (parts.some((_part, count) => count > 0 && seen.has(parts.slice(0, count).join('/'))))
+      return `${name} is in a file`;
+  }
+  return seen.size === names.length ? null : 'two names differ only in case';
+}
+
 function findOddHeader(entry: Entry, local: LocalFileHeader): string | null {
   const { fileName, generalPurposeBitFlag: flags, compressionMethod: method, extraFields } = entry;
   const isKnown = (flags & ~knownFlags) === 0 && (method === deflated || (method === stored && !isStreamed(flags)));
   if (!isKnown) return `${fileName} is compressed in an unknown way`;
   if (local.fileName.toString('latin1') !== fileName) return `${fileName} has two names`;
-  if (((entry.externalFileAttributes >>> 16) & modeMask) === linkMode) return `${fileName} is a link`;
+  const type = (entry.externalFileAttributes >>> 16) & modeMask;
+  if ((type !== 0 && type !== regularMode) || (entry.externalFileAttributes & folderAttribute) !== 0)
+    return `${fileName} is marked as a link or a folder`;
   const ids = [...extraFields.map(({ id }) => id), ...idsOf(local.extraField)];
-  if (entry.fileCommentLength > 0 || ids.some((id) => refusedFields.has(id)))
+  if (entry.fileCommentLength > 0 || !ids.every((id) => knownFields.has(id)))
     return `${fileName} has a comment or another field that is not known`;
   const sizes = [local.crc32, local.compressedSize, local.uncompressedSize];
   const isSame =
@@ -70,7 +88,7 @@ function findOddHeader(entry: Entry, local: LocalFileHeader): string | null {
 
 const sizesOf = ({ crc32: sum, compressedSize, uncompressedSize }: Entry) => [sum, compressedSize, uncompressedSize];
 
-/** Returns the ids of extra fields; the id of a refused one if they are cut. */
+/** Returns the ids of extra fields; one that is not known if they are cut. */
 function idsOf(fields: Buffer): number[] {
   const ids: number[] = [];
   let at = 0;
@@ -78,7 +96,7 @@ function idsOf(fields: Buffer): number[] {
     ids.push(fields.readUInt16LE(at));
     at += 4 + fields.readUInt16LE(at + 2);
   }
-  return at === fields.length ? ids : [...refusedFields];
+  return at === fields.length ? ids : [0];
 }
 
 /** Returns the length of the checksum and sizes that follow a streamed file; null if they are others than those of the directory. */

@@ -9,8 +9,8 @@ import { findOddPlace } from './archive-layout.ts';
 /** No line and no text of ours is as long; a longer one is not read to its end. */
 const longestLine = 16_000_000;
 const longestText = 64_000_000;
-/** More need another format, which the report does not write. */
-const mostFiles = 65_535;
+/** More need another format, which the report does not write: the number of 65,535 files marks it. */
+const mostFiles = 65_534;
 
 /** A zip archive, read file by file as its directory lists them. Memory does not grow with its size. */
 export interface Archive {

@@ -1,21 +1,17 @@
 import type { EventContent, ProvenEvent } from '@keywarden/core/ledger';
-import { canonicalJson, compareInstants, sha256 } from '@keywarden/core/values';
+import { compareInstants, sha256 } from '@keywarden/core/values';
+import { areKeys, type Comparison, is, isKey, isSameJson, isValue } from './evidence-comparisons.ts';
+import { type EventIndex, findEvent, findEvents, hashOf, textOf } from './evidence-events.ts';
 
 // Which events of the ledger the rows of an evidence archive are compared with.
 
 export type Row = Record<string, unknown>;
-
-/** The proven events of an archive by type and name; of several with one name, the newest. */
-export type EventIndex = Map<string, Map<string, ProvenEvent>>;
 
 /** Excludes `to`. */
 export interface Period {
   from: string;
   to: string;
 }
-
-/** Compares a value of a row with what an event recorded. Returns whether they are the same. */
-type Comparison = (recorded: string, shown: unknown, event: ProvenEvent) => boolean;
 
 /** How a field of a row is compared. */
 interface Compare {
@@ -26,14 +22,14 @@ interface Compare {
   parts?: string[];
 }
 
-interface Source {
+export interface Source {
   type: string;
   /** Returns the members that name the event that a row is about. `first` is the event of the binding's first source. */
   ofRow: (row: Row, first: ProvenEvent | undefined) => Record<string, unknown>;
   /** Returns whether the row says that there is such an event. */
   isClaimed: (row: Row) => boolean;
-  /** Whether the row may be of a later state than the newest event of the signed tree. */
-  mayBeNewer?: true;
+  /** The row may be of a later state than the newest event of the signed tree: the field with the time of its state, or `any` if it has none. */
+  newerBy?: string;
   /** Fields of the row, each with the member of the event, and how they are compared; as text by default. */
   fields: Record<string, string | Compare>;
   /** Values of these fields in a row without the event; missing by default. */
@@ -43,38 +39,17 @@ interface Source {
 }
 
 export interface Binding {
+  /** What the rows are, in the plural. */
+  of: string;
   table: RegExp;
   /** The first one is about the row itself, and the others about what became of it. */
   sources: [Source, ...Source[]];
 }
 
-/** Returns a value of a row as the ledger records it: as text. */
-const textOf = (value: unknown): string | null =>
-  value === null || value === undefined ? null : typeof value === 'string' ? value : JSON.stringify(value);
-
 const isWithin = (at: EventContent[string] | undefined, { from, to }: Period) =>
   typeof at === 'string' && compareInstants(at, from) >= 0 && compareInstants(at, to) < 0;
 
-/** Compares what a reference to a key shows: its number, and the address of its control plane, its scope and its id. */
-const isKey: Comparison = (recorded, shown, { content }) => {
-  const { number, control_plane: plane, scope, id } = shown as Row;
-  // The address may have spaces.
-  const [, ...names] = /^(.*) (\S+) (\S+)$/.exec(recorded) ?? [];
-  const isSame = [plane, scope, id].every((each, index) => each === undefined || each === names[index]);
-  return isSame && id !== undefined && (number === undefined || number === content.key_number);
-};
 const key: Compare = { member: 'key', isSame: isKey, parts: ['number', 'control_plane', 'scope', 'id'] };
-
-/** Compares the keys of an exemption with the hash of their names. */
-const areKeys: Comparison = (recorded, shown) => {
-  const names = (Array.isArray(shown) ? (shown as Row[]) : []).map(
-    (each) => `${textOf(each.control_plane)} ${textOf(each.scope)} ${textOf(each.id)}`,
-  );
-  return recorded === sha256(names.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))).join('\n'));
-};
-
-const isSameJson: Comparison = (recorded, shown) =>
-  canonicalJson(JSON.parse(recorded) as object) === canonicalJson(shown as object);
 
 /** Fields that have the names of their members. */
 const same = (...members: string[]): Record<string, string> => Object.fromEntries(members.map((name) => [name, name]));
@@ -82,55 +57,13 @@ const same = (...members: string[]): Record<string, string> => Object.fromEntrie
 const always = () => true;
 const has = (field: string) => (row: Row) => textOf(row[field]) !== null;
 
-/** Members of the content that name an event of a type, in one way or in several. */
-const nameMembers: Record<string, string[][]> = {
-  'revocation.intended': [['number']],
-  'revocation.ended': [['intent_number']],
-  'exemption.granted': [['number']],
-  'exemption.ended': [['number']],
-  'incident.opened': [['number']],
-  'incident.closed': [['number']],
-  'plan.approved': [['number'], ['plan_id', 'approved_at']],
-  'plan.approval_ended': [['approval_number']],
-  'plan.rejected': [['plan_id', 'rejected_at']],
-  'review.opened': [['number']],
-  'review.decided': [['review_number', 'key_number']],
-  'review.signed': [['review_number']],
-  'rotation.begun': [['number'], ['id']],
-  'rotation.moved': [['rotation_number']],
-  'rotation.given_up': [['number']],
-  'policy.stored': [['sha256']],
-};
-
-const nameOf = (members: Record<string, unknown>) =>
-  Object.entries(members)
-    .map(([member, value]) => `${member}=${textOf(value)}`)
-    .join(' ');
-
-/** Adds an event to the index, if rows or documents are compared with it. */
-export function addEvent(events: EventIndex, event: ProvenEvent): void {
-  for (const members of nameMembers[event.type] ?? []) {
-    const named = events.get(event.type) ?? new Map<string, ProvenEvent>();
-    named.set(nameOf(Object.fromEntries(members.map((member) => [member, event.content[member]]))), event);
-    events.set(event.type, named);
-  }
-}
-
-/** Returns the newest event of a type with these members; undefined if the archive proves none. */
-export const findEvent = (events: EventIndex, type: string, members: Record<string, unknown>) =>
-  events.get(type)?.get(nameOf(members));
-
 const ofId = ({ id }: Row) => ({ number: id });
 const ofFirst = (member: string) => (_row: Row, first: ProvenEvent | undefined) => ({
   [member]: first?.content.number,
 });
-const is =
-  (wanted: string): Comparison =>
-  (_recorded, shown) =>
-    shown === wanted;
-
 export const bindings: Binding[] = [
   {
+    of: 'revocations',
     table: /-revocations\.ndjson$/,
     sources: [
       {
@@ -149,7 +82,7 @@ export const bindings: Binding[] = [
         ofRow: ({ id }) => ({ intent_number: id }),
         isClaimed: ({ outcome }) => outcome !== 'open',
         absent: { outcome: 'open', used_in_flight: false },
-        fields: { ...same('outcome', 'used_in_flight'), ended_at: 'at' },
+        fields: { outcome: 'outcome', used_in_flight: { member: 'used_in_flight', isSame: isValue }, ended_at: 'at' },
       },
       {
         type: 'plan.approved',
@@ -166,6 +99,7 @@ export const bindings: Binding[] = [
     ],
   },
   {
+    of: 'exemptions',
     table: /-exemptions\.ndjson$/,
     sources: [
       {
@@ -185,12 +119,14 @@ export const bindings: Binding[] = [
         ofRow: ofId,
         isClaimed: always,
         fields: {
-          ...same('rules', 'granted_at', 'until', 'pattern', 'reason', 'granted_by'),
+          ...same('granted_at', 'until', 'pattern', 'reason', 'granted_by'),
+          rules: { member: 'rules', isSame: isValue },
           keys: { member: 'keys', isSame: areKeys, parts: ['control_plane', 'scope', 'id'] },
         },
       },
       {
         type: 'exemption.ended',
+        newerBy: 'ended_at',
         ofRow: ofId,
         isClaimed: has('ended_at'),
         fields: same('ended_at', 'ended_by'),
@@ -198,6 +134,7 @@ export const bindings: Binding[] = [
     ],
   },
   {
+    of: 'incidents',
     table: /-incidents\.ndjson$/,
     sources: [
       {
@@ -209,13 +146,14 @@ export const bindings: Binding[] = [
       },
       {
         type: 'incident.opened',
-        mayBeNewer: true,
+        newerBy: 'any',
         ofRow: ofId,
         isClaimed: always,
         fields: { detail: { member: 'detail', isSame: isSameJson } },
       },
       {
         type: 'incident.closed',
+        newerBy: 'closed_at',
         ofRow: ofId,
         isClaimed: has('closed_at'),
         fields: same('closed_at', 'closed_by', 'note'),
@@ -223,6 +161,7 @@ export const bindings: Binding[] = [
     ],
   },
   {
+    of: 'decisions about plans',
     table: /-decisions\.ndjson$/,
     sources: [
       {
@@ -259,19 +198,22 @@ export const bindings: Binding[] = [
     ],
   },
   {
+    of: 'rotations',
     table: /-rotations\.ndjson$/,
     sources: [
       {
         type: 'rotation.begun',
         isDue: ({ content }, period, events) =>
-          isWithin(findEvent(events, 'rotation.moved', { rotation_number: content.number })?.content.at, period),
+          findEvents(events, 'rotation.moved', { rotation_number: content.number }).some((moved) =>
+            isWithin(moved.content.at, period),
+          ),
         ofRow: ({ id }) => ({ id }),
         isClaimed: always,
         fields: { ...same('rule', 'sink', 'via', 'opened_at', 'requested_by'), key },
       },
       {
         type: 'rotation.moved',
-        mayBeNewer: true,
+        newerBy: 'since',
         ofRow: ofFirst('rotation_number'),
         isClaimed: always,
         fields: { ...same('state', 'why'), since: 'at' },
@@ -285,10 +227,12 @@ export const bindings: Binding[] = [
     ],
   },
   {
+    of: 'reviewed keys',
     table: /-reviewed_keys\.ndjson$/,
     sources: [
       {
         type: 'review.decided',
+        newerBy: 'decided_at',
         isDue: ({ content }, period, events) =>
           isWithin(
             findEvent(events, 'review.signed', { review_number: content.review_number })?.content.signed_at,
@@ -301,6 +245,7 @@ export const bindings: Binding[] = [
     ],
   },
   {
+    of: 'signed reviews',
     table: /^reviews\/signatures\.ndjson$|-reviews\.ndjson$/,
     sources: [
       {
@@ -320,72 +265,13 @@ export const bindings: Binding[] = [
   },
 ];
 
-/** Returns the names of a row's fields, and of members of these, that are not compared with any event. */
-export function unboundOf(row: Row, { sources }: Binding): string[] {
-  const fields = new Map(sources.flatMap((source) => Object.entries(source.fields)));
-  return Object.entries(row).flatMap(([field, value]) => {
-    const bound = fields.get(field);
-    if (bound === undefined) return field === 'id' ? [] : [field];
-    if (typeof bound === 'string' || bound.parts === undefined) return [];
-    const { parts } = bound;
-    const members = [value].flat().flatMap((each) => Object.keys(each ?? {}));
-    return members.filter((member) => !parts.includes(member)).map((member) => `${field}.${member}`);
-  });
-}
-
-const hashOf = (value: EventContent[string] | undefined) =>
-  typeof value === 'object' && value !== null && 'sha256' in value ? value.sha256 : null;
-
-/**
- * - same: all fields are what the events recorded.
- * - hidden: one is personal data that the receipt does not show.
- * - no receipt: an event that the row is about is not in the signed tree, or not yet.
- */
-type Compared = 'same' | 'hidden' | 'no receipt' | { differs: string };
-
-/** What a comparison of a row found, and the events that it is about. */
-export interface ComparedRow {
-  compared: Compared;
-  found: ProvenEvent[];
-}
-
-/** Compares a row with its events. `differs` is the first field that is not what was recorded. */
-export function compareRow(row: Row, { sources }: Binding, events: EventIndex): ComparedRow {
-  const found: ProvenEvent[] = [];
-  const results: Compared[] = [];
-  const covered = new Set<string>();
-  let first: ProvenEvent | undefined;
-  for (const source of sources) {
-    const event = findEvent(events, source.type, source.ofRow(row, first));
-    if (source === sources[0]) first = event;
-    if (event === undefined && !source.isClaimed(row)) continue;
-    for (const field of Object.keys(source.fields)) covered.add(field);
-    const compared = event === undefined ? 'no receipt' : compareFields(row, source, event);
-    if (event !== undefined) found.push(event);
-    results.push(source.mayBeNewer === true && typeof compared === 'object' ? 'no receipt' : compared);
-  }
-  const claimed = sources.flatMap(({ fields, absent }) =>
-    Object.keys(fields).filter((field) => !covered.has(field) && textOf(row[field]) !== textOf(absent?.[field])),
+/** Returns the events for which a table must have a row. */
+export function listDue({ sources }: Binding, period: Period, events: EventIndex): Set<ProvenEvent> {
+  return new Set(
+    sources.flatMap(({ type, isDue }) =>
+      [...(events.get(type)?.values() ?? [])]
+        .flatMap((same) => same.slice(-1))
+        .filter((event) => isDue?.(event, period, events) === true),
+    ),
   );
-  const differing = results.find((each) => typeof each === 'object');
-  if (results.length === 0) return { compared: 'no receipt', found };
-  if (differing !== undefined) return { compared: differing, found };
-  // It says something of an event that it does not have.
-  if (claimed[0] !== undefined) return { compared: { differs: claimed[0] }, found };
-  const compared = results.includes('no receipt') ? 'no receipt' : results.includes('hidden') ? 'hidden' : 'same';
-  return { compared, found };
-}
-
-function compareFields(row: Row, { fields }: Source, event: ProvenEvent): Compared {
-  let result: Compared = 'same';
-  for (const [field, named] of Object.entries(fields)) {
-    const { member, isSame } = typeof named === 'string' ? { member: named } : named;
-    const recorded = event.personal[member] ?? hashOf(event.content[member]) ?? event.content[member] ?? null;
-    const shown = row[field] ?? null;
-    if (typeof recorded === 'object' && recorded !== null) result = 'hidden';
-    else if (recorded === null || shown === null || isSame === undefined) {
-      if (recorded !== textOf(shown)) return { differs: field };
-    } else if (!isSame(recorded, shown, event)) return { differs: field };
-  }
-  return result;
 }

@@ -1,17 +1,9 @@
-import { canonicalJson, compareInstants, isInstant } from '@keywarden/core/values';
+import { canonicalJson, compareInstants, isInstant, sha256 } from '@keywarden/core/values';
 import { z } from 'zod';
 import type { Archive } from './archive.ts';
-import {
-  addEvent,
-  type Binding,
-  bindings,
-  compareRow,
-  type EventIndex,
-  findEvent,
-  type Period,
-  type Row,
-  unboundOf,
-} from './evidence-bindings.ts';
+import { type Binding, bindings, listDue, type Period, type Row } from './evidence-bindings.ts';
+import { addEvent, type EventIndex, findEvent } from './evidence-events.ts';
+import { compareRow, unboundOf } from './evidence-rows.ts';
 import { parseOnce } from './json.ts';
 import { readLine } from './operations-pack.ts';
 import {
@@ -46,11 +38,12 @@ const manifestSchema = z.object({
  * Everything else is computed from listings, which the ledger does not have.
  */
 export async function verifyEvidence(archive: Archive, given: unknown, judge: Judge): Promise<ArchiveResult> {
-  const result = (verdict: Verdict, head: SignedHead | null = null): ArchiveResult => ({
+  const result = (verdict: Verdict, receipts?: Receipts): ArchiveResult => ({
     kind: 'archive',
     verdict,
-    head,
+    head: receipts?.head ?? null,
     seals: new Map(),
+    events: receipts?.places,
   });
   const read = manifestSchema.safeParse(given);
   if (!read.success) return result(wrong('its manifest.json has an unknown form'));
@@ -72,7 +65,8 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
   const names = new Set([...listed.map(({ file }) => file), 'manifest.json', 'summary.md', 'summary.html']);
   for (const name of archive.names) if (!names.has(name)) tell(verdict.wrong, `${name} is not in manifest.json`);
   if (verdict.wrong.length > 0) return result(verdict);
-  const { events, head } = await readReceipts(archive, judge, verdict);
+  const receipts = await readReceipts(archive, judge, verdict);
+  const { events } = receipts;
   verdict.proven.push(`the tables are compared with the events from ${from} to ${to}`);
   const others = new Map<string, string[]>();
   const note = (what: string, file: string) => void others.set(what, [...(others.get(what) ?? []), file]);
@@ -80,7 +74,7 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
     const binding = bindings.find(({ table }) => table.test(file));
     const review = /^reviews\/(\d+)\.json$/.exec(file)?.[1];
     if (binding !== undefined) {
-      const fields = await compareRows(archive, { file, binding, events, period: { from, to }, verdict });
+      const fields = await compareRows(archive, { file, binding, receipts, period: { from, to }, verdict });
       if (fields.length > 0) note(`the ledger does not have the fields ${fields.join(', ')}`, file);
     } else if (review !== undefined) compareReview({ file, review, sha256, events, verdict });
     else if (/^policies\/.*\.json$/.test(file))
@@ -88,9 +82,14 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
     else if (!file.endsWith('.ndjson')) note(isRepeated, file);
     else if (file !== receiptsFile) note('the ledger does not have what these are computed from', file);
   }
+  for (const binding of bindings) {
+    const due = listDue(binding, { from, to }, events);
+    if (due.size > 0 && !listed.some(({ file }) => binding.table.test(file)))
+      verdict.unproven.push(`it has no table of ${binding.of}, although the ledger has ${due.size} in the period`);
+  }
   for (const name of archive.names) if (/^(manifest\.json|summary\.(md|html))$/.test(name)) note(isRepeated, name);
   for (const [what, of] of others) verdict.unproven.push(`${what}: ${of.join(', ')}`);
-  return result(verdict, head);
+  return result(verdict, receipts);
 }
 
 const isRepeated = 'these repeat other files, and are not compared with them';
@@ -100,16 +99,22 @@ const receiptsFile = 'ledger/receipts.ndjson';
 interface Receipts {
   events: EventIndex;
   head: SignedHead | null;
+  /** The places of the events in the ledger. */
+  places: Set<number>;
+  /** When the last event was recorded. */
+  newest: string;
 }
 
 async function readReceipts(archive: Archive, judge: Judge, verdict: Verdict): Promise<Receipts> {
   const events: EventIndex = new Map();
+  const places = new Set<number>();
+  let newest = '1970-01-01T00:00:00Z';
   if (!archive.names.includes(receiptsFile)) {
     verdict.unproven.push('it has no receipts');
-    return { events, head: null };
+    return { events, head: null, places, newest };
   }
   const receipts = createReceiptJudge(judge);
-  let [count, last] = [0, -1];
+  let last = -1;
   await archive.eachLine(receiptsFile, (line) => {
     const receipt = readLine(line);
     const event = receipt === null ? 'it is no receipt' : receipts.judge(receipt);
@@ -117,43 +122,47 @@ async function readReceipts(archive: Archive, judge: Judge, verdict: Verdict): P
     else if (event.index <= last) tell(verdict.wrong, `${receiptsFile} is not in the order of the ledger`);
     else {
       last = event.index;
-      count += 1;
+      places.add(last);
+      if (compareInstants(event.recorded, newest) > 0) newest = event.recorded;
       addEvent(events, event);
     }
   });
   const head = receipts.head();
   if (head !== null) tellHead(head, judge, verdict);
-  verdict.proven.push(`${count} governance events are in the ledger, up to event ${last}`);
-  return { events, head };
+  verdict.proven.push(`${places.size} governance events are in the ledger, up to event ${last}`);
+  return { events, head, places, newest };
 }
 
 interface Table {
   file: string;
   binding: Binding;
-  events: EventIndex;
+  receipts: Receipts;
   period: Period;
   verdict: Verdict;
 }
 
+/** A forged row can have names of any length, and fields of any number. */
+const longestName = 200;
+const mostFields = 1000;
+
 /** Compares each row of a table with its events, and looks for the rows of the period's events. Returns the fields that no event has. */
-async function compareRows(archive: Archive, { file, binding, events, period, verdict }: Table): Promise<string[]> {
+async function compareRows(archive: Archive, { file, binding, receipts, period, verdict }: Table): Promise<string[]> {
   const counts = { same: 0, hidden: 0, 'no receipt': 0 };
   const others = new Set<string>();
   const [{ ofRow }] = binding.sources;
   const names = new Set<string>();
-  const missing = new Set(
-    binding.sources.flatMap(({ type, isDue }) =>
-      [...(events.get(type)?.values() ?? [])].filter((event) => isDue?.(event, period, events) === true),
-    ),
-  );
+  const { events, newest } = receipts;
+  const missing = listDue(binding, period, events);
   await archive.eachLine(file, (line) => {
     const row = parseOnce(line) as Row;
-    const { compared, found } = compareRow(row, binding, events);
+    const { compared, found } = compareRow(row, binding, events, newest);
     for (const event of found) missing.delete(event);
-    const name = [...Object.values(ofRow(row, undefined)), ...('decision' in row ? [row.decision] : [])].join(' ');
-    if (names.has(name)) tell(verdict.wrong, `${file}: it has the row ${name} twice`);
-    names.add(name);
-    for (const field of unboundOf(row, binding)) others.add(field);
+    const whole = [...Object.values(ofRow(row, undefined)), ...('decision' in row ? [row.decision] : [])].join(' ');
+    const name = whole.slice(0, longestName);
+    // A name can be as long as a line.
+    if (names.has(sha256(whole))) tell(verdict.wrong, `${file}: it has the row ${name} twice`);
+    names.add(sha256(whole));
+    for (const field of unboundOf(row, binding)) if (others.size < mostFields) others.add(field.slice(0, longestName));
     if (typeof compared === 'string') counts[compared] += 1;
     else tell(verdict.wrong, `${file}: the row ${name} differs from the ledger in ${compared.differs}`);
   });

@@ -1,10 +1,22 @@
+/** More objects and lists than any file of ours has. A small archive can have texts of millions. */
+const mostParts = 200_000;
+
 /** Parses JSON. Throws an Error if an object has a member twice: programs read different ones of the two. */
 export function parseOnce(text: string): unknown {
+  if (hasMore(text, mostParts)) throw new Error('it has too many parts');
   const value = JSON.parse(text) as unknown;
-  const names = text.match(/"(?:[^"\\]|\\.)*"(?:\s*:)?/g) ?? [];
+  const names = text.match(/"[^"\\]*(?:\\.[^"\\]*)*"\s*:?/g) ?? [];
   if (names.filter((each) => each.endsWith(':')).length !== countMembers(value))
     throw new Error('an object has a member twice');
   return value;
+}
+
+/** Returns whether a text has more brackets than that, those in its strings included. */
+function hasMore(text: string, most: number): boolean {
+  let parts = 0;
+  for (const bracket of ['{', '['])
+    for (let at = text.indexOf(bracket); at >= 0 && parts <= most; at = text.indexOf(bracket, at + 1)) parts += 1;
+  return parts > most;
 }
 
 function countMembers(value: unknown): number {

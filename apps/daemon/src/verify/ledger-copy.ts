@@ -1,5 +1,5 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { lstatSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, join, relative } from 'node:path';
 import {
   type Checkpoint,
   decodeHash,
@@ -11,6 +11,7 @@ import {
   isSameHash,
   openNote,
   parseCheckpoint,
+  readLeaf,
   readLogged,
   readSeal,
   type Tile,
@@ -28,6 +29,8 @@ export interface Beside {
   head: SignedHead;
   /** The place in the ledger of the newest seal that it has of each project and day. */
   seals: Map<string, number>;
+  /** The places of the events that it has receipts for, if it should have those of all but seals. */
+  events?: Set<number> | undefined;
 }
 
 /** A tree that the copy must continue. */
@@ -43,12 +46,27 @@ interface Earlier {
  * continue these, and the trees of `beside`. A seal that is newer than the one of an archive is named.
  */
 export function verifyCopy(folder: string, judge: Judge, beside: Beside[]): Verdict {
+  try {
+    return compareCopy(folder, judge, beside);
+  } catch (error) {
+    if (error instanceof UnreadableFile) return wrong(error.message);
+    throw error;
+  }
+}
+
+function compareCopy(folder: string, judge: Judge, beside: Beside[]): Verdict {
   const newest = openCheckpoint(join(folder, 'checkpoint'), judge);
   if (typeof newest === 'string') return wrong(`its checkpoint ${newest}`);
   const { size, origin } = newest;
   const verdict: Verdict = { proven: [], unproven: [], wrong: [] };
+  const used = new Set<string>();
+  const readOf = (path: string): Buffer | null => {
+    used.add(path);
+    return read(join(folder, path));
+  };
   const earlier = [...readEarlier(folder, newest, judge, verdict), ...earlierOf(beside, newest, verdict)];
-  const contents = createContentReader(folder, { size, archives: beside.filter(({ head }) => head.origin === origin) });
+  const leaves = createEntryReader(beside.filter(({ head }) => head.origin === origin));
+  const contents = createContentReader(readOf, { size, archives: beside.filter(({ head }) => head.origin === origin) });
   for (const each of earlier) if (each.size === 0) compareRoots(emptyRoot, each, verdict);
   if (size === 0 && !isSameHash(newest.root, emptyRoot)) return wrong('its checkpoint signs no empty tree');
 
@@ -56,29 +74,80 @@ export function verifyCopy(folder: string, judge: Judge, beside: Beside[]): Verd
   for (let at = 0; at < size; at += tileWidth) {
     const width = Math.min(tileWidth, size - at);
     const path = tilePath({ level: 'entries', index: at / tileWidth, width });
-    const entries = unpackEntries(read(join(folder, path)) ?? new Uint8Array());
+    const entries = unpackEntries(readOf(path) ?? new Uint8Array());
     if (entries?.length !== width) return wrong(`${path} is missing, or cut`);
-    const leaves = entries.map(hashLeaf);
+    const hashes = entries.map(hashLeaf);
     for (const each of earlier)
       if (each.size > at && each.size <= at + width)
-        compareRoots(rootOf(growTree(at, edge, leaves.slice(0, each.size - at)), each.size), each, verdict);
-    const changed = growTree(at, edge, leaves);
-    for (const { level, index, hashes } of changed) {
-      const tile = tilePath({ level, index, width: hashes.length / 32 });
-      const stored = read(join(folder, tile));
-      if (stored !== null && Buffer.compare(stored, hashes) !== 0)
+        compareRoots(rootOf(growTree(at, edge, hashes.slice(0, each.size - at)), each.size), each, verdict);
+    const changed = growTree(at, edge, hashes);
+    for (const { level, index, hashes: computed } of changed) {
+      const tile = tilePath({ level, index, width: computed.length / 32 });
+      const stored = readOf(tile);
+      if (stored !== null && Buffer.compare(stored, computed) !== 0)
         return wrong(`${tile} is not the tile of its entries`);
     }
     if (at + width === size && !isRoot(rootOf(changed, size), newest.root))
       return wrong('its entries are not those that its checkpoint signs');
+    leaves.read(at, entries);
     const mistake = contents.read(at, entries);
     if (mistake !== null) return wrong(mistake);
     edge = changed.filter(({ hashes }) => hashes.length < tileWidth * 32);
   }
   tellHead(newest, judge, verdict);
   verdict.proven.push(`the copy has exactly these ${size} events`);
+  leaves.tellEnd(verdict);
   contents.tellEnd(verdict);
+  const unread = listTiles(folder).filter((name) => !used.has(name));
+  if (unread.length > 0)
+    tell(
+      verdict.unproven,
+      `${unread.length} files of tiles are not those of this tree, and are not checked: ${unread.slice(0, 3).join(', ')}`,
+    );
   return verdict;
+}
+
+/** Lists the files below the folder of tiles, as paths below the copy. */
+function listTiles(folder: string): string[] {
+  if (lstatSync(join(folder, 'tile'), { throwIfNoEntry: false })?.isDirectory() !== true) return [];
+  return readdirSync(join(folder, 'tile'), { recursive: true, withFileTypes: true })
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)).replaceAll('\\', '/'));
+}
+
+/** Clocks of a database may go back by so much. */
+const backMs = 3_600_000;
+
+/** Looks for events for which an archive has no receipt, and for events that were recorded long before an earlier one. */
+function createEntryReader(beside: Beside[]) {
+  const left: { file: string; event: string }[] = [];
+  let newestMs = Number.NEGATIVE_INFINITY;
+  const late: number[] = [];
+  return {
+    read(at: number, entries: Uint8Array[]): void {
+      for (const [place, entry] of entries.entries()) {
+        const { type, subject, recorded } = readLeaf(Buffer.from(entry).toString()) ?? {};
+        const index = at + place;
+        for (const { file, head, events } of beside)
+          if (events !== undefined && index < head.size && type !== 'archive.sealed' && !events.has(index))
+            left.push({ file, event: `${String(type)} of ${String(subject)}, event ${index}` });
+        const ms = Date.parse(recorded ?? '');
+        if (!(ms >= newestMs - backMs)) late.push(index);
+        newestMs = Math.max(newestMs, Number.isNaN(ms) ? newestMs : ms);
+      }
+    },
+    tellEnd({ proven, unproven, wrong: mistakes }: Verdict): void {
+      for (const { file, event } of left) tell(mistakes, `${file}: it has no receipt of ${event}`);
+      for (const { file, events } of beside)
+        if (events !== undefined && !left.some((each) => each.file === file))
+          tell(proven, `${file}: it has the receipts of all events of its tree but seals`);
+      if (late.length > 0)
+        tell(
+          unproven,
+          `the times of ${late.length} events: they say that they were recorded more than an hour before an earlier event; the first is event ${late[0]}`,
+        );
+    },
+  };
 }
 
 type Cosigned = Pick<SignedHead, 'witnesses'>;
@@ -128,7 +197,10 @@ const isRoot = (found: Hash | undefined, root: Hash) => found !== undefined && i
 const rootOf = (tiles: Tile[], size: number): Hash | undefined => hashRanges([{ from: 0, to: size }], tiles)[0];
 
 /** Reads the contents of entries, and looks for seals that are newer than those of archives. */
-function createContentReader(folder: string, { size, archives }: { size: number; archives: Beside[] }) {
+function createContentReader(
+  readOf: (path: string) => Buffer | null,
+  { size, archives }: { size: number; archives: Beside[] },
+) {
   const asked = archives.filter(({ seals }) => seals.size > 0);
   let missing = 0;
   const found: { file: string; seal: string; isOlder: boolean }[] = [];
@@ -136,7 +208,7 @@ function createContentReader(folder: string, { size, archives }: { size: number;
     /** Compares a bundle of contents with its entries. Returns what is wrong with it; null if nothing is, or the copy does not have it. */
     read(at: number, entries: Uint8Array[]): string | null {
       const path = tilePath({ level: 'contents', index: at / tileWidth, width: entries.length });
-      const bundle = read(join(folder, path));
+      const bundle = readOf(path);
       if (bundle === null) {
         missing += entries.length;
         return null;
@@ -179,6 +251,17 @@ function createContentReader(folder: string, { size, archives }: { size: number;
   };
 }
 
+/** No file of a copy is longer: 256 contents, among them whole policies. */
+const longestFile = 256_000_000;
+
+/** Returns the bytes of a file; null if there is none. Throws an Error for a folder, a link, a device, and a file that is too long. */
 function read(path: string): Buffer | null {
-  return existsSync(path) ? readFileSync(path) : null;
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return null;
+  if (!found.isFile()) throw new UnreadableFile(`${basename(path)} is no file`);
+  if (found.size > longestFile) throw new UnreadableFile(`${basename(path)} is longer than it can be`);
+  return readFileSync(path);
 }
+
+/** What a forged copy has in the place of a file. */
+class UnreadableFile extends Error {}

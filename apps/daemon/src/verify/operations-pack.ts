@@ -2,6 +2,7 @@ import {
   createDayHasher,
   emptyRoot,
   type HashedDay,
+  isVerifyPage,
   readDroppedMonth,
   readSeal,
   type Seal,
@@ -23,8 +24,6 @@ const filePart = z.strictObject({ file: z.string(), records: z.int(), sha256: z.
 type FilePart = z.output<typeof filePart>;
 const manifestSchema = z.strictObject({
   kind: z.literal('sealed-operations'),
-  made_at: z.string(),
-  made_by: z.string(),
   from: z.iso.date(),
   to: z.iso.date(),
   retention: filePart,
@@ -34,6 +33,8 @@ type Manifest = z.output<typeof manifestSchema>;
 type Part = Manifest['projects'][number];
 
 const dayMs = 86_400_000;
+/** No archive of ours is about a longer time; a forged one could have millions of days. */
+const mostDays = 36_600;
 
 /**
  * Checks an archive of operations with the receipts of their seals: each day of each project, computed from its rows, against what the ledger sealed. The
@@ -46,6 +47,7 @@ export async function verifyOperations(archive: Archive, given: unknown, judge: 
   const odd = read.success ? findOddManifest(read.data) : 'its manifest.json has an unknown form';
   if (!read.success || odd !== null) return { ...result, verdict: { ...verdict, wrong: [odd ?? ''] } };
   const { from, to, projects, retention } = read.data;
+  const days = daysOf(from, to);
   const names = new Set([
     'manifest.json',
     'VERIFY.md',
@@ -61,14 +63,31 @@ export async function verifyOperations(archive: Archive, given: unknown, judge: 
     else dropped.add(month);
   });
   if (projects.length === 0) verdict.unproven.push('it has no project');
-  for (const part of projects) await verifyProject(archive, { part, from, to, dropped, receipts, result });
+  for (const part of projects) await verifyProject(archive, { part, days, dropped, receipts, result });
   const head = receipts.head();
-  if (head !== null) tellHead(head, judge, verdict);
+  if (head !== null) {
+    tellHead(head, judge, verdict);
+    if (!isVerifyPage(await archive.text('VERIFY.md'), head.origin))
+      tell(verdict.wrong, 'its VERIFY.md is not the one of its ledger');
+  }
   return { ...result, head };
 }
 
-function findOddManifest({ from, to, projects }: Manifest): string | null {
+/** Returns the days from one to another, which is excluded. */
+const daysOf = (from: string, to: string): string[] =>
+  Array.from({ length: (Date.parse(to) - Date.parse(from)) / dayMs }, (_, index) =>
+    new Date(Date.parse(from) + index * dayMs).toISOString().slice(0, 'YYYY-MM-DD'.length),
+  );
+
+function findOddManifest({ from, to, retention, projects }: Manifest): string | null {
   if (!(from < to)) return 'its period has no day';
+  if (Date.parse(to) - Date.parse(from) > mostDays * dayMs) return 'its period is longer than a century';
+  const isNamed = projects.every(({ seals, operations }, index) => {
+    const place = String(index + 1).padStart(5, '0');
+    return seals.file === `seals/${place}.ndjson` && operations.file === `operations/${place}.ndjson`;
+  });
+  if (!isNamed || retention.file !== 'retention.ndjson')
+    return 'its manifest.json names other files than such archives have';
   return new Set(projects.map(({ project }) => project)).size < projects.length
     ? 'its manifest.json has a project twice'
     : null;
@@ -90,8 +109,7 @@ async function readPart(
 
 interface Asked {
   part: Part;
-  from: string;
-  to: string;
+  days: string[];
   /** The months that retention has dropped. */
   dropped: Set<string>;
   receipts: ReceiptJudge;
@@ -99,23 +117,21 @@ interface Asked {
 }
 
 async function verifyProject(archive: Archive, asked: Asked): Promise<void> {
-  const { part, from, to, dropped, result } = asked;
+  const { part, days: asksFor, dropped, result } = asked;
   const { verdict } = result;
   const { project } = part;
   const fail = (why: string) => tell(verdict.wrong, `${project}: ${why}`);
   const doubt = (why: string) => tell(verdict.unproven, `${project}: ${why}`);
   const seals = await readSeals(archive, asked, fail);
-  const days = await hashDays(archive, part).catch((error: unknown) => {
+  const days = await hashDays(archive, part, seals).catch((error: unknown) => {
     fail(error instanceof Error ? error.message : String(error));
     return null;
   });
   if (days === null) return;
-  let [total, proven, operations] = [0, 0, 0];
+  let [proven, operations] = [0, 0];
   const unsealed: string[] = [];
   const gone: string[] = [];
-  for (let at = Date.parse(from); at < Date.parse(to); at += dayMs) {
-    total += 1;
-    const day = new Date(at).toISOString().slice(0, 10);
+  for (const day of asksFor) {
     const seal = seals.get(day);
     const found = days.get(day) ?? { operations: 0, root: emptyRootText };
     days.delete(day);
@@ -134,11 +150,10 @@ async function verifyProject(archive: Archive, asked: Asked): Promise<void> {
   for (const day of days.keys()) fail(`it has operations of ${day}, outside its period`);
   for (const range of inRanges(unsealed)) doubt(`${range} has no seal`);
   for (const range of inRanges(gone)) doubt(`retention has dropped the operations of ${range}`);
-  const last = new Date(Date.parse(to) - dayMs).toISOString().slice(0, 10);
-  const of = proven === total ? `all ${proven} days` : `${proven} of the ${total} days`;
+  const of = proven === asksFor.length ? `all ${proven} days` : `${proven} of the ${asksFor.length} days`;
   if (proven > 0)
     verdict.proven.push(
-      `${project}: ${operations} operations of ${of} from ${from} to ${last} are exactly those that were archived`,
+      `${project}: ${operations} operations of ${of} from ${asksFor[0]} to ${asksFor.at(-1)} are exactly those that were archived`,
     );
 }
 
@@ -219,8 +234,12 @@ export function readLine(line: string): string | null {
 
 const emptyRootText = Buffer.from(emptyRoot).toString('hex');
 
-async function hashDays(archive: Archive, { project, operations }: Part): Promise<Map<string, HashedDay>> {
-  const hasher = createDayHasher(project.slice(project.lastIndexOf(' ') + 1));
+async function hashDays(
+  archive: Archive,
+  { project, operations }: Part,
+  seals: Map<string, Seal>,
+): Promise<Map<string, HashedDay>> {
+  const hasher = createDayHasher(project.slice(project.lastIndexOf(' ') + 1), (day) => seals.get(day)?.operations ?? 0);
   await readPart(archive, operations, (line) => hasher.add(line));
   return hasher.end();
 }

@@ -33,7 +33,8 @@ export async function verifyFiles(files: string[], judge: Judge): Promise<{ file
 }
 
 function besideOf(file: string, result: Result): Beside | null {
-  if (result.kind === 'archive') return result.head === null ? null : { file, head: result.head, seals: result.seals };
+  if (result.kind === 'archive')
+    return result.head === null ? null : { file, head: result.head, seals: result.seals, events: result.events };
   return typeof result.event === 'string' ? null : { file, head: result.event, seals: new Map() };
 }
 

@@ -1,3 +1,4 @@
+import { verifyPage } from '@keywarden/core/ledger';
 import {
   countItems,
   inventoryCoverage,
@@ -21,7 +22,6 @@ import { writeLines, writeTable, writeText, type Zip } from './files.ts';
 import type { Period } from './measures.ts';
 import { originOf, writeReceipts } from './sealed.ts';
 import type { Manifest } from './summary.ts';
-import { verifyPage } from './verify-page.ts';
 
 type Attachments = Manifest['attachments'];
 

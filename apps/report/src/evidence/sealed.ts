@@ -1,3 +1,4 @@
+import { verifyPage } from '@keywarden/core/ledger';
 import {
   makeReceipts,
   readDropEvents,
@@ -11,7 +12,6 @@ import {
 import type { Ending } from '../environment.ts';
 import { conflict } from '../problem.ts';
 import { writeLines, writeText, type Zip } from './files.ts';
-import { verifyPage } from './verify-page.ts';
 import { createZip } from './zip.ts';
 
 export interface SealedRequest {
@@ -20,7 +20,6 @@ export interface SealedRequest {
   from: string;
   to: string;
   madeAt: Date;
-  madeBy: string;
   fileName: string;
 }
 
@@ -40,7 +39,7 @@ export const originOf = ({ note }: SignedTree) => note.slice(0, note.indexOf('\n
  */
 export async function* writeSealedOperations(
   snapshot: Snapshot,
-  { projects, from, to, madeAt, madeBy, fileName }: SealedRequest,
+  { projects, from, to, madeAt, fileName }: SealedRequest,
 ): AsyncGenerator<Uint8Array, Ending> {
   const tree = await requireTree(snapshot);
   const zip = createZip(madeAt);
@@ -63,8 +62,6 @@ export async function* writeSealedOperations(
   }
   const manifest = {
     kind: 'sealed-operations',
-    made_at: madeAt.toISOString(),
-    made_by: madeBy,
     from,
     to,
     retention,

@@ -1,7 +1,7 @@
 import { Zip, ZipDeflate } from 'fflate';
 
-/** What the format can say without an extension that few programs write in the same way. */
-export const mostFiles = 65_535;
+/** What the format can say without an extension that few programs write in the same way. The number 65,535 marks that extension. */
+export const mostFiles = 65_534;
 const mostBytes = 2 ** 32 - 1;
 
 /** Creates a zip archive for streaming: add texts, and take the finished bytes. Throws an Error if it becomes larger than the format allows. */

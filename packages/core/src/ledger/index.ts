@@ -32,6 +32,7 @@ export {
   formatReceipt,
   type ProvenEvent,
   type ReceiptExtra,
+  readLeaf,
   readLogged,
   verifyReceipt,
 } from './receipt.ts';
@@ -50,3 +51,4 @@ export {
   unpackContents,
   unpackEntries,
 } from './tiles.ts';
+export { isVerifyPage, verifyPage } from './verify-page.ts';

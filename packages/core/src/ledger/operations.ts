@@ -59,13 +59,22 @@ export function hashOperation(members: Map<string, string | null>): Hash {
   return hashLeaf(Buffer.concat(parts));
 }
 
-const memberName = /\s*"([a-z_]+)"\s*:\s*/y;
-const scalar = /("(?:[^"\\]|\\.)*")|(-?\d+)(?=[\s,}])|(null)/y;
-const gap = /\s*([,}])/y;
+const memberName = /[ \t]*"([a-z_]+)"[ \t]*:[ \t]*/y;
+const scalar = /("[^"\\]*(?:\\.[^"\\]*)*")|(0|-?[1-9]\d*)(?=[ \t,}])|(null)/y;
+const gap = /[ \t]*([,}])/y;
+
+/** The JSON of each type of column. A number in quotes has the same bytes in the seal, and is another value to every other reader. */
+const jsonKinds: Record<ColumnType, 'text' | 'number' | 'object'> = {
+  uuid: 'text',
+  timestamptz: 'text',
+  text: 'text',
+  int8: 'number',
+  jsonb: 'object',
+};
 
 /**
- * Returns the members of a JSON object by name: the text of a string, the digits of a whole number, null, or the JSON of an object exactly as it is
- * written. Throws a TypeError for anything else, and for a name that is there twice.
+ * Returns the members of an operation's JSON by name: the text of a string, the digits of a whole number, null, or the JSON of an object exactly as it is
+ * written. Throws a TypeError for anything else, for a value of another kind than its column has, and for a name that is there twice.
  */
 export function readMembers(line: string): Map<string, string | null> {
   const members = new Map<string, string | null>();
@@ -80,6 +89,9 @@ export function readMembers(line: string): Map<string, string | null> {
     const name = next(memberName)?.[1] ?? fail();
     if (members.has(name)) throw new TypeError(`it has ${name} twice`);
     const [found, text, digits] = next(scalar) ?? [];
+    const kind = text !== undefined ? 'text' : digits !== undefined ? 'number' : 'object';
+    const expected = name in sealedColumns ? jsonKinds[sealedColumns[name as keyof typeof sealedColumns]] : 'text';
+    if (found !== 'null' && kind !== expected) throw new TypeError(`its ${name} is no ${expected}`);
     if (text !== undefined) members.set(name, String(JSON.parse(text)));
     else if (found !== undefined) members.set(name, digits ?? null);
     else {
@@ -89,14 +101,14 @@ export function readMembers(line: string): Map<string, string | null> {
     }
     if (next(gap)?.[1] !== ',') break;
   }
-  if (line[at - 1] !== '}' || line.slice(at).trim() !== '') fail();
+  if (line[at - 1] !== '}' || at !== line.length) fail();
   return members;
 }
 
 /** Returns the position after an object that begins at a position. */
 function endOfObject(line: string, from: number): number {
   if (line[from] !== '{') fail();
-  const token = /"(?:[^"\\]|\\.)*"|[{}]/g;
+  const token = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}]/g;
   token.lastIndex = from;
   let depth = 0;
   for (let found = token.exec(line); found !== null; found = token.exec(line)) {

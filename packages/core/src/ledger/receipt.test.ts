@@ -17,6 +17,7 @@ const keys = [log.verifier, witness.verifier];
 
 const salt = 'ab'.repeat(32);
 const content = canonicalJson({
+  approved_at: '2026-05-01T00:00:00Z',
   number: '17',
   plan_id: 'p-1',
   approved_by: { salted: sha256(`${salt}:approved_by:ada`) },
@@ -81,4 +82,26 @@ test.each([
 test('a receipt that is cut at any byte proves nothing', () => {
   const whole = receiptOf();
   for (let end = 0; end < whole.length; end += 7) expect(verifyReceipt(whole.slice(0, end), keys)).toBeTypeOf('string');
+});
+
+test('the boundary between the salt and a value cannot move', () => {
+  const shifted = canonicalJson({
+    approved_at: '2026-05-01T00:00:00Z',
+    number: '17',
+    plan_id: 'p-1',
+    approved_by: { salted: sha256(`${salt}:approved_by:eve:approved_by:ada`) },
+  });
+  const shiftedLeaf = leaf.replace(sha256(content), sha256(shifted));
+  const tree = rootOfLeaves([hashLeaf(shiftedLeaf)]);
+  const checkpoint = signNote(formatCheckpoint({ origin: 'keywarden/test', size: 1, root: tree }), [log], 0);
+  const show = (withSalt: string, approved: string) =>
+    verifyReceipt(
+      formatReceipt(
+        { leaf: shiftedLeaf, content: shifted, salt: withSalt, personal: { approved_by: approved } },
+        { index: 0, hashes: [], checkpoint },
+      ),
+      keys,
+    );
+  expect(show(salt, 'eve:approved_by:ada')).toMatchObject({ personal: { approved_by: 'eve:approved_by:ada' } });
+  expect(show(`${salt}:approved_by:eve`, 'ada')).toMatch(/has no event/);
 });

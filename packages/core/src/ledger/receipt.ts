@@ -12,7 +12,11 @@ import { formatProof, parseProof, type TlogProof } from './proof.ts';
 const extraSchema = z.strictObject({
   leaf: z.string(),
   content: z.string(),
-  salt: z.string().nullable(),
+  // Of a fixed length, so that the name and the value after it cannot move.
+  salt: z
+    .string()
+    .regex(/^[\da-f]{64}$/)
+    .nullable(),
   personal: z.record(z.string(), z.string()),
 });
 export type ReceiptExtra = z.output<typeof extraSchema>;
@@ -69,10 +73,9 @@ export function verifyReceipt(text: string, keys: Verifier[]): ProvenEvent | str
   const proof = parseProof(text);
   if (proof === null) return 'it is no receipt, or it is cut';
   const shown = proof.extra?.toString() ?? '';
-  const extra = parseJson(extraSchema, shown);
-  if (extra === null) return 'it has no event';
   // One text for each receipt: members that are there twice, or have odd names, would be read differently elsewhere.
-  if (canonicalJson(extra) !== shown) return 'its event is not canonical JSON';
+  const extra = parseCanonical(extraSchema, shown);
+  if (extra === null) return 'it has no event, or one that is not canonical JSON';
   const opened = openNote(proof.checkpoint, keys);
   if (opened === null || !opened.signatures.some(({ by }) => by.kind === 'log'))
     return 'its checkpoint is not signed with one of the given keys';
@@ -107,18 +110,24 @@ export function verifyReceipt(text: string, keys: Verifier[]): ProvenEvent | str
 
 /** Reads an entry of the log with its content. Returns why they are none, or not of each other, as a sentence without a subject. */
 export function readLogged(entry: { leaf: string; content: string }): LoggedEvent | string {
-  const leaf = parseJson(leafSchema, entry.leaf);
-  const content = parseJson(contentSchema, entry.content);
+  const leaf = readLeaf(entry.leaf);
+  const content = parseCanonical(contentSchema, entry.content);
   if (leaf === null || content === null) return 'its event has an unknown form';
   if (leaf.content !== sha256(entry.content)) return 'its content is not the one that was recorded';
   const { type, subject, at, recorded } = leaf;
+  // The time is one of the row's columns. A migration has none, and a row that is gone neither.
+  if (at !== recorded && !Object.values(content).includes(at)) return 'its time is not one of its row';
   return { type, subject, at, recorded, content };
 }
 
-function parseJson<T>(schema: z.ZodType<T>, text: string): T | null {
+/** Reads an entry of the log; null for a text that is none. */
+export const readLeaf = (text: string): z.output<typeof leafSchema> | null => parseCanonical(leafSchema, text);
+
+/** Reads canonical JSON, which all readers understand alike; null for any other text. */
+function parseCanonical<T>(schema: z.ZodType<T>, text: string): T | null {
   try {
     const parsed = schema.safeParse(JSON.parse(text));
-    return parsed.success ? parsed.data : null;
+    return parsed.success && canonicalJson(parsed.data as object) === text ? parsed.data : null;
   } catch {
     // Not JSON.
     return null;

@@ -67,29 +67,40 @@ export interface HashedDay {
 }
 
 /**
- * Hashes the lines of an export of one project, newest first as exports are, into the days that seals are about. Memory grows with the operations of one
- * day. `add` throws a TypeError for a line that is no operation of the project, and for a day that comes twice.
+ * Hashes the lines of an export of one project, newest first as exports are, into the days that seals are about. `mostOf` returns how many operations a day
+ * can have; of days for which it returns 0 the operations are only counted. Memory grows with the operations of one day. `add` throws a TypeError for a line
+ * that is no operation of the project, for a day that comes twice, and for one with more operations.
  */
-export function createDayHasher(projectId: string): { add: (line: string) => void; end: () => Map<string, HashedDay> } {
+export function createDayHasher(
+  projectId: string,
+  mostOf: (day: string) => number,
+): { add: (line: string) => void; end: () => Map<string, HashedDay> } {
   const days = new Map<string, HashedDay>();
   let day = '';
+  let most = 0;
+  let operations = 0;
   let hashes: Hash[] = [];
   const endDay = () => {
-    if (hashes.length === 0) return;
+    if (operations === 0) return;
     if (days.has(day)) throw new TypeError(`the operations of ${day} are in two places`);
     const root = Buffer.from(rootOfLeaves(hashes.toReversed())).toString('hex');
-    days.set(day, { operations: hashes.length, root });
-    hashes = [];
+    days.set(day, { operations, root });
+    [operations, hashes] = [0, []];
   };
   return {
     add(line) {
       const members = readMembers(line);
       if (members.get('project_id') !== projectId) throw new TypeError('an operation is of another project');
       const other = [...members.keys()].find((name) => name !== 'project_id' && !(name in sealedColumns));
-      if (other !== undefined) throw new TypeError(`seals do not prove the field ${other}`);
+      if (other !== undefined) throw new TypeError(`seals do not prove the field ${other.slice(0, 50)}`);
       const at = (members.get('created_at') ?? '').slice(0, 'YYYY-MM-DD'.length);
-      if (at !== day) endDay();
-      day = at;
+      if (at !== day) {
+        endDay();
+        [day, most] = [at, mostOf(at)];
+      }
+      operations += 1;
+      if (most === 0) return;
+      if (operations > most) throw new TypeError(`it has more than the ${most} operations of ${day} that were sealed`);
       hashes.push(hashOperation(members));
     },
     end() {

@@ -49,6 +49,30 @@ export function amend(files: Files): Files {
   };
   return { ...files, 'manifest.json': `${JSON.stringify(amended, null, 2)}\n` };
 }
+
+/** Changes the file whose name matches. Throws an Error if nothing changed. */
+export function change(files: Files, name: RegExp, edit: (text: string) => string): Files {
+  const found = Object.keys(files).find((each) => name.test(each)) ?? '';
+  const edited = edit(files[found] ?? '');
+  if (edited === files[found]) throw new Error(`${found} did not change`);
+  return { ...files, [found]: edited };
+}
+
+export const editLines = (edit: (lines: string[]) => string[]) => (text: string) =>
+  edit(linesOf(text))
+    .map((line) => `${line}\n`)
+    .join('');
+
+/** Edits a file of an evidence archive, each copy of it, and its hash in the manifest, as somebody who forges it does. */
+export const forge = (name: RegExp, edit: (text: string) => string) => (files: Files) => {
+  const [found = '', text = ''] = Object.entries(files).find(([each]) => name.test(each)) ?? [];
+  const edited = edit(text);
+  if (edited === text) throw new Error(`${found} did not change`);
+  const hash = (of: string) => createHash('sha256').update(of).digest('hex');
+  const forged = Object.entries(files).map(([each, of]) => [each, of === text ? edited : of]);
+  return change(Object.fromEntries(forged) as Files, /manifest/, (of) => of.replaceAll(hash(text), hash(edited)));
+};
+
 /** Writes a file and verifies it. Returns 0 if everything is proven, 1 if not, 2 if something is wrong; and what was found, in words. */
 export async function verifyBytes(
   folder: string,

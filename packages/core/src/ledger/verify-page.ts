@@ -23,3 +23,9 @@ checks the files of the unpacked archive:
 docs/LEDGER.md describes the formats, and what is not proven.
 `;
 }
+
+/** Returns whether a text is the page of a ledger, for any name of the archive: a changed one could tell auditors to trust another key. */
+export function isVerifyPage(text: string, origin: string): boolean {
+  const name = /keywarden verify ([\w.-]{1,300}) --key/.exec(text)?.[1];
+  return name !== undefined && text === verifyPage(origin, name);
+}

@@ -1,0 +1,44 @@
+import type { ProvenEvent } from '@keywarden/core/ledger';
+import { canonicalJson, sha256 } from '@keywarden/core/values';
+
+// How values of rows are compared with what events recorded.
+
+/** Compares a value of a row with what an event recorded. Returns whether they are the same. */
+export type Comparison = (recorded: string, shown: unknown, event: ProvenEvent) => boolean;
+
+/** Compares what a reference to a key shows: its number, and the address of its control plane, its scope and its id. */
+export const isKey: Comparison = (recorded, shown, { content }) => {
+  const { number, control_plane: plane, scope, id } = shown as Record<string, unknown>;
+  // The address may have spaces.
+  const [, ...names] = /^(.*) (\S+) (\S+)$/.exec(recorded) ?? [];
+  const [recordedPlane, recordedScope, recordedId] = names;
+  const isSame = (shownPart: unknown, part: string | undefined) => shownPart === undefined || shownPart === part;
+  // Some tables show only the number and the id.
+  return (
+    number === content.key_number && id === recordedId && isSame(plane, recordedPlane) && isSame(scope, recordedScope)
+  );
+};
+/** Compares the keys of an exemption with the hash of their names. */
+export const areKeys: Comparison = (recorded, shown) => {
+  const parts = (Array.isArray(shown) ? (shown as Record<string, unknown>[]) : []).map((each) => [
+    each.control_plane,
+    each.scope,
+    each.id,
+  ]);
+  const names = parts.map((each) => each.join(' '));
+  const areTexts = parts.flat().every((each) => typeof each === 'string');
+  return (
+    areTexts && recorded === sha256(names.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))).join('\n'))
+  );
+};
+
+export const isSameJson: Comparison = (recorded, shown) =>
+  canonicalJson(JSON.parse(recorded) as object) === canonicalJson(shown as object);
+
+/** Compares a value that is no text. A text with the same letters is another value to other programs. */
+export const isValue: Comparison = (recorded, shown) => typeof shown !== 'string' && recorded === JSON.stringify(shown);
+
+export const is =
+  (wanted: string): Comparison =>
+  (_recorded, shown) =>
+    shown === wanted;

@@ -1,0 +1,88 @@
+import type { ProvenEvent } from '@keywarden/core/ledger';
+import { compareInstants, isInstant, toMs } from '@keywarden/core/values';
+import type { Binding, Row, Source } from './evidence-bindings.ts';
+import { type EventIndex, findEvent, hashOf } from './evidence-events.ts';
+
+// Compares rows of evidence with the events that they are about.
+
+/** Returns the names of a row's fields, and of members of these, that are not compared with any event. */
+export function unboundOf(row: Row, { sources }: Binding): string[] {
+  const fields = new Map(sources.flatMap((source) => Object.entries(source.fields)));
+  return Object.entries(row).flatMap(([field, value]) => {
+    const bound = fields.get(field);
+    if (bound === undefined) return field === 'id' ? [] : [field];
+    if (typeof bound === 'string' || bound.parts === undefined) return [];
+    const { parts } = bound;
+    const members = [value].flat().flatMap((each) => Object.keys(each ?? {}));
+    return members.filter((member) => !parts.includes(member)).map((member) => `${field}.${member}`);
+  });
+}
+
+/**
+ * - same: all fields are what the events recorded.
+ * - hidden: one is personal data that the receipt does not show.
+ * - no receipt: an event that the row is about is not in the signed tree, or not yet.
+ */
+type Compared = 'same' | 'hidden' | 'no receipt' | { differs: string };
+
+/** A transaction may have ended so long after its time. */
+const lateMs = 600_000;
+
+/** What a comparison of a row found, and the events that it is about. */
+export interface ComparedRow {
+  compared: Compared;
+  found: ProvenEvent[];
+}
+
+/**
+ * Compares a row with its events. `differs` is the first field that is not what was recorded. `newest` is when the last event of the signed tree was recorded:
+ * a row of a later state has no receipt yet.
+ */
+export function compareRow(row: Row, { sources }: Binding, events: EventIndex, newest: string): ComparedRow {
+  if (row.id !== undefined && typeof row.id !== 'string') return { compared: { differs: 'id' }, found: [] };
+  const isNewer = (field: string | undefined, event: ProvenEvent | undefined) => {
+    const at = field === undefined ? undefined : row[field];
+    if (field === 'any' || event === undefined) return field === 'any';
+    return (
+      typeof at === 'string' && isInstant(at) && compareInstants(at, event.at) > 0 && toMs(at) > toMs(newest) - lateMs
+    );
+  };
+  const found: ProvenEvent[] = [];
+  const results: Compared[] = [];
+  const covered = new Set<string>();
+  let first: ProvenEvent | undefined;
+  for (const source of sources) {
+    const event = findEvent(events, source.type, source.ofRow(row, first));
+    if (source === sources[0]) first = event;
+    if (event === undefined && !source.isClaimed(row)) continue;
+    for (const field of Object.keys(source.fields)) covered.add(field);
+    const compared = event === undefined ? 'no receipt' : compareFields(row, source, event);
+    if (event !== undefined) found.push(event);
+    results.push(typeof compared === 'object' && isNewer(source.newerBy, event) ? 'no receipt' : compared);
+  }
+  const claimed = sources.flatMap(({ fields, absent }) =>
+    Object.keys(fields).filter((field) => !covered.has(field) && row[field] !== (absent?.[field] ?? null)),
+  );
+  const differing = results.find((each) => typeof each === 'object');
+  if (results.length === 0) return { compared: 'no receipt', found };
+  if (differing !== undefined) return { compared: differing, found };
+  // It says something of an event that it does not have.
+  if (claimed[0] !== undefined) return { compared: { differs: claimed[0] }, found };
+  const compared = results.includes('no receipt') ? 'no receipt' : results.includes('hidden') ? 'hidden' : 'same';
+  return { compared, found };
+}
+
+function compareFields(row: Row, { fields }: Source, event: ProvenEvent): Compared {
+  let result: Compared = 'same';
+  for (const [field, named] of Object.entries(fields)) {
+    const { member, isSame } = typeof named === 'string' ? { member: named } : named;
+    const recorded = event.personal[member] ?? hashOf(event.content[member]) ?? event.content[member] ?? null;
+    const shown = row[field];
+    if (shown === undefined) return { differs: field };
+    if (typeof recorded === 'object' && recorded !== null) result = 'hidden';
+    else if (recorded === null || shown === null || isSame === undefined) {
+      if (recorded !== shown) return { differs: field };
+    } else if (!isSame(recorded, shown, event)) return { differs: field };
+  }
+  return result;
+}

@@ -1,0 +1,269 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { change, copyLedger, download, editLines, type Files, forge, pack, unpack, verifyTogether } from './packs.ts';
+import { createPacks, type Packs } from './packs-fixture.ts';
+
+// An archive of evidence, checked with the public key alone; and each way to change it.
+
+let packs: Packs;
+let evidence: Files;
+beforeAll(async () => {
+  packs = await createPacks(inject('postgresUrl'));
+  ({ evidence } = packs);
+});
+afterAll(async () => await packs.close());
+
+test('an archive of evidence proves what the ledger has, and says what it does not', async () => {
+  const { rank, words } = await packs.verify(evidence);
+  expect(rank).toBe(1);
+  expect(words).toMatch(/\d+ governance events are in the ledger/);
+  expect(words).toMatch(/-incidents\.ndjson: \d+ rows are what the ledger recorded/);
+  for (const of of ['revocations', 'exemptions', 'decisions', 'rotations', 'reviewed_keys', 'reviews'])
+    expect(words).toMatch(new RegExp(`-${of}\\.ndjson: [1-9]\\d* rows are what the ledger recorded`));
+  expect(words).toContain('reviews/1.json is what was signed');
+  expect(words).toMatch(/policies\/[^"]+ is a policy that the ledger recorded/);
+  expect(words).toMatch(/does not have what these are computed from: [^"]+coverage\/operations\.ndjson/);
+  expect(words).toMatch(/does not have the fields [^"]*reasons: [^"]+-revocations\.ndjson/);
+  expect(words).not.toContain('have no receipt');
+});
+
+test.each<[string, (files: Files) => Files]>([
+  ['a file is altered', (files) => change(files, /-incidents\.ndjson$/, (text) => text.replace('breaker', 'orphan'))],
+  ['a file is added', (files) => ({ ...files, 'another.txt': 'x' })],
+  [
+    'a file is missing',
+    (files) => Object.fromEntries(Object.entries(files).filter(([name]) => !name.startsWith('coverage/'))),
+  ],
+  ['a row is altered, and its hash too', forge(/-incidents\.ndjson$/, (text) => text.replace('breaker', 'orphan'))],
+  [
+    'a row is backdated, and its hash too',
+    forge(/-incidents\.ndjson$/, (text) => text.replace(/"opened_at" ?: ?"20\d\d/, '"opened_at":"2020')),
+  ],
+  [
+    'a revocation is of another key',
+    forge(/-revocations\.ndjson$/, (text) => text.replace(/"id" ?: ?"13"/, '"id":"12"')),
+  ],
+  [
+    'a revocation is of the key of another number',
+    forge(/-revocations\.ndjson$/, (text) => text.replace(/("key" ?: ?\{[^}]*"number" ?: ?")/, '$19')),
+  ],
+  [
+    'an exemption is of a key of another control plane',
+    forge(/-exemptions\.ndjson$/, (text) => text.replace(/"control_plane" ?: ?"/, '$&x')),
+  ],
+  [
+    'the period is no time',
+    (files) => change(files, /manifest/, (text) => text.replace(/"to": "[^"]+"/, '"to": "soon"')),
+  ],
+  [
+    'the period ends before it begins',
+    (files) => change(files, /manifest/, (text) => text.replace(/"to": "[^"]+"/, '"to": "2020-01-01T00:00:00Z"')),
+  ],
+  [
+    'the manifest has a member twice',
+    (files) => change(files, /manifest/, (text) => text.replace('"from"', '"from": "2020-01-01T00:00:00Z",\n  "from"')),
+  ],
+  ['a row has a member twice', forge(/-revocations\.ndjson$/, (text) => text.replace('{', '{"outcome":"revoked",'))],
+  [
+    'a policy has a member twice',
+    forge(/^policies\//, (text) => text.replace('{', '{"used_from":"2020-01-01T00:00:00Z",')),
+  ],
+  [
+    'a revocation was approved by somebody else',
+    forge(/-revocations\.ndjson$/, (text) => text.replace(/"approved_by" ?: ?"ada"/, '"approved_by":"eve"')),
+  ],
+  [
+    'a revocation hides its outcome',
+    forge(/-revocations\.ndjson$/, (text) => text.replace(/"outcome" ?: ?"failed"/, '"outcome":"open"')),
+  ],
+  [
+    'an incident that is open has a note of its end',
+    forge(/-incidents\.ndjson$/, (text) => text.replace(/"note" ?: ?null/, '"note":"checked"')),
+  ],
+  [
+    'an exemption covers fewer keys',
+    forge(/-exemptions\.ndjson$/, (text) => text.replace(/,\s*\{[^{}]*"id" ?: ?"13"[^{}]*\}/, '')),
+  ],
+  ['an exemption has another reason', forge(/-exemptions\.ndjson$/, (text) => text.replace('"kept"', '"harmless"'))],
+  ['an approval is by somebody else', forge(/-decisions\.ndjson$/, (text) => text.replace('"ada"', '"eve"'))],
+  [
+    'an approval is shown as a rejection',
+    forge(/-decisions\.ndjson$/, (text) => text.replace('"approved"', '"denied"')),
+  ],
+  ['a decision of a review is altered', forge(/-reviewed_keys\.ndjson$/, (text) => text.replace('"keep"', '"revoke"'))],
+  [
+    'the document of a signed review is altered',
+    forge(/^reviews\/1\.json$/, (text) => text.replace('in use', 'unused')),
+  ],
+  ['a policy is altered', forge(/^policies\//, (text) => text.replace('never-used', 'always-used'))],
+  ...['revocations', 'exemptions', 'decisions', 'incidents', 'reviewed_keys'].map(
+    (of): [string, (files: Files) => Files] => [
+      `a row of ${of} is deleted`,
+      forge(
+        new RegExp(`-${of}\\.ndjson$`),
+        editLines((lines) => lines.slice(1)),
+      ),
+    ],
+  ),
+  [
+    'a row is there twice',
+    forge(
+      /-incidents\.ndjson$/,
+      editLines((lines) => [...lines, ...lines.slice(-1)]),
+    ),
+  ],
+  [
+    'a boolean is a text',
+    forge(/-revocations\.ndjson$/, (text) => text.replace(/"used_in_flight" ?: ?false/, '"used_in_flight":"false"')),
+  ],
+  ['an id is a number', forge(/-incidents\.ndjson$/, (text) => text.replace(/"id" ?: ?"(\d+)"/, '"id":$1'))],
+  [
+    'a key is named by its id alone',
+    forge(/-revocations\.ndjson$/, (text) => text.replace(/("key" ?: ?)\{[^}]*("id" ?: ?"\d+")[^}]*\}/, '$1{$2}')),
+  ],
+  ['a field is left out', forge(/-decisions\.ndjson$/, (text) => text.replace(/,? ?"by" ?: ?"ada"/, ''))],
+  [
+    'a receipt is altered, and its hash too',
+    forge(/receipts\.ndjson$/, (text) => text.replace(/index (\d)/, 'index 1$1')),
+  ],
+  [
+    'receipts change their order',
+    forge(
+      /receipts\.ndjson$/,
+      editLines((lines) => lines.toReversed()),
+    ),
+  ],
+])('archive of evidence: if %s, keywarden verify refuses it', async (_what, edit) => {
+  expect((await packs.verify(edit(evidence))).rank).toBe(2);
+});
+
+test('a state for which there is no receipt is not proven; one of a time that has receipts is refused', async () => {
+  const moveTo = (state: string, since: string) =>
+    forge(/-rotations\.ndjson$/, (text) =>
+      text.replace(/"state" ?: ?"\w+"/, `"state":"${state}"`).replace(/"since" ?: ?"[^"]+"/, `"since":"${since}"`),
+    )(evidence);
+  const { rank, words } = await packs.verify(moveTo('done', new Date().toISOString()));
+  expect(rank).toBe(1);
+  expect(words).toMatch(/-rotations\.ndjson: 1 rows have no receipt/);
+  expect((await packs.verify(moveTo('done', '2026-05-20T00:00:00Z'))).rank).toBe(2);
+});
+
+/** Leaves out the receipts of some types, and the rows of a table, and writes their hashes into the manifest. */
+function leaveOut(types: RegExp, table: RegExp, edit: (lines: string[]) => string[]): Files {
+  const kept = (line: string) => {
+    const [, extra = ''] = /\\nextra ([^\\]+)\\n/.exec(line) ?? [];
+    const { leaf } = JSON.parse(Buffer.from(extra, 'base64').toString()) as { leaf: string };
+    return !types.test((JSON.parse(leaf) as { type: string }).type);
+  };
+  return forge(
+    table,
+    editLines(edit),
+  )(
+    forge(
+      /receipts\.ndjson$/,
+      editLines((lines) => lines.filter(kept)),
+    )(evidence),
+  );
+}
+
+test.each<[string, () => Files]>([
+  ['incidents with their rows', () => leaveOut(/^incident\./, /-incidents\.ndjson$/, () => [])],
+  [
+    'the outcome of a revocation',
+    () =>
+      leaveOut(
+        /^revocation\.ended/,
+        /-revocations\.ndjson$/,
+        editRows((row) => ({ ...row, outcome: 'open', ended_at: null })),
+      ),
+  ],
+])('receipts that were left out are found by a copy of the whole ledger: %s', async (_what, forged) => {
+  const copy = mkdtempSync(join(packs.folder, 'copy-'));
+  await copyLedger(packs.fixture, copy);
+  const file = join(packs.folder, 'beside.zip');
+  const beside = async (files: Files) => {
+    writeFileSync(file, pack(files));
+    return (await verifyTogether([copy, file], [packs.fixture.ledger.publicKey])).map(({ rank, words }) => [
+      rank,
+      words,
+    ]);
+  };
+  expect((await beside(evidence))[0]).toEqual([
+    0,
+    expect.stringContaining('it has the receipts of all events of its tree but seals'),
+  ]);
+  const [[rank, words] = []] = await beside(forged());
+  expect([rank, words]).toEqual([2, expect.stringMatching(/it has no receipt of (incident|revocation)\.\w+ of/)]);
+});
+
+const editRows = (edit: (row: Record<string, unknown>) => object) => (lines: string[]) =>
+  lines.map((line) => JSON.stringify(edit(JSON.parse(line) as Record<string, unknown>)));
+
+test('a table that was left out is named, with the number of its events', async () => {
+  const names = Object.keys(evidence).filter((name) => /-exemptions\.(ndjson|csv)$/.test(name));
+  const manifest = JSON.parse(evidence['manifest.json'] ?? '') as { files: { file: string }[] };
+  const files = Object.fromEntries(Object.entries(evidence).filter(([name]) => !names.includes(name)));
+  const left = { ...manifest, files: manifest.files.filter(({ file }) => !names.includes(file)) };
+  const { rank, words } = await packs.verify({ ...files, 'manifest.json': JSON.stringify(left) });
+  expect([rank, words]).toEqual([
+    1,
+    expect.stringMatching(/it has no table of exemptions, although the ledger has \d in the period/),
+  ]);
+});
+
+test('rows whose names are longer than memory would hold are compared by their hashes', async () => {
+  const long = forge(
+    /-incidents\.ndjson$/,
+    editLines((lines) => [
+      ...lines,
+      ...Array.from({ length: 20 }, (_, index) => JSON.stringify({ id: `${index}${'x'.repeat(5_000_000)}` })),
+    ]),
+  );
+  const before = process.memoryUsage().rss;
+  expect((await packs.verify(long(evidence))).rank).not.toBe(0);
+  expect(process.memoryUsage().rss - before).toBeLessThan(1_500_000_000);
+});
+
+test('what changed after the tree was signed has no receipt yet, and contradicts nothing', async () => {
+  const { fixture } = packs;
+  const post = async (path: string, body?: object) => await fixture.ask(path, { as: 'operator', method: 'POST', body });
+  const { body: opened } = await post('/v1/reviews', { title: 'changed', keys: { organization_id: 'acme' } });
+  const decide = async (decision: string) =>
+    await post(`/v1/reviews/${String(opened.id)}/decisions`, {
+      keys: [fixture.keys['12']],
+      decision,
+      reason: 'looked at',
+    });
+  await decide('keep');
+  await fixture.ledger.sign();
+  await decide('revoke');
+  await post(`/v1/reviews/${String(opened.id)}/signature`);
+  const [incident] = (await fixture.ask('/v1/incidents?limit=1', { as: 'auditor' })).body.items;
+  await fixture.store.sql`
+    update keywarden.incident set closed_at = now(), closed_by = 'ada', note = 'seen' where number = ${String(incident?.id)}`;
+  const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+  const download_ = async () => unpack(await download(fixture, `/v1/evidence?from=2026-05-01&to=${tomorrow}`));
+  const before = await packs.verify(await download_());
+  expect([before.rank, JSON.parse(before.words).verdict.wrong]).toEqual([1, []]);
+  await fixture.ledger.sign();
+  expect((await packs.verify(await download_())).rank).toBe(1);
+});
+
+test('a rotation that moved in the period and again after it stays due', async () => {
+  const { fixture } = packs;
+  await fixture.ledger.sign();
+  const until = new Date().toISOString();
+  const path = `/v1/evidence?from=2026-05-01&to=${until}`;
+  await fixture.store.sql`
+    insert into keywarden.rotation_event (rotation_number, sequence, state, at, why)
+    select rotation_number, max(sequence) + 1, (array_agg(state order by sequence desc))[1], now(), 'a test' from keywarden.rotation_event group by rotation_number`;
+  await fixture.ledger.sign();
+  const whole = unpack(await download(fixture, path));
+  expect((await packs.verify(whole)).rank).toBe(1);
+  const cut = forge(
+    /-rotations\.ndjson$/,
+    editLines((lines) => lines.slice(1)),
+  )(whole);
+  expect((await packs.verify(cut)).rank).toBe(2);
+});

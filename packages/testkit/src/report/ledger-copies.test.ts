@@ -1,0 +1,289 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  createSigningKey,
+  formatCheckpoint,
+  growTree,
+  hashLeaf,
+  hashRanges,
+  parseSigningKey,
+  signNote,
+  unpackEntries,
+} from '@keywarden/core/ledger';
+import { makeOperationPartitions, saveOperationPage } from '@keywarden/db/daemon';
+import { makeWireOperation } from '@keywarden/testkit/store/rows';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import {
+  amend,
+  copyLedger,
+  download,
+  type Files,
+  linesOf,
+  pack,
+  unpack,
+  verifyBytes,
+  verifyPath,
+  verifyTogether,
+} from './packs.ts';
+import { createPacks, type Packs, period } from './packs-fixture.ts';
+
+// A copy of the whole ledger, and archives beside it.
+
+let packs: Packs;
+let operations: Files;
+beforeAll(async () => {
+  packs = await createPacks(inject('postgresUrl'));
+  ({ operations } = packs);
+});
+afterAll(async () => await packs.close());
+
+test('a witness of the given keys that has not cosigned is named', async () => {
+  const witness = parseSigningKey(createSigningKey('witness.example/one', 'witness'));
+  if (witness === null) throw new Error('no key');
+  const file = join(packs.folder, 'asked.zip');
+  writeFileSync(file, pack(operations));
+  const receipt = join(packs.folder, 'asked.tlog-proof');
+  writeFileSync(
+    receipt,
+    (JSON.parse(linesOf(operations['seals/00001.ndjson'] ?? '')[0] ?? '') as { receipt: string }).receipt,
+  );
+  const copy = mkdtempSync(join(packs.folder, 'copy-'));
+  await copyLedger(packs.fixture, copy);
+  const keys = [packs.fixture.ledger.publicKey, witness.verifier.text];
+  for (const { rank, words } of await verifyTogether([file, receipt, copy], keys)) {
+    expect(words).toContain('the witness witness.example/one has not cosigned it');
+    expect(rank).toBe(1);
+  }
+  const without = await verifyTogether([file, receipt, copy], [packs.fixture.ledger.publicKey]);
+  expect(without.map(({ rank }) => rank)).toEqual([0, 0, 0]);
+  expect(without[2]?.words).toContain(`${file}: none of its days has a newer seal`);
+  expect(without[2]?.words).toContain(`the copy continues ${receipt}`);
+});
+
+test('a witness that has ended long ago holds nothing back', async () => {
+  const { sql } = packs.fixture.store;
+  await sql`update keywarden.ledger_checkpoint set made_at = now() - interval '2 hours' where size = (select min(size) from keywarden.ledger_checkpoint)`;
+  await sql`
+    insert into keywarden.ledger_cosignature (size, witness, lines) select min(size), 'ended', ${'\u2014 ended AAAA\n'} from keywarden.ledger_checkpoint`;
+  const { rank } = await packs.verify(unpack(await download(packs.fixture, `/v1/exports/sealed-operations?${period}`)));
+  await sql`delete from keywarden.ledger_cosignature`;
+  expect(rank).toBe(0);
+});
+
+test('the whole ledger, as its routes serve it, is proven; and each change of it is refused', async () => {
+  const copy = mkdtempSync(join(packs.folder, 'copy-'));
+  await copyLedger(packs.fixture, copy);
+  expect(await verifyPath(copy, packs.fixture.ledger.publicKey)).toMatchObject({ rank: 0 });
+  const size = readFileSync(join(copy, 'checkpoint'), 'utf8').split('\n')[1] ?? '';
+  for (const kind of ['entries', 'contents', '0', 'checkpoint']) {
+    const name = kind === 'checkpoint' ? kind : `tile/${kind}/000.p/${size}`;
+    const file = join(copy, name);
+    const whole = readFileSync(file);
+    const altered = Buffer.from(whole);
+    altered[40] = (altered[40] ?? 0) ^ 1;
+    for (const bytes of [altered, whole.subarray(0, -1), Buffer.alloc(0)]) {
+      writeFileSync(file, bytes);
+      expect((await verifyPath(copy, packs.fixture.ledger.publicKey)).rank, `${name} ${bytes.length}`).toBe(2);
+    }
+    writeFileSync(file, whole);
+  }
+  expect(await verifyPath(copy, packs.fixture.ledger.publicKey)).toMatchObject({ rank: 0 });
+});
+
+test('a copy continues earlier checkpoints beside it; one of another history, of more events or of another key is named', async () => {
+  const copy = mkdtempSync(join(packs.folder, 'copy-'));
+  await copyLedger(packs.fixture, copy);
+  const [origin = '', size = '', root = ''] = readFileSync(join(copy, 'checkpoint'), 'utf8').split('\n');
+  const newKey = () => {
+    const signer = parseSigningKey(createSigningKey(origin, 'log'));
+    if (signer === null) throw new Error('no key');
+    return signer;
+  };
+  const key = newKey();
+  const write = (name: string, events: number, hash: Uint8Array, signer = key) =>
+    writeFileSync(
+      join(copy, name),
+      signNote(formatCheckpoint({ origin, size: events, root: hash }), [signer], 1_780_000_000),
+    );
+  const judge = async () => await verifyPath(copy, key.verifier.text);
+  const whole = Buffer.from(root, 'base64');
+  const foreign = Buffer.from(whole).fill(1);
+  write('checkpoint', Number(size), whole);
+  const entries = unpackEntries(readFileSync(join(copy, `tile/entries/000.p/${size}`))) ?? [];
+  const leaves = entries.map(hashLeaf);
+  for (const events of [1, 2, 3, Number(size) - 1, Number(size)]) {
+    const [earlier] = hashRanges([{ from: 0, to: events }], growTree(0, [], leaves.slice(0, events)));
+    write('checkpoint.2026-05-01', events, earlier ?? foreign);
+    const { rank, words } = await judge();
+    expect(words).toContain('the copy continues checkpoint.2026-05-01');
+    expect(rank).toBe(0);
+    write('checkpoint.2026-05-01', events, foreign);
+    expect((await judge()).rank).toBe(2);
+  }
+  write('checkpoint.2026-05-01', Number(size) + 1, whole);
+  expect((await judge()).words).toContain(`and the copy has only ${size}`);
+  write('checkpoint.2026-05-01', Number(size), whole, newKey());
+  expect((await judge()).words).toContain('checkpoint.2026-05-01 is not signed with one of the given keys');
+});
+
+test('a token below auditor, one of some organizations, and none read no tile; the checkpoint is open if configured', async () => {
+  for (const as of ['viewer', 'acme']) expect((await packs.fixture.ask('/ledger/checkpoint', { as })).status).toBe(403);
+  expect((await packs.fixture.ask('/ledger/checkpoint', { as: null })).status).toBe(401);
+  expect((await packs.fixture.ask('/ledger/tile/0/000', { as: null })).status).toBe(401);
+  for (const path of ['tile/0/000', 'tile/0/999', 'tile/9/000.p/1', 'tile/0/0', 'tile/entries/x001/000', 'other'])
+    expect((await packs.fixture.ask(`/ledger/${path}`, { as: 'auditor' })).status, `/ledger/${path}`).toBe(404);
+  const { body } = await packs.fixture.ask('/v1/ledger/events?type=incident.opened', { as: 'auditor' });
+  const receipt = await packs.fixture.ask(`/v1/ledger/events/${String(body.items[0]?.number)}/receipt`, {
+    as: 'auditor',
+  });
+  expect((await verifyBytes(packs.folder, receipt.text, packs.fixture.ledger.publicKey)).words).toContain(
+    '"type":"incident.opened"',
+  );
+});
+
+test('a day that changed since its seal, and a month that retention dropped, are not proven, and contradict nothing', async () => {
+  const { store, daemon, ledger } = packs.fixture;
+  const path = '/v1/exports/sealed-operations?from=2025-03-01&to=2025-03-03&project_id=late-lake';
+  await makeOperationPartitions(daemon.sql, ['2025-03']);
+  const [project] = await store.sql`
+    insert into keywarden.project (control_plane_number, id, organization_id, name, created_at, updated_at, first_seen_at, last_seen_at, walked_at)
+    select number, 'late-lake', 'acme', 'p', '2025-03-01', now(), now(), '2025-03-05', '2025-03-05' from keywarden.control_plane returning number`;
+  const running = makeWireOperation(1, { createdAt: '2025-03-02T00:00:00Z', status: 'running' });
+  const proof = { from: '2025-03-01T00:00:00Z', isFromIncluded: true, below: '2025-03-05T00:00:00Z' };
+  const save = async (operation: typeof running) => {
+    await saveOperationPage(daemon.sql, { project: String(project?.number), operations: [operation], proof });
+  };
+  await save(running);
+  await ledger.sign();
+  const before = unpack(await download(packs.fixture, path));
+  expect((await packs.verify(before)).words).toContain(
+    '1 operations of all 3 days from 2025-03-01 to 2025-03-03 are exactly',
+  );
+  await save({ ...running, status: 'finished', updatedAt: '2026-05-02T00:00:00Z' });
+  const changed = await packs.verify(unpack(await download(packs.fixture, path)));
+  expect([changed.rank, changed.words]).toEqual([1, expect.stringContaining('2025-03-02 has no seal')]);
+
+  await store.sql`update keywarden.operation_sealing set changed_at = changed_at - interval '1 hour'`;
+  await store.sql`insert into keywarden.operation_retention (keep) values ('214 days')`;
+  await store.sql`
+    insert into keywarden.operation_drop (month, announced_at, operations, bytes) values ('2025-03-01', now() - interval '2 days', 0, 0)`;
+  await ledger.sign();
+  const whole = unpack(await download(packs.fixture, path));
+  const again = await packs.verify(whole);
+  expect([again.rank, again.words]).toEqual([
+    0,
+    expect.stringMatching(/2025-03-02 was sealed again at \S+ with 1 operations; before, it had 1/),
+  ]);
+  const own = linesOf(whole['seals/00001.ndjson'] ?? '');
+  const withSeals = (lines: string[], from = whole) =>
+    amend({ ...from, 'seals/00001.ndjson': `${lines.join('\n')}\n` });
+  // The days in the order of the ledger, and the second one again.
+  const [first = '', second = '', third = '', fourth = ''] = own;
+  expect(own).toHaveLength(4);
+  // Without the former seal, it is unproven what the day had before.
+  const cutChain = await packs.verify(withSeals([first, third, fourth]));
+  expect([cutChain.rank, cutChain.words]).toEqual([1, expect.stringContaining('2025-03-02 was sealed before as seal')]);
+  for (const lines of [
+    [first, fourth, third, second],
+    [first, second, second, third, fourth],
+  ])
+    expect((await packs.verify(withSeals(lines))).words).toContain('the seals of 2025-03-02 do not follow each other');
+  const mixed = await packs.verify(
+    withSeals([...linesOf(before['seals/00001.ndjson'] ?? '').slice(0, 1), ...own.slice(1)]),
+  );
+  expect([mixed.rank, mixed.words]).toEqual([2, expect.stringContaining('of another tree than the receipts before')]);
+  // An older seal with the older operations agrees with itself. A copy of the whole ledger has the newer seal.
+  const stale = withSeals([first, second, third], {
+    ...whole,
+    'operations/00001.ndjson': before['operations/00001.ndjson'] ?? '',
+  });
+  expect((await packs.verify(stale)).rank).toBe(0);
+  const copy = mkdtempSync(join(packs.folder, 'copy-'));
+  await copyLedger(packs.fixture, copy);
+  const beside = async (files: Files) => {
+    const file = join(packs.folder, 'beside.zip');
+    writeFileSync(file, pack(files));
+    return (await verifyTogether([copy, file], [packs.fixture.ledger.publicKey]))[0];
+  };
+  expect(await beside(stale)).toMatchObject({
+    rank: 2,
+    words: expect.stringContaining('it has an older seal than the newest'),
+  });
+  expect(await beside(whole)).toMatchObject({ rank: 0 });
+  expect(await beside(before)).toMatchObject({ rank: 1, words: expect.stringContaining('since then') });
+  rmSync(join(copy, 'tile/contents'), { recursive: true });
+  expect(await beside(stale)).toMatchObject({
+    rank: 1,
+    words: expect.stringContaining('whose contents the copy does not have'),
+  });
+  await daemon.sql`select keywarden.drop_operation_month('2025-03-01', 'a test')`;
+  await ledger.sign();
+  const cut = unpack(await download(packs.fixture, path));
+  const dropped = await packs.verify(cut);
+  expect([dropped.rank, dropped.words]).toEqual([
+    1,
+    expect.stringContaining('retention has dropped the operations of 2025-03-02'),
+  ]);
+  // Without the receipt of the drop, the operations were cut.
+  expect((await packs.verify(amend({ ...cut, 'retention.ndjson': '' }))).rank).toBe(2);
+  expect((await packs.verify(amend({ ...whole, 'operations/00001.ndjson': '' }))).rank).toBe(2);
+  expect((await packs.verify(amend({ ...cut, 'retention.ndjson': cut['seals/00001.ndjson'] ?? '' }))).rank).toBe(2);
+});
+
+test('a copy with folders, links or endless files in the place of files is refused in a sentence', async () => {
+  const { publicKey } = packs.fixture.ledger;
+  const make = async (edit: (copy: string) => void) => {
+    const copy = mkdtempSync(join(packs.folder, 'copy-'));
+    await copyLedger(packs.fixture, copy);
+    edit(copy);
+    return await verifyPath(copy, publicKey);
+  };
+  const replace = (copy: string, by: (path: string) => void) => {
+    rmSync(join(copy, 'checkpoint'));
+    by(join(copy, 'checkpoint'));
+  };
+  for (const edit of [
+    (copy: string) => replace(copy, mkdirSync),
+    (copy: string) => replace(copy, (path) => symlinkSync('/dev/zero', path)),
+    (copy: string) => mkdirSync(join(copy, 'checkpoint.old')),
+    (copy: string) => {
+      writeFileSync(join(copy, 'checkpoint.big'), '');
+      truncateSync(join(copy, 'checkpoint.big'), 3_000_000_000);
+    },
+  ])
+    expect(await make(edit)).toMatchObject({
+      rank: 2,
+      words: expect.stringMatching(/is no file|longer than it can be/),
+    });
+  const beside = await make((copy) => {
+    writeFileSync(join(copy, 'tile/entries/000'), 'forged');
+    writeFileSync(join(copy, 'tile/contents/000'), 'forged');
+  });
+  expect(beside).toMatchObject({
+    rank: 1,
+    words: expect.stringContaining('2 files of tiles are not those of this tree'),
+  });
+});
+
+test('events that say that they were recorded long before earlier ones are named', async () => {
+  const { store, ledger } = packs.fixture;
+  store.isTampered();
+  await ledger.sign();
+  await store.sql`insert into keywarden.pause (paused_by, resumed_at) values ('eve', now())`;
+  await store.sql
+    .unsafe(
+      `set session_replication_role = replica;
+    update keywarden.ledger_event set recorded_at = '2020-01-01', leaf = regexp_replace(leaf, '"recorded":"[^"]*"', '"recorded":"2020-01-01T00:00:00Z"') where leaf_index is null;
+    set session_replication_role = default`,
+    )
+    .simple();
+  await ledger.sign();
+  const copy = mkdtempSync(join(packs.folder, 'copy-'));
+  await copyLedger(packs.fixture, copy);
+  expect(await verifyPath(copy, ledger.publicKey)).toMatchObject({
+    rank: 1,
+    words: expect.stringMatching(
+      /the times of \d events: they say that they were recorded more than an hour before an earlier event/,
+    ),
+  });
+});
