@@ -6,6 +6,7 @@ import { cancelCampaign, openCampaign } from '../actions/reviews.ts';
 import { columnsFor } from '../dashboard/columns.ts';
 import { ago, facts, type Html, link, section, state, time } from '../dashboard/html.ts';
 import { listPart, type Pages, readField, readForm, readParameter } from '../dashboard/page.ts';
+import { proofColumn } from '../dashboard/proof.ts';
 import type { Env, Services } from '../environment.ts';
 import { dayOrInstant, digits, reason, word } from '../parameters.ts';
 import { addResource } from '../resource.ts';
@@ -54,14 +55,17 @@ export function addCampaigns(app: OpenAPIHono<Env>, pages: Pages, services: Serv
     page: {
       title: 'Review campaigns',
       fields: { state: 'State' },
-      columns: columnsFor(campaignItem, {
-        title: { label: 'Campaign', cell: ({ id, title }) => link(`/campaigns/${id}`, title) },
-        state: 'State',
-        due_at: { label: 'Due', cell: ({ due_at: due }) => ago(due) },
-        reviews: { label: 'Signed', cell: ({ reviews, signed }) => `${signed} of ${reviews}` },
-        keys: { label: 'Decided', cell: ({ keys, undecided }) => `${keys - undecided} of ${keys} keys` },
-        opened_by: 'Opened by',
-      }),
+      columns: (visit) => [
+        ...columnsFor(campaignItem, {
+          title: { label: 'Campaign', cell: ({ id, title }) => link(`/campaigns/${id}`, title) },
+          state: 'State',
+          due_at: { label: 'Due', cell: ({ due_at: due }) => ago(due) },
+          reviews: { label: 'Signed', cell: ({ reviews, signed }) => `${signed} of ${reviews}` },
+          keys: { label: 'Decided', cell: ({ keys, undecided }) => `${keys - undecided} of ${keys} keys` },
+          opened_by: 'Opened by',
+        }),
+        ...proofColumn<z.output<typeof campaignItem>>(visit, 'review_campaign'),
+      ],
       empty: 'No matching campaigns.',
       below: async ({ principal }) =>
         mayAct(principal, 'auditor')

@@ -17,6 +17,7 @@ import { approvePlan, rejectPlan } from '../actions/plans.ts';
 import { columnsFor } from '../dashboard/columns.ts';
 import { ago, facts, type Html, link, type Part, section, time } from '../dashboard/html.ts';
 import { firstPart, listPart, type Pages, readField, readForm, readParameter, type Visit } from '../dashboard/page.ts';
+import { proofColumn } from '../dashboard/proof.ts';
 import type { Env, Services } from '../environment.ts';
 import { reason, word } from '../parameters.ts';
 import { addResource } from '../resource.ts';
@@ -43,19 +44,22 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
     page: {
       title: 'Plans',
       fields: {},
-      columns: columnsFor(planItem, {
-        id: {
-          label: 'Plan',
-          cell: ({ id, derived_from: from }) =>
-            html`${link(`/plans/${id}`, id)}${from === null ? '' : html`<br />part of ${link(`/plans/${from}`, from)}`}`,
-        },
-        created_at: 'Created',
-        items: 'To revoke',
-        held: 'Held',
-        reported: 'Reported',
-        revoked: 'Revoked',
-        approvals: { label: 'Standing', is: 'text', cell: standing },
-      }),
+      columns: (visit) => [
+        ...columnsFor(planItem, {
+          id: {
+            label: 'Plan',
+            cell: ({ id, derived_from: from }) =>
+              html`${link(`/plans/${id}`, id)}${from === null ? '' : html`<br />part of ${link(`/plans/${from}`, from)}`}`,
+          },
+          created_at: 'Created',
+          items: 'To revoke',
+          held: 'Held',
+          reported: 'Reported',
+          revoked: 'Revoked',
+          approvals: { label: 'Standing', is: 'text', cell: standing },
+        }),
+        ...proofColumn<z.output<typeof planItem>>(visit, 'plan'),
+      ],
       empty: 'There is no plan yet. The daemon creates one in each pass.',
     },
   });

@@ -17,6 +17,7 @@ import { decideReview, openReview, requireReview, signReview } from '../actions/
 import { columnsFor } from '../dashboard/columns.ts';
 import { ago, link, time } from '../dashboard/html.ts';
 import { exportLinks, type Pages } from '../dashboard/page.ts';
+import { proofColumn } from '../dashboard/proof.ts';
 import type { Env, Services } from '../environment.ts';
 import { digits, reason } from '../parameters.ts';
 import { addFile, addResource } from '../resource.ts';
@@ -53,19 +54,22 @@ export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Servic
     page: {
       title: 'Reviews',
       fields: { state: 'State' },
-      columns: columnsFor(reviewItem, {
-        title: { label: 'Review', cell: ({ id, title }) => link(`/reviews/${id}`, title) },
-        state: 'State',
-        as_of: 'Keys as of',
-        keys: 'Keys',
-        undecided: 'Undecided',
-        due_at: { label: 'Due', cell: ({ due_at: due }) => (due === null ? '' : ago(due)) },
-        opened_by: 'Opened by',
-        signed_at: {
-          label: 'Signed',
-          cell: (review) => (review.signed_at === null ? '' : html`${time(review.signed_at)} by ${review.signed_by}`),
-        },
-      }),
+      columns: (visit) => [
+        ...columnsFor(reviewItem, {
+          title: { label: 'Review', cell: ({ id, title }) => link(`/reviews/${id}`, title) },
+          state: 'State',
+          as_of: 'Keys as of',
+          keys: 'Keys',
+          undecided: 'Undecided',
+          due_at: { label: 'Due', cell: ({ due_at: due }) => (due === null ? '' : ago(due)) },
+          opened_by: 'Opened by',
+          signed_at: {
+            label: 'Signed',
+            cell: (review) => (review.signed_at === null ? '' : html`${time(review.signed_at)} by ${review.signed_by}`),
+          },
+        }),
+        ...proofColumn<z.output<typeof reviewItem>>(visit, 'review'),
+      ],
       empty: 'No matching access reviews.',
       below: async ({ principal }) =>
         mayAct(principal, 'auditor')
