@@ -37,7 +37,7 @@ export { type KeyFilter, keyList, keyObservationList, keyUseList } from './keys/
 export { type SavedListing, saveKeyListing } from './keys/listing.ts';
 export type { FactsAsked, ScopePlace } from './keys/scope-facts.ts';
 export { isCutOff, staleWords } from './keys/suspect-listing.ts';
-export { findTreeFault } from './ledger/check.ts';
+export { findTreeFault, listLedgerRowFaults } from './ledger/check.ts';
 export {
   endLedgerKeys,
   listCosigned,
@@ -50,10 +50,8 @@ export {
   type StoredCheckpoint,
   saveCosignature,
 } from './ledger/checkpoints.ts';
-export { listEventsOf } from './ledger/events.ts';
-export { listLedgerRowFaults } from './ledger/faults.ts';
 export { listChangedMachinery } from './ledger/machinery.ts';
-export { makeReceipts, readPlacedEvents, readSignedTree } from './ledger/receipts.ts';
+export { listEventsOf, makeReceipts, readPlacedEvents, readSignedTree } from './ledger/receipts.ts';
 export { type Inconsistency, integrateEvents } from './ledger/sequencer.ts';
 export { continues, readConsistency, readInclusion, readRoot } from './ledger/tree.ts';
 export { createBudgetRows } from './limits/request-budgets.ts';

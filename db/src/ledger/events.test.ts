@@ -4,7 +4,7 @@ import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-s
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { migrateStore } from '../migrate.ts';
 import type { Sql, Tx } from '../sql.ts';
-import { listLedgerRowFaults } from './faults.ts';
+import { listLedgerRowFaults } from './check.ts';
 
 let store: TestStore;
 /** Texts that canonical JSON writes in its own way. */

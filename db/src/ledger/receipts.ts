@@ -1,7 +1,9 @@
 import { formatReceipt, hashRanges, rangesOfInclusion, tilesOf } from '@keywarden/core/ledger';
 import { sha256 } from '@keywarden/core/values';
-import { type SQL, sql } from 'drizzle-orm';
+import { asc, eq, type SQL, sql } from 'drizzle-orm';
 import type { Reader } from '../list.ts';
+import { ledgerEvent } from '../schema/ledger.ts';
+import type { Db } from '../sql.ts';
 import { readTiles } from './tree.ts';
 
 /** A signed tree, with the cosignatures of witnesses. */
@@ -108,4 +110,23 @@ async function readPersonalData(
 export async function readLedgerKeys(db: Reader): Promise<string[]> {
   const rows = await db.execute(sql`select public_key from keywarden.ledger_key order by number`);
   return rows.map(({ public_key: key }) => String(key));
+}
+
+/** An event about a row. */
+export interface SubjectEvent {
+  number: string;
+  type: string;
+  /** Its place in the tree; null until it is integrated. */
+  leafIndex: number | null;
+}
+
+/** Lists the events about one row, such as `plan_approval/17`, oldest first. */
+export async function listEventsOf(db: Db, subject: string): Promise<SubjectEvent[]> {
+  const { number, type, leafIndex } = ledgerEvent;
+  const rows = await db
+    .select({ number, type, leafIndex })
+    .from(ledgerEvent)
+    .where(eq(ledgerEvent.subject, subject))
+    .orderBy(asc(number));
+  return rows.map((row) => ({ ...row, leafIndex: row.leafIndex === null ? null : Number(row.leafIndex) }));
 }

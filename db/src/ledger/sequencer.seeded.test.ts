@@ -13,7 +13,7 @@ import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-s
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import type { Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
-import { listLedgerRowFaults } from './faults.ts';
+import { listLedgerRowFaults } from './check.ts';
 import { integrateEvents, type Sequencer } from './sequencer.ts';
 import { continues, readConsistency, readInclusion, readRoot } from './tree.ts';
 

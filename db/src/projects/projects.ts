@@ -2,7 +2,7 @@ import type { WireProject } from '@keywarden/core/wire';
 import { and, eq, isNull } from 'drizzle-orm';
 import { isSuddenDrop } from '../keys/suspect-listing.ts';
 import { project } from '../schema/projects.ts';
-import { markReturnedProjects } from '../seals/returned.ts';
+import { markReturnedProjects } from '../seals/seals.ts';
 import { builderOf, type Db, lastOfEach, packExtra, type Sql, toJson } from '../sql.ts';
 
 interface Place {

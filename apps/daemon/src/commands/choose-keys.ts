@@ -3,7 +3,7 @@ import { credentialKinds, keyKinds } from '@keywarden/core/wire';
 import { listLiveKeys, type NamedKey } from '@keywarden/db/daemon';
 import { usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
-import { requireOrganization } from './store-names.ts';
+import { requireOrganization } from './common.ts';
 
 /**
  * Returns a function that finds a live key by its id, or by SCOPE/ID if two control planes or accounts share the id. It throws a UserError

@@ -10,9 +10,9 @@ import {
 } from '@keywarden/db/daemon';
 import { exitCode, print, usageError } from '@keywarden/runtime';
 import { makeKeyFinder } from './choose-keys.ts';
+import { requireOrganization } from './common.ts';
 import { type OutputOptions, renderList } from './output.ts';
 import { printJson, withContext } from './session.ts';
-import { requireOrganization } from './store-names.ts';
 import { renderTable } from './table.ts';
 
 /** More than any store has, because scripts need the complete list. */

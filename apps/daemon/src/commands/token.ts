@@ -1,9 +1,8 @@
 import { createToken, listTokens, revokeToken, roles, type StoredToken } from '@keywarden/db/daemon';
 import { exitCode, print, printError, usageError } from '@keywarden/runtime';
-import { parseUntil } from './common.ts';
+import { parseUntil, requireOrganization } from './common.ts';
 import { type OutputOptions, renderList } from './output.ts';
 import { printJson, withContext } from './session.ts';
-import { requireOrganization } from './store-names.ts';
 
 /** Tokens are created and revoked in a role of their own. */
 const asAdmin = { needsControlPlane: false, role: 'keywarden_admin' } as const;

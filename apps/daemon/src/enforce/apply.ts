@@ -3,8 +3,8 @@ import { approvePlan, endApproval, listGoneKeys, listObservers, listUnsettledSco
 import { codeOf } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
+import { withProcessLock } from '../context.ts';
 import { whyDisagreeing } from '../current-policy.ts';
-import { withProcessLock } from '../process-lock.ts';
 import { listScope, parseScope, scopeLock } from '../sync/scopes.ts';
 import { whyPaused } from './guarded-revocation.ts';
 import { type AppliedItem, applyItem } from './item.ts';

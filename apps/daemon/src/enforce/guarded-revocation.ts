@@ -13,8 +13,8 @@ import {
 import { describeError, UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
+import { withProcessLock } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
-import { withProcessLock } from '../process-lock.ts';
 import { syncMembers } from '../sync/keys.ts';
 import { isProjectScope, listScope, parseScope, type Scope, scopeLock, scopeName } from '../sync/scopes.ts';
 import { callUpstream, type Ended, findEnded, NotSent } from './call-upstream.ts';

@@ -7,8 +7,8 @@ import { countUnclear, isPlaceTaken, listObservers, moveRotation, type StoredRot
 import { UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
+import { withProcessLock } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
-import { withProcessLock } from '../process-lock.ts';
 import { listScope, parseScope, scopeLock } from '../sync/scopes.ts';
 import { deliver } from './deliver.ts';
 import { findMinter } from './find-minter.ts';

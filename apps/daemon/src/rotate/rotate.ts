@@ -1,12 +1,12 @@
 import { listOpenRotations, moveRotation, readRotation, type StoredRotation } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
+import { withProcessLock } from '../context.ts';
 import { whyPaused } from '../enforce/guarded-revocation.ts';
 import { governed } from '../enforce/high-water-mark.ts';
 import { planKeys } from '../enforce/plan.ts';
 import { whyNotByItself } from '../enforce/standing.ts';
 import { tellStalled } from '../notices/stalled.ts';
-import { withProcessLock } from '../process-lock.ts';
 import { atOf, type Moved, moveAll } from './move-on.ts';
 import { type Opened, open, openRequested, type Wish } from './open.ts';
 import { openByPolicy } from './open-by-policy.ts';

@@ -3,7 +3,7 @@ import { finishRun, type RejectedPlace, type RunKind, saveRejectedRows, startRun
 import { describeError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
-import { withProcessLock } from '../process-lock.ts';
+import { withProcessLock } from '../context.ts';
 
 /** The names of a run's counts in its database row and in the command's result. */
 type Count =

@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi';
-import { isInstant, unwrap } from '@keywarden/db/report';
+import { isInstant, type Principal, unwrap } from '@keywarden/db/report';
+import { mayAct } from '../access/roles.ts';
 import { type Column, type Field, link, type Part, state, time } from './html.ts';
 
 /** How each field is shown: a label, or parts of a column definition. */
@@ -69,4 +70,13 @@ function controlOf(name: string, filter: z.core.$ZodType | undefined): Partial<F
   if (name === 'q') return { type: 'search' };
   if (inner instanceof z.ZodPipe) return { placeholder: '90d' };
   return asked instanceof z.ZodISODateTime ? { placeholder: '2026-03-31' } : {};
+}
+
+/** Returns the column that links a row to its events in the ledger, for those who may see them. `table` is that of the row. */
+export function proofColumn<T extends { id: string }>(
+  { principal }: { principal: Principal },
+  table: string,
+): Column<T>[] {
+  if (!mayAct(principal, 'auditor') || principal.organizations !== null) return [];
+  return [{ label: 'Ledger', cell: ({ id }) => link(`/ledger/events?subject=${table}%2F${id}`, 'proof') }];
 }

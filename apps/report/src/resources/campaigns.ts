@@ -3,10 +3,9 @@ import { campaignItem, campaignList, type Reader, reviewItem, reviewList, type S
 import { html } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
 import { cancelCampaign, openCampaign } from '../actions/reviews.ts';
-import { columnsFor } from '../dashboard/columns.ts';
+import { columnsFor, proofColumn } from '../dashboard/columns.ts';
 import { ago, facts, type Html, link, section, state, time } from '../dashboard/html.ts';
 import { listPart, type Pages, readField, readForm, readParameter } from '../dashboard/page.ts';
-import { proofColumn } from '../dashboard/proof.ts';
 import type { Env, Services } from '../environment.ts';
 import { dayOrInstant, digits, reason, word } from '../parameters.ts';
 import { addResource } from '../resource.ts';

@@ -2,9 +2,8 @@ import type { z } from '@hono/zod-openapi';
 import { incidentItem, incidentList } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
-import { columnsFor } from '../dashboard/columns.ts';
+import { columnsFor, proofColumn } from '../dashboard/columns.ts';
 import { time } from '../dashboard/html.ts';
-import { proofColumn } from '../dashboard/proof.ts';
 import { digits, range } from '../parameters.ts';
 import type { Resource } from '../resource.ts';
 

@@ -14,10 +14,9 @@ import {
 import { html } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
 import { decideReview, openReview, requireReview, signReview } from '../actions/reviews.ts';
-import { columnsFor } from '../dashboard/columns.ts';
+import { columnsFor, proofColumn } from '../dashboard/columns.ts';
 import { ago, link, time } from '../dashboard/html.ts';
 import { exportLinks, type Pages } from '../dashboard/page.ts';
-import { proofColumn } from '../dashboard/proof.ts';
 import type { Env, Services } from '../environment.ts';
 import { digits, reason } from '../parameters.ts';
 import { addFile, addResource } from '../resource.ts';

@@ -1,9 +1,8 @@
 import type { z } from '@hono/zod-openapi';
 import { revocationItem, revocationList } from '@keywarden/db/report';
 import { allow } from '../access/roles.ts';
-import { columnsFor } from '../dashboard/columns.ts';
+import { columnsFor, proofColumn } from '../dashboard/columns.ts';
 import { link, time } from '../dashboard/html.ts';
-import { proofColumn } from '../dashboard/proof.ts';
 import { digits, range, word } from '../parameters.ts';
 import type { Resource } from '../resource.ts';
 

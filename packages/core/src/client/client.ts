@@ -12,9 +12,8 @@ import {
   parse,
   parseWrite,
 } from './replies.ts';
-import { systemTime, type Time } from './time.ts';
 import { createTransport, type Hooks } from './transport.ts';
-import { type OperationEnd, type WaitOptions, waitForOperations } from './wait.ts';
+import { type OperationEnd, systemTime, type Time, type WaitOptions, waitForOperations } from './wait.ts';
 
 export interface ClientOptions {
   /** Includes the API version: https://host/api/v2 */

@@ -7,6 +7,6 @@ export type { Budget } from './limits.ts';
 export { collect, items, type Page, type RejectedRow } from './pagination.ts';
 export type { ProjectPage } from './replies.ts';
 export { type BudgetRows, createSharedStore } from './shared-limiter-store.ts';
-export { systemTime, type Time } from './time.ts';
 export type { Hooks } from './transport.ts';
 export type { OperationEnd, WaitOptions } from './wait.ts';
+export { systemTime, type Time } from './wait.ts';

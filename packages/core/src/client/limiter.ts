@@ -1,6 +1,6 @@
 import { createMemoryStore, type LimiterStore } from './limiter-store.ts';
 import { type Budget, budgetsOf } from './limits.ts';
-import type { Time } from './time.ts';
+import type { Time } from './wait.ts';
 
 /** Holds requests back so that an account stays inside its share of the limits. */
 export interface Limiter {

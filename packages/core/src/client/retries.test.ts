@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { createClient } from './client.ts';
 import { noLimiter } from './limiter.ts';
 import { collect } from './pagination.ts';
-import { systemTime } from './time.ts';
+import { systemTime } from './wait.ts';
 
 // Every row of the retry table, against the faults of the sandbox. Delays are recorded instead of slept, and jitter is off.
 

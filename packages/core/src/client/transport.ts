@@ -5,7 +5,7 @@ import { ControlPlaneError, codeForStatus } from './errors.ts';
 import type { Limiter } from './limiter.ts';
 import { networkCode, neverSent, ownConnection } from './network.ts';
 import { type Failure, type Method, readRetryAfterMs, retryDelayMs } from './retry.ts';
-import type { Time } from './time.ts';
+import type { Time } from './wait.ts';
 
 export interface CallOptions {
   method: Method;

@@ -1,6 +1,6 @@
+import { setTimeout } from 'node:timers/promises';
 import type { WireOperation } from '../wire/schemas.ts';
 import { ControlPlaneError } from './errors.ts';
-import type { Time } from './time.ts';
 
 /** How an operation ended. `error` counts as failed; `failed` itself is not an end, because it can still be retried. */
 export interface OperationEnd {
@@ -59,3 +59,14 @@ export async function waitForOperations(
   }
   return found;
 }
+
+/** The clock and sleep of a client, so that tests can replace them. `now` is in milliseconds since 1970. */
+export interface Time {
+  now(): number;
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+export const systemTime: Time = {
+  now: Date.now,
+  sleep: (ms, signal) => setTimeout(ms, undefined, { signal }),
+};

@@ -1,9 +1,8 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
 import { requireAdministrator, requireOrganization, requirePersonal, requireProject } from '../access/rules.ts';
-import { readBody } from '../http/body.ts';
 import { Refusal } from '../http/errors.ts';
-import { int64 } from '../http/json.ts';
+import { int64, readBody } from '../http/json.ts';
 import { readPath } from '../http/query.ts';
 import { insertKey, keyColumns, type NewKey, renderKey } from '../resources/keys.ts';
 import type { Env, State } from '../state.ts';

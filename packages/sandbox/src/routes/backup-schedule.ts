@@ -1,7 +1,7 @@
 import type { Hono } from 'hono';
 import { z } from 'zod';
 import { requireProject } from '../access/rules.ts';
-import { readBody } from '../http/body.ts';
+import { readBody } from '../http/json.ts';
 import { readPath } from '../http/query.ts';
 import type { Env, State } from '../state.ts';
 import { requireBranch } from './mutate.ts';

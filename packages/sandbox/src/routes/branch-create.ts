@@ -1,8 +1,8 @@
 import type { Hono } from 'hono';
 import { z } from 'zod';
 import { requireProject } from '../access/rules.ts';
-import { readOptionalBody } from '../http/body.ts';
 import { Refusal } from '../http/errors.ts';
+import { readOptionalBody } from '../http/json.ts';
 import { instantOf, logSequenceNumber, readPath } from '../http/query.ts';
 import { copyCatalog, defaultBranch, findBranchByName, insertBranch, renderBranch } from '../resources/branches.ts';
 import { listDatabases, listRoles, renderDatabase, renderRole } from '../resources/catalog.ts';

@@ -1,8 +1,8 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
 import { requireProject } from '../access/rules.ts';
-import { readBody } from '../http/body.ts';
 import { Refusal } from '../http/errors.ts';
+import { readBody } from '../http/json.ts';
 import { pageSql, pageValues, pagination, readPage } from '../http/page.ts';
 import { readFlag, readLimit, readPath } from '../http/query.ts';
 import { deleteBranch, findBranch, renderAnnotation, renderBranch, whyNotDeleted } from '../resources/branches.ts';

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { requireProject } from '../access/rules.ts';
 import { requireFree, type Task } from '../engine/queue.ts';
 import { configureTasks, restartTasks, startTasks, suspendTasks } from '../engine/tasks.ts';
-import { readBody } from '../http/body.ts';
 import { Refusal } from '../http/errors.ts';
+import { readBody } from '../http/json.ts';
 import { readPath } from '../http/query.ts';
 import {
   findEndpoint,

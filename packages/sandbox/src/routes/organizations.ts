@@ -1,10 +1,15 @@
-import type { Hono } from 'hono';
-import { requireOrganization } from '../access/rules.ts';
+import { randomUUID } from 'node:crypto';
+import type { Context, Hono } from 'hono';
+import { z } from 'zod';
+import { requireAdministrator, requireOrganization } from '../access/rules.ts';
 import { Refusal } from '../http/errors.ts';
-import { readPath } from '../http/query.ts';
-import { renderOrganization } from '../resources/members.ts';
+import { readBody } from '../http/json.ts';
+import { pageSql, pageValues, pagination, readPage } from '../http/page.ts';
+import { readLimit, readPath } from '../http/query.ts';
+import { renderInvitation, renderMember, renderOrganization } from '../resources/members.ts';
 import { regions } from '../resources/regions.ts';
 import type { Env, State } from '../state.ts';
+import type { Row } from '../store/database.ts';
 
 export function organizationRoutes(api: Hono<Env>, { db }: State): void {
   api.get('/organizations/:org_id', (c) => {
@@ -20,4 +25,131 @@ export function organizationRoutes(api: Hono<Env>, { db }: State): void {
     if (organization !== undefined) requireOrganization(db, c.get('principal'), organization);
     return c.json({ regions });
   });
+}
+
+/**
+ * The roles of the document, `admin` and `member`, and those that the service's own pages name. Only `admin` may do more than a member.
+ */
+const roles = ['admin', 'member', 'editor', 'viewer', 'collaborator'] as const;
+const role = z.enum(roles, `the role is not available in this organization: ${roles.join(', ')} are`);
+const updateBody = z.object({ role });
+const inviteBody = z.object({ invitations: z.array(z.object({ email: z.email(), role })).min(1) });
+const columns = { joined_at: 'm.joined_at', email: 'u.email', role: 'm.role' };
+
+export function memberRoutes(api: Hono<Env>, state: State): void {
+  const { db, clock } = state;
+
+  api.get('/organizations/:org_id/members', (c) => {
+    const organization = readPath(c, 'org_id');
+    requireOrganization(db, c.get('principal'), organization);
+    const page = readPage(c, { columns, order: 'desc', limit: readLimit(c, { max: 500, fallback: 100 }) });
+    const rows = db.all(
+      `select m.*, u.email from member m join user u on u.id = m.user_id
+       where m.organization_id = :organization and m.left_at is null and ${pageSql(page, 'm.id')}`,
+      { organization, ...pageValues(page) },
+    );
+    const last = rows.at(-1);
+    return c.json({
+      members: rows.map((row) => ({ member: renderMember(row), user: { email: row.email } })),
+      ...pagination(page, { length: rows.length, last: last && [last[page.sortBy], last.id] }),
+    });
+  });
+
+  api.get('/organizations/:org_id/members/:member_id', (c) => {
+    requireOrganization(db, c.get('principal'), readPath(c, 'org_id'));
+    return c.json(renderMember(requireMember(c, state)));
+  });
+
+  api.patch('/organizations/:org_id/members/:member_id', async (c) => {
+    requireAdministrator(db, c.get('principal'), { of: readPath(c, 'org_id'), to: 'change the roles of members' });
+    const wanted = await readBody(c, updateBody);
+    const row = requireMember(c, state);
+    if (wanted.role !== 'admin') requireAnotherAdmin(state, row);
+    db.run('update member set role = ? where id = ?', wanted.role, String(row.id));
+    return c.json(renderMember({ ...row, role: wanted.role }));
+  });
+
+  /**
+   * A person's own keys lose their access to the organization with the membership, because each request looks it up.
+   */
+  api.delete('/organizations/:org_id/members/:member_id', (c) => {
+    requireAdministrator(db, c.get('principal'), { of: readPath(c, 'org_id'), to: 'remove members' });
+    const row = requireMember(c, state);
+    requireAnotherAdmin(state, row);
+    db.run('update member set left_at = ? where id = ?', clock.now(), String(row.id));
+    return c.json({});
+  });
+
+  api.get('/organizations/:org_id/invitations', (c) => {
+    const organization = readPath(c, 'org_id');
+    requireOrganization(db, c.get('principal'), organization);
+    const rows = db.all('select * from invitation where organization_id = ? order by invited_at, id', organization);
+    return c.json({ invitations: rows.map(renderInvitation) });
+  });
+
+  api.post('/organizations/:org_id/invitations', async (c) => {
+    const organization = readPath(c, 'org_id');
+    const principal = c.get('principal');
+    requireAdministrator(db, principal, { of: organization, to: 'invite members' });
+    const { invitations } = await readBody(c, inviteBody);
+    const rows = db.transaction(() =>
+      invitations.map((wanted) => invite(state, { ...wanted, organization, by: principal.userId })),
+    );
+    return c.json({ invitations: rows.map(renderInvitation) });
+  });
+}
+
+/** Invites a person. One who has an account joins at once; for others the invitation waits. */
+function invite({ db, clock }: State, wanted: { email: string; role: string; organization: string; by: string }): Row {
+  const [id, at] = [randomUUID(), clock.now()];
+  db.run(
+    'insert into invitation values (?, ?, ?, ?, ?, ?)',
+    id,
+    wanted.organization,
+    wanted.email,
+    wanted.role,
+    wanted.by,
+    at,
+  );
+  const user = db.get('select id from user where email = ?', wanted.email);
+  const member = db.get(
+    'select 1 from member where organization_id = ? and user_id = ? and left_at is null',
+    wanted.organization,
+    user?.id ?? null,
+  );
+  if (member !== undefined) throw new Refusal(409, `${wanted.email} is a member of the organization already`);
+  if (user !== undefined) {
+    db.run(
+      `insert into member values (?, ?, ?, ?, ?, null)
+       on conflict (organization_id, user_id) do update set role = excluded.role, joined_at = excluded.joined_at, left_at = null`,
+      randomUUID(),
+      wanted.organization,
+      String(user.id),
+      wanted.role,
+      at,
+    );
+  }
+  return db.get('select * from invitation where id = ?', id) ?? {};
+}
+
+function requireMember(c: Context, { db }: State): Row {
+  const row = db.get(
+    'select * from member where organization_id = ? and id = ? and left_at is null',
+    readPath(c, 'org_id'),
+    readPath(c, 'member_id'),
+  );
+  if (row === undefined) throw new Refusal(404, 'organization member not found');
+  return row;
+}
+
+/** Throws if an organization would lose its last administrator. */
+function requireAnotherAdmin({ db }: State, member: Row): void {
+  const other = db.get(
+    "select 1 from member where organization_id = ? and role = 'admin' and left_at is null and id <> ? limit 1",
+    String(member.organization_id),
+    String(member.id),
+  );
+  if (member.role === 'admin' && other === undefined) {
+    throw new Refusal(422, 'the last admin of an organization cannot be removed or given another role');
+  }
 }

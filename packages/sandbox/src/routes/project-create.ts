@@ -1,7 +1,7 @@
 import type { Hono } from 'hono';
 import { z } from 'zod';
 import { requireOrganization } from '../access/rules.ts';
-import { readBody } from '../http/body.ts';
+import { readBody } from '../http/json.ts';
 import { defaultBranch, insertBranch, renderBranch } from '../resources/branches.ts';
 import {
   insertDatabase,

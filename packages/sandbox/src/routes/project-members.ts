@@ -1,9 +1,8 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
 import { requireAdministrator, requireProject } from '../access/rules.ts';
-import { readBody } from '../http/body.ts';
 import { Refusal } from '../http/errors.ts';
-import { present } from '../http/json.ts';
+import { present, readBody } from '../http/json.ts';
 import { pageSql, pageValues, pagination, readPage } from '../http/page.ts';
 import { readFlag, readLimit, readPath } from '../http/query.ts';
 import type { Env, State } from '../state.ts';

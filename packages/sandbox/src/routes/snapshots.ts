@@ -1,8 +1,8 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
 import { requireProject } from '../access/rules.ts';
-import { readBody, readOptionalBody } from '../http/body.ts';
 import { Refusal } from '../http/errors.ts';
+import { readBody, readOptionalBody } from '../http/json.ts';
 import { logSequenceNumber, readInstant, readPath } from '../http/query.ts';
 import { renderBranch } from '../resources/branches.ts';
 import { listEndpoints, renderEndpoint } from '../resources/endpoints.ts';
