@@ -106,3 +106,12 @@ function render(name: string, { examples, needsPerson }: Help): string {
     ...(needsPerson === undefined ? [] : [`  3  done, but ${needsPerson}`]),
   ].join('\n');
 }
+
+/** Returns Commander's message as one sentence on one line. */
+export function sentence(message: string): string {
+  const text = message
+    .replace(/^error: /, '')
+    .replaceAll('\n', ' ')
+    .trim();
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.)]$/.test(text) ? '' : '.'}`;
+}

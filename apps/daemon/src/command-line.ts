@@ -4,7 +4,7 @@ import type { RunKind } from '@keywarden/db/daemon';
 import { exitCode, usageError } from '@keywarden/runtime';
 import { configJsonSchema } from '@keywarden/runtime/config';
 import { Command, CommanderError } from 'commander';
-import { addHelp } from './command-help.ts';
+import { addHelp, sentence } from './command-help.ts';
 import { type ApplyOptions, applyCommand } from './commands/apply.ts';
 import { backtestCommand } from './commands/backtest.ts';
 import { checkCommand } from './commands/check.ts';
@@ -292,13 +292,4 @@ export function describe(done: (code: number) => void): Command {
       .option('--json', 'print JSON')
       .action(async (_options: SyncOptions, self: Command) => done(await syncCommand(kind, self.optsWithGlobals())));
   }
-}
-
-/** Returns Commander's message as one sentence on one line. */
-function sentence(message: string): string {
-  const text = message
-    .replace(/^error: /, '')
-    .replaceAll('\n', ' ')
-    .trim();
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.)]$/.test(text) ? '' : '.'}`;
 }

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await store.close());
 
-test('db/functions/machinery.json is what a new store has; vitest -u writes it after a change of db/functions', async () => {
+test('machinery.json is what a new store has; vitest -u writes it after a change of db/functions', async () => {
   const found = await readMachinery(store.sql);
   expect(Object.keys(found).length).toBeGreaterThan(80);
   await expect(`${JSON.stringify(found, null, 2)}\n`).toMatchFileSnapshot(fileURLToPath(machineryFile));

@@ -3,13 +3,13 @@ import { readFileSync } from 'node:fs';
 import type { Sql } from '../sql.ts';
 
 // The functions and triggers that record events and compare rows with them belong to the owner of the database, who could replace them by others that find
-// nothing. db/functions/machinery.json has the hash of each as this version creates it.
+// nothing. machinery.json has the hash of each as this version creates it.
 
 /** Functions and triggers by name, each with a hash of its definition. */
 export type Machinery = Record<string, string>;
 
 /** The file with the machinery as this version creates it. */
-export const machineryFile = new URL('../../functions/machinery.json', import.meta.url);
+export const machineryFile = new URL('machinery.json', import.meta.url);
 
 /** Returns the functions and triggers of the ledger in a store. */
 export async function readMachinery(sql: Sql): Promise<Machinery> {

@@ -2,7 +2,6 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { serve } from '@hono/node-server';
 import {
   createSigningKey,
   encodeHash,
@@ -17,6 +16,7 @@ import {
 } from '@keywarden/core/ledger';
 import { hasOpenIncident, makeReceipts, readPlacedEvents, readSignedTree } from '@keywarden/db/daemon';
 import { readEnvironment } from '@keywarden/runtime';
+import { listen, listenWith } from '@keywarden/testkit/report/served';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { beginAnew } from '../ledger/begin-anew.ts';
@@ -57,18 +57,9 @@ afterEach(async () => {
 async function startWitness(logs = [log.verifier]): Promise<string> {
   const app = createWitness({ signer: witnessKey, logs, folder: witnessFolder, now });
   app.onError((_error, c) => c.text('cannot\n', 503));
-  const server = serve({ fetch: app.fetch, hostname: '127.0.0.1', port: 0 });
-  await new Promise((resolve) => {
-    server.once('listening', resolve);
-  });
-  closing.push(
-    async () =>
-      await new Promise((resolve) => {
-        server.close(resolve);
-      }),
-  );
-  const address = server.address();
-  return `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`;
+  const served = await listen(app);
+  closing.push(served.close);
+  return served.url;
 }
 
 async function logOf(url: string) {
@@ -228,17 +219,9 @@ async function startAnswer(answer: (response: ServerResponse, asked: number) => 
     asked += 1;
     void answer(response, asked);
   });
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  closing.push(async () => {
-    server.closeAllConnections();
-    await new Promise((resolve) => {
-      server.close(resolve);
-    });
-  });
-  const address = server.address();
-  return `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`;
+  const served = await listenWith(server);
+  closing.push(served.close);
+  return served.url;
 }
 
 test.each([

@@ -1,0 +1,163 @@
+import { truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { crc32, deflateRawSync } from 'node:zlib';
+import { strToU8, unzipSync, zipSync } from 'fflate';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { amend, change, download, type Files, linesOf, pack, verifyBytes, verifyPath } from './packs.ts';
+import { createPacks, type Packs, period } from './packs-fixture.ts';
+
+// Archives that programs read in different ways, and archives that need too much memory or time.
+
+let packs: Packs;
+let operations: Files;
+beforeAll(async () => {
+  packs = await createPacks(inject('postgresUrl'));
+  ({ operations } = packs);
+});
+afterAll(async () => await packs.close());
+
+const rows = /^operations\//;
+test('an archive that programs read in different ways is refused', async () => {
+  const whole = Buffer.from(pack(operations));
+  const directory = whole.readUInt32LE(whole.length - 6);
+  const [files, rest, end] = [whole.subarray(0, directory), whole.subarray(directory, -22), whole.subarray(-22)];
+  // Another archive between the directory and the end, which some programs read instead.
+  const twice = Buffer.concat([files, rest, files, rest, end]);
+  const moved = Buffer.from(end);
+  moved.writeUInt32LE(directory + 4, 16);
+  const between = Buffer.concat([files, Buffer.from('junk'), rest, moved]);
+  const renamed = Buffer.from(whole);
+  renamed.write('manifesT', whole.indexOf('manifest.json'));
+  const unicode = zipSync({
+    ...unzipSync(whole),
+    'other.txt': [strToU8('forged'), { extra: { 0x7075: strToU8('\u0001....operations/00001.ndjson') } }],
+  });
+  for (const bytes of [twice, between, renamed, unicode])
+    await expect(verifyBytes(packs.folder, bytes, packs.fixture.ledger.publicKey)).rejects.toThrow(
+      /is read in different ways by different programs/,
+    );
+  expect((await verifyBytes(packs.folder, whole, packs.fixture.ledger.publicKey)).rank).toBe(0);
+});
+
+test('an archive is proven as the report sends it; with other headers or bytes it is refused', async () => {
+  const sent = Buffer.from(await download(packs.fixture, `/v1/exports/sealed-operations?${period}`));
+  expect((await verifyBytes(packs.folder, sent, packs.fixture.ledger.publicKey)).rank).toBe(0);
+  const whole = Buffer.from(pack(operations));
+  const local = whole.indexOf('PK\u0003\u0004');
+  const hiddenBehind = (deflated: Buffer) => {
+    // The bytes of a file go on after it ends, and a program that reads on finds another file there.
+    const text = Buffer.from('one\n');
+    const data = Buffer.concat([deflateRawSync(text), deflated]);
+    const head = Buffer.alloc(30);
+    head.write('PK\u0003\u0004', 'latin1');
+    for (const [at, value] of [
+      [4, 20],
+      [8, 8],
+      [26, 5],
+    ] as const)
+      head.writeUInt16LE(value, at);
+    for (const [at, value] of [
+      [14, crc32(text)],
+      [18, data.length],
+      [22, text.length],
+    ] as const)
+      head.writeUInt32LE(value, at);
+    const entry = Buffer.concat([
+      Buffer.from('PK\u0001\u0002', 'latin1'),
+      Buffer.from([20, 0]),
+      head.subarray(4),
+      Buffer.alloc(14),
+      Buffer.from('a.txt'),
+    ]);
+    const files = Buffer.concat([head, Buffer.from('a.txt'), data]);
+    const end = Buffer.alloc(22);
+    end.write('PK\u0005\u0006', 'latin1');
+    for (const at of [8, 10]) end.writeUInt16LE(1, at);
+    end.writeUInt32LE(entry.length, 12);
+    end.writeUInt32LE(files.length, 16);
+    return Buffer.concat([files, entry, end]);
+  };
+  const edits: [string, Buffer, (bytes: Buffer) => void][] = [
+    ['a local header that hides its sizes', whole, (bytes) => bytes.fill(0, local + 14, local + 26)],
+    ['a local header of a stream', whole, (bytes) => void bytes.writeUInt16LE(8, local + 6)],
+    ['a local header of another method', whole, (bytes) => void bytes.writeUInt16LE(0, local + 8)],
+    [
+      'other sizes after a file',
+      sent,
+      (bytes) => bytes.fill(1, bytes.indexOf('PK\u0007\u0008') + 8, bytes.indexOf('PK\u0007\u0008') + 12),
+    ],
+    ['a link', whole, (bytes) => void bytes.writeUInt32LE(0o120777 * 2 ** 16, bytes.indexOf('PK\u0001\u0002') + 38)],
+    [
+      'a folder in the place of a file',
+      whole,
+      (bytes) => void bytes.writeUInt32LE(0o040755 * 2 ** 16 + 0x10, bytes.indexOf('PK\u0001\u0002') + 38),
+    ],
+    [
+      'a folder of old programs',
+      whole,
+      (bytes) => void bytes.writeUInt32LE(0x10, bytes.indexOf('PK\u0001\u0002') + 38),
+    ],
+    ['another number of files', whole, (bytes) => void bytes.writeUInt16LE(1, bytes.length - 14)],
+    ['something behind a file', hiddenBehind(Buffer.from('more')), () => undefined],
+  ];
+  for (const [what, from, change] of edits) {
+    const bytes = Buffer.from(from);
+    change(bytes);
+    const why = await verifyBytes(packs.folder, bytes, packs.fixture.ledger.publicKey).then(
+      ({ words }) => words,
+      (error: unknown) => String(error),
+    );
+    expect(why, `with ${what}`).toMatch(/is read in different ways by different programs|is no whole zip archive/);
+  }
+  await expect(
+    verifyBytes(packs.folder, hiddenBehind(Buffer.from('more')), packs.fixture.ledger.publicKey),
+  ).rejects.toThrow('a.txt has other bytes than its directory says');
+  const plain = await verifyBytes(packs.folder, hiddenBehind(Buffer.alloc(0)), packs.fixture.ledger.publicKey);
+  expect(plain.words).toContain('it has no file manifest.json');
+});
+
+test('a file of one gigabyte is refused with little memory', async () => {
+  const file = join(packs.folder, 'huge');
+  writeFileSync(file, 'not an archive');
+  truncateSync(file, 1_000_000_000);
+  const before = process.memoryUsage().rss;
+  await expect(verifyPath(file, packs.fixture.ledger.publicKey)).rejects.toThrow(/larger than a receipt can be/);
+  writeFileSync(file, 'PK\u0003\u0004');
+  truncateSync(file, 1_000_000_000);
+  await expect(verifyPath(file, packs.fixture.ledger.publicKey)).rejects.toThrow(/is no whole zip archive/);
+  const bomb = pack({ ...operations, 'operations/00001.ndjson': 'x'.repeat(200_000_000) });
+  expect((await verifyBytes(packs.folder, bomb, packs.fixture.ledger.publicKey)).words).toContain(
+    'a line of operations/00001.ndjson is too long',
+  );
+  expect(process.memoryUsage().rss - before).toBeLessThan(1_000_000_000);
+});
+
+test.each([
+  'operations//00001.ndjson',
+  './operations/00001.ndjson',
+  'OPERATIONS/00001.ndjson',
+  'operations/00001.ndjson.',
+  'operations\\00001.ndjson',
+  'operations',
+  'a b',
+])('a file %s, which unpacks in the place of another or under another name, is refused', async (name) => {
+  await expect(packs.verify({ ...operations, [name]: '' })).rejects.toThrow(
+    /is read in different ways by different programs|is no whole zip archive/,
+  );
+});
+
+test('small archives of huge manifests, of one operation a million times and of long lines are refused in a sentence', async () => {
+  const manifest = (projects: string) => ({
+    ...operations,
+    'manifest.json': `{"kind":"sealed-operations","projects":[${projects}]}`,
+  });
+  const many = await packs.verify(manifest(Array.from({ length: 1_000_000 }, () => '{}').join()));
+  expect(many.words).toContain('it has too many parts');
+  const [line = ''] = linesOf(operations['operations/00001.ndjson'] ?? '');
+  const repeated = amend({ ...operations, 'operations/00001.ndjson': `${line}\n`.repeat(200_000) });
+  expect((await packs.verify(repeated)).words).toMatch(
+    /it has more than the \d+ operations of 2026-05-0\d that were sealed/,
+  );
+  const long = change(operations, rows, (text) => text.replace('"start_compute"', `"${'x'.repeat(15_000_000)}"`));
+  expect((await packs.verify(amend(long))).words).toContain('are not the');
+});
