@@ -11,7 +11,10 @@ import {
   tilePath,
 } from '@keywarden/core/ledger';
 import { canonicalJson, sha256 } from '@keywarden/core/values';
+import { and, asc, gt, gte, isNotNull, isNull, sql } from 'drizzle-orm';
+import { ledgerEvent } from '../schema/ledger.ts';
 import { builderOf, type Sql, type Tx } from '../sql.ts';
+import { readNewestCheckpoint } from './checkpoints.ts';
 import { readTiles } from './tree.ts';
 
 /** Events that are compared at once: those of twenty tiles. */
@@ -21,11 +24,11 @@ const eventsAtOnce = 20 * 256;
  * Computes the whole tree from the events, and compares it with the stored tiles and the newest checkpoint. Returns the first difference, as a sentence
  * without a subject; null if there is none. Memory does not grow with the ledger.
  */
-export async function findTreeFault(sql: Sql, { signal }: { signal: AbortSignal }): Promise<[string] | null> {
-  return await sql.begin('isolation level repeatable read read only', async (tx) => {
-    const [row] = await tx`select note from keywarden.ledger_checkpoint order by size desc limit 1`;
-    const note = row === undefined ? null : parseCheckpoint(splitNote(String(row.note))?.text ?? '');
-    if (row !== undefined && note === null) return ['the newest checkpoint is no signed note'];
+export async function findTreeFault(store: Sql, { signal }: { signal: AbortSignal }): Promise<[string] | null> {
+  return await store.begin('isolation level repeatable read read only', async (tx) => {
+    const newest = await readNewestCheckpoint(builderOf(tx));
+    const note = newest === null ? null : parseCheckpoint(splitNote(newest.note)?.text ?? '');
+    if (newest !== null && note === null) return ['the newest checkpoint is no signed note'];
     const fault =
       (await compareTree(tx, note ?? { size: 0, root: emptyRoot }, signal)) ?? (await findUnlikeWaiting(tx));
     return fault === null ? null : [fault];
@@ -35,27 +38,41 @@ export async function findTreeFault(sql: Sql, { signal }: { signal: AbortSignal 
 /** Compares the events that wait with their entries, which will be in the tree. */
 async function findUnlikeWaiting(tx: Tx): Promise<string | null> {
   for (let after = '0'; ; ) {
-    const rows = await tx`
-      select number::text, type, subject, leaf, content, ${recorded(tx)} as recorded from keywarden.ledger_event
-      where leaf_index is null and number > ${after} order by number limit ${eventsAtOnce}`;
+    const rows = await builderOf(tx)
+      .select({ ...columns, number: ledgerEvent.number })
+      .from(ledgerEvent)
+      .where(and(isNull(ledgerEvent.leafIndex), gt(ledgerEvent.number, after)))
+      .orderBy(asc(ledgerEvent.number))
+      .limit(eventsAtOnce);
     for (const row of rows) if (!isEntryOf(row)) return unlike(row);
     const last = rows.at(-1);
     if (last === undefined) return null;
-    after = String(last.number);
+    after = last.number;
   }
 }
 
-const recorded = (tx: Tx) => tx`(to_json(recorded_at at time zone 'UTC') #>> '{}') || 'Z'`;
+const { type, subject, leaf, content, leafIndex } = ledgerEvent;
+/** What is compared of an event. The time is written as the entry has it. */
+const columns = {
+  type,
+  subject,
+  leaf,
+  content,
+  recorded: sql<string>`(to_json(${ledgerEvent.recordedAt} at time zone 'UTC') #>> '{}') || 'Z'`,
+};
+type ComparedEvent = Pick<typeof ledgerEvent.$inferSelect, 'type' | 'subject' | 'leaf' | 'content'> & {
+  recorded: string;
+};
 
 /** Returns whether the entry of the log is that of the event's columns, in the one form that every reader understands alike. */
-function isEntryOf({ type, subject, leaf, content, recorded: at }: Record<string, unknown>): boolean {
-  const entry = parseEntry(String(leaf));
+function isEntryOf(event: ComparedEvent): boolean {
+  const entry = parseEntry(event.leaf);
   return (
-    entry?.type === type &&
-    entry?.subject === subject &&
-    entry?.recorded === at &&
-    entry?.content === sha256(String(content)) &&
-    canonicalJson(entry) === leaf
+    entry?.type === event.type &&
+    entry?.subject === event.subject &&
+    entry?.recorded === event.recorded &&
+    entry?.content === sha256(event.content) &&
+    canonicalJson(entry) === event.leaf
   );
 }
 
@@ -68,7 +85,7 @@ function parseEntry(leaf: string): Record<string, unknown> | null {
   }
 }
 
-const unlike = ({ subject }: Record<string, unknown>) => `the event of ${String(subject)} is not what its entry says`;
+const unlike = (event: ComparedEvent) => `the event of ${event.subject} is not what its entry says`;
 
 /** Compares the events that have a place. The last of them may wait to be signed. */
 async function compareTree(
@@ -82,16 +99,19 @@ async function compareTree(
   for (;;) {
     signal.throwIfAborted();
     // No cursor: the tiles are read on the same connection, which a cursor would hold.
-    const rows = await tx`
-      select leaf_index, type, subject, leaf, content, ${recorded(tx)} as recorded from keywarden.ledger_event
-      where leaf_index >= ${at === 0 ? '-9223372036854775808' : at} order by leaf_index limit ${eventsAtOnce}`;
-    const leaves = rows.map(({ leaf }) => hashLeaf(String(leaf)));
+    const rows = await builderOf(tx)
+      .select({ ...columns, leafIndex })
+      .from(ledgerEvent)
+      .where(at === 0 ? isNotNull(leafIndex) : gte(leafIndex, String(at)))
+      .orderBy(asc(leafIndex))
+      .limit(eventsAtOnce);
+    const leaves = rows.map((row) => hashLeaf(row.leaf));
     for (const [offset, row] of rows.entries()) {
       const place = at + offset;
-      if (Number(row.leaf_index) !== place)
-        return place < size && Number(row.leaf_index) > place
+      if (Number(row.leafIndex) !== place)
+        return place < size && Number(row.leafIndex) > place
           ? `the event at place ${place} of the tree is missing`
-          : `the event of ${String(row.subject)} has a place outside the tree`;
+          : `the event of ${row.subject} has a place outside the tree`;
       if (!isEntryOf(row)) return unlike(row);
     }
     if (size > at && size <= at + rows.length) {
@@ -132,11 +152,11 @@ export interface LedgerRowFault {
 }
 
 /** Compares every governed row with its newest event. */
-export async function listLedgerRowFaults(sql: Sql | Tx): Promise<LedgerRowFault[]> {
-  const rows = await sql`select type, subject, fault from keywarden.ledger_row_faults() order by type, subject`;
-  return rows.map(({ type, subject, fault }) => ({
-    type: String(type),
-    subject: String(subject),
-    fault: fault as LedgerRowFault['fault'], // the function returns nothing else
+export async function listLedgerRowFaults(store: Sql | Tx): Promise<LedgerRowFault[]> {
+  const rows = await store`select type, subject, fault from keywarden.ledger_row_faults() order by type, subject`;
+  return rows.map((row) => ({
+    type: String(row.type),
+    subject: String(row.subject),
+    fault: row.fault as LedgerRowFault['fault'], // the function returns nothing else
   }));
 }

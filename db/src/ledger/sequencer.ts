@@ -9,7 +9,10 @@ import {
   type TreeHead,
   tilesOf,
 } from '@keywarden/core/ledger';
-import { builderOf, type Sql, type Tx } from '../sql.ts';
+import { asc, gte, isNull, sql } from 'drizzle-orm';
+import { ledgerCheckpoint, ledgerEvent, ledgerTile } from '../schema/ledger.ts';
+import { builderOf, type Db, type Sql, type Tx } from '../sql.ts';
+import { readNewestCheckpoint } from './checkpoints.ts';
 import { readTiles } from './tree.ts';
 
 /**
@@ -51,13 +54,13 @@ export interface Sequencer {
  * signed. A run that ends between the two leaves events with places that no checkpoint signs; the next run signs them in that order. One sequencer works at a
  * time. Returns why not if the stored tree does not continue the one that was signed and seen.
  */
-export async function integrateEvents(sql: Sql, sequencer: Sequencer): Promise<Integrated | Inconsistency> {
-  const placed = await sql.begin(async (tx) => await placeEvents(tx, sequencer));
+export async function integrateEvents(store: Sql, sequencer: Sequencer): Promise<Integrated | Inconsistency> {
+  const placed = await store.begin(async (tx) => await placeEvents(tx, sequencer));
   if (typeof placed === 'string') return placed;
   const { unsigned, ...integrated } = placed;
   return unsigned === null
     ? integrated
-    : await sql.begin(async (tx) => await signTree(tx, unsigned, integrated, sequencer));
+    : await store.begin(async (tx) => await signTree(tx, unsigned, integrated, sequencer));
 }
 
 async function signTree(
@@ -73,7 +76,9 @@ async function signTree(
   if (signed !== null && signed.size >= head.size) return { ...integrated, note: newest };
   const note = sign(head);
   if (note === null) return integrated;
-  await tx`insert into keywarden.ledger_checkpoint (size, note) values (${head.size}, ${note})`;
+  await builderOf(tx)
+    .insert(ledgerCheckpoint)
+    .values({ size: String(head.size), note });
   return { ...integrated, note };
 }
 
@@ -81,8 +86,7 @@ async function signTree(
 async function lockAndReadNewest(tx: Tx): Promise<string | null> {
   await tx`set local lock_timeout = '10s'`;
   await tx`lock table keywarden.ledger_tile in share row exclusive mode`;
-  const [last] = await tx`select note from keywarden.ledger_checkpoint order by size desc limit 1`;
-  return last === undefined ? null : String(last.note);
+  return (await readNewestCheckpoint(builderOf(tx)))?.note ?? null;
 }
 
 interface Placed extends Integrated {
@@ -98,33 +102,39 @@ async function placeEvents(tx: Tx, { limit, seen, open }: Sequencer): Promise<Pl
   const edge = await readTiles(db, edgeOf(signed.size));
   if (!isTreeOf(signed, edge)) return 'hashes';
   // Events that have their places, although no checkpoint signs them, are added in that order.
-  const placed = await tx`
-    select leaf, leaf_index from keywarden.ledger_event where leaf_index >= ${signed.size} order by leaf_index`;
-  if (placed.some((row, index) => Number(row.leaf_index) !== signed.size + index)) return 'places';
+  const { number, leaf, leafIndex } = ledgerEvent;
+  const placed = await db
+    .select({ leaf, leafIndex })
+    .from(ledgerEvent)
+    .where(gte(leafIndex, String(signed.size)))
+    .orderBy(asc(leafIndex));
+  if (placed.some((row, index) => Number(row.leafIndex) !== signed.size + index)) return 'places';
   const known = signed.size + placed.length;
   if (seen !== null && seen.size > known) return 'older';
-  const waiting = await tx`
-    select number, leaf from keywarden.ledger_event where leaf_index is null order by number limit ${limit}`;
-  const leaves = [...placed, ...waiting].map(({ leaf }) => hashLeaf(String(leaf)));
+  const waiting = await db
+    .select({ number, leaf })
+    .from(ledgerEvent)
+    .where(isNull(leafIndex))
+    .orderBy(asc(number))
+    .limit(limit);
+  const leaves = [...placed, ...waiting].map((event) => hashLeaf(event.leaf));
   const tiles = growTree(signed.size, edge, leaves);
   if (seen !== null && !isTreeOf(seen, overlay(await readTiles(db, tilesOf([{ from: 0, to: seen.size }])), tiles)))
     return 'forked';
   const size = known + waiting.length;
   const integrated = { note, size, added: waiting.length, hasMore: waiting.length === limit };
   if (leaves.length === 0) return { ...integrated, unsigned: null };
-  await tx`select keywarden.place_events(${known}, ${waiting.map(({ number }) => String(number))}::bigint[])`;
-  await saveTiles(tx, tiles);
+  await tx`select keywarden.place_events(${known}, ${waiting.map((event) => event.number)}::bigint[])`;
+  await saveTiles(db, tiles);
   const [root] = hashRanges([{ from: 0, to: size }], overlay(edge, tiles));
   return root === undefined ? 'hashes' : { ...integrated, unsigned: { size, root } };
 }
 
-async function saveTiles(tx: Tx, tiles: Tile[]): Promise<void> {
-  await tx`
-    insert into keywarden.ledger_tile (level, index, hashes)
-    select level, index, decode(hashes, 'hex') from unnest(${tiles.map(({ level }) => level)}::int[],
-      ${tiles.map(({ index }) => String(index))}::bigint[], ${tiles.map(({ hashes }) => Buffer.from(hashes).toString('hex'))}::text[])
-      as t(level, index, hashes)
-    on conflict (level, index) do update set hashes = excluded.hashes`;
+async function saveTiles(db: Db, tiles: Tile[]): Promise<void> {
+  await db
+    .insert(ledgerTile)
+    .values(tiles.map((tile) => ({ ...tile, index: String(tile.index) })))
+    .onConflictDoUpdate({ target: [ledgerTile.level, ledgerTile.index], set: { hashes: sql`excluded.hashes` } });
 }
 
 /** Returns tiles, those that have changed in the place of the stored ones. */

@@ -245,7 +245,7 @@ test('a machine signs one tree of a size, although an owner keeps its signature 
     .simple();
   const kept = await grow(first).then(
     () => '',
-    (error: Error) => error.message.replace('KEPT', ''),
+    (error: Error) => String((error.cause as Error).message).replace('KEPT', ''),
   );
   expect(parseCheckpoint(kept.slice(0, kept.indexOf('\n\n') + 1))?.size).toBe(readSeen(first.folder)?.size);
   await machines.behindTriggers(`
@@ -274,7 +274,7 @@ test('a run that ended between the places and the checkpoint is continued with t
       create trigger fail before insert on keywarden.ledger_checkpoint for each row execute function public.fail()`,
     )
     .simple();
-  await expect(grow(first)).rejects.toThrow('ended');
+  await expect(grow(first)).rejects.toMatchObject({ cause: { message: 'ended' } });
   const signed = readSeen(first.folder);
   await owner.sql`drop trigger fail on keywarden.ledger_checkpoint`;
   expect(await checkLedger(first)).toEqual([]);
