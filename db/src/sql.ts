@@ -10,8 +10,8 @@ export type Tx = postgres.TransactionSql;
 
 const dialect = new PgDialect();
 
-/** Returns the query builder within a transaction of the driver. */
-export function builderOf(tx: Tx): Db {
+/** Returns the query builder over a client of the driver, or within a transaction of it. */
+export function builderOf(tx: Sql | Tx): Db {
   // A session calls only `unsafe` on its client, which a transaction also has. drizzle creates its own transactions in the same way.
   return new PostgresJsDatabase(dialect, new PostgresJsSession(tx as unknown as Sql, dialect, undefined), undefined);
 }

@@ -2,7 +2,8 @@ import { compareInstants, secondOf } from '@keywarden/core/values';
 import { type WireOperation } from '@keywarden/core/wire';
 import { codeOf } from '@keywarden/runtime';
 import { type Lease, withFence } from '../locks.ts';
-import { lastOfEach, packExtra, type Sql, sqlState, toArray, toJson } from '../sql.ts';
+import { operationPruned } from '../schema/operations.ts';
+import { builderOf, lastOfEach, packExtra, type Sql, sqlState, toArray, toJson } from '../sql.ts';
 import { withPartitions } from './partitions.ts';
 
 /** A proof that every operation of a project between two times is stored (A2). `below` is excluded. */
@@ -102,7 +103,5 @@ export async function markOperationPruned(
   sql: Sql,
   { project, createdAt, id }: { project: string; createdAt: string; id: string },
 ): Promise<void> {
-  await sql`
-    insert into keywarden.operation_pruned (project_number, created_at, id) values (${project}, ${createdAt}::timestamptz, ${id})
-    on conflict (project_number, created_at, id) do nothing`;
+  await builderOf(sql).insert(operationPruned).values({ projectNumber: project, createdAt, id }).onConflictDoNothing();
 }

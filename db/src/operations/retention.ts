@@ -1,6 +1,8 @@
 import { codeOf, UserError } from '@keywarden/runtime';
+import { sql as fragment } from 'drizzle-orm';
 import { toInstant } from '../schema/columns.ts';
-import { type Sql, sqlState } from '../sql.ts';
+import { operationRetention } from '../schema/operations.ts';
+import { builderOf, type Sql, sqlState } from '../sql.ts';
 
 /** A month of operations that is over its retention. */
 export interface ExpiredMonth {
@@ -17,8 +19,9 @@ export interface ExpiredMonth {
 
 /** Returns how long the database keeps operations, in ms; null means forever. */
 export async function readOperationRetention(sql: Sql): Promise<number | null> {
-  const [row] = await sql`select extract(epoch from keep)::float8 as seconds from keywarden.operation_retention`;
-  return row === undefined ? null : Number(row.seconds) * 1000;
+  const seconds = fragment<number>`extract(epoch from ${operationRetention.keep})::float8`;
+  const [row] = await builderOf(sql).select({ seconds }).from(operationRetention);
+  return row === undefined ? null : row.seconds * 1000;
 }
 
 /** Announces the months that would be dropped, and records when each was first announced. This is the dry run. */
@@ -73,7 +76,7 @@ export async function dropExpiredMonth(sql: Sql, { month, by }: { month: string;
  */
 export async function setOperationRetention(sql: Sql, keepMs: number | null): Promise<void> {
   if (keepMs === null) {
-    await sql`delete from keywarden.operation_retention`;
+    await builderOf(sql).delete(operationRetention);
     return;
   }
   await sql`

@@ -1,4 +1,3 @@
-import { until } from '@keywarden/testkit';
 import { makeWireOperation } from '@keywarden/testkit/store/rows';
 import { createSealing, day, noon, proofOf, type Sealing } from '@keywarden/testkit/store/sealing';
 import type { TestStore } from '@keywarden/testkit/store/test-store';
@@ -37,9 +36,7 @@ test('a month that is dropped while its seals are compared is no difference', as
   await store.sql.begin(async (tx) => {
     await tx`select pg_advisory_xact_lock(hashtextextended('operations of project ' || ${project}, 2))`;
     checking = checkSeals(daemon.sql, { signal: new AbortController().signal, months: (month) => month === '2025-02' });
-    await until(
-      async () => (await store.sql`select from pg_locks where locktype = 'advisory' and not granted`).length === 1,
-    );
+    await sealing.untilOneWaits();
     await sealing.dropMonth('2025-02');
   });
   expect(await checking).toEqual([]);

@@ -1,5 +1,7 @@
 import { canonicalJson } from '@keywarden/core/values';
+import { sql } from 'drizzle-orm';
 import { listCoverage } from '../coverage/coverage.ts';
+import { operationSeal } from '../schema/ledger.ts';
 import { builderOf, type Sql, type Tx, toArray } from '../sql.ts';
 import { addDays, coverageOf, monthOf } from './days.ts';
 import { emptyRootText, hashDays, holdPages, readDroppedMonths, readNewestSeals, readSealedProjects } from './read.ts';
@@ -21,18 +23,19 @@ export interface SealFault {
  * a change is in the ledger. Months that retention has dropped are left out.
  */
 export async function checkSeals(
-  sql: Sql,
+  store: Sql,
   { signal, months = () => true }: { signal: AbortSignal; months?: ((month: string) => boolean) | undefined },
 ): Promise<SealFault[]> {
-  const faults = await sql.begin(findUnsealed);
-  const rows = await sql`
-    select distinct project_number::text as project, to_char(day, 'YYYY-MM') as month from keywarden.operation_seal order by 1, 2`;
-  for (const { project, month } of rows) {
-    if (!months(String(month))) continue;
+  const faults = await store.begin(findUnsealed);
+  const month = sql<string>`to_char(${operationSeal.day}, 'YYYY-MM')`;
+  const sealed = await builderOf(store)
+    .selectDistinct({ project: operationSeal.projectNumber, month })
+    .from(operationSeal)
+    .orderBy(operationSeal.projectNumber, month);
+  for (const each of sealed) {
+    if (!months(each.month)) continue;
     signal.throwIfAborted();
-    faults.push(
-      ...(await sql.begin(async (tx) => await checkMonth(tx, { project: String(project), month: String(month) }))),
-    );
+    faults.push(...(await store.begin(async (tx) => await checkMonth(tx, each))));
   }
   return faults;
 }

@@ -1,6 +1,9 @@
 import { emptyRoot, hashSize, rootOfHashes, sealedColumns } from '@keywarden/core/ledger';
-import type { Tx } from '../sql.ts';
-import { type DayRange, dayMs, dayNumbered, monthsOf, startOf } from './days.ts';
+import { and, asc, desc, eq, gte, lt } from 'drizzle-orm';
+import { ledgerEvent, operationSeal } from '../schema/ledger.ts';
+import { operationSealing } from '../schema/operations.ts';
+import { anyOf, builderOf, type Tx } from '../sql.ts';
+import { type DayRange, dayMs, dayNumbered, monthOf, monthsOf, startOf } from './days.ts';
 
 // What sealing and checking the seals read of a project.
 
@@ -24,15 +27,12 @@ export interface SealingState {
 
 /** Returns the state of each project. Projects that were never sealed are absent. */
 export async function readStates(tx: Tx, numbers: string[]): Promise<Map<string, SealingState>> {
-  const rows = await tx`
-    select project_number::text as number, sealed_to::text, changed::text
-    from keywarden.operation_sealing where project_number = any(${numbers}::bigint[])`;
-  return new Map(
-    rows.map(({ number, sealed_to: sealedTo, changed }) => [
-      String(number),
-      { sealedTo: String(sealedTo), changed: rangesOf(String(changed)) },
-    ]),
-  );
+  const { projectNumber, sealedTo, changed } = operationSealing;
+  const rows = await builderOf(tx)
+    .select({ projectNumber, sealedTo, changed })
+    .from(operationSealing)
+    .where(anyOf(projectNumber, numbers));
+  return new Map(rows.map((row) => [row.projectNumber, { sealedTo: row.sealedTo, changed: rangesOf(row.changed) }]));
 }
 
 /** Reads Postgres's text of days. It prints every range with its first day and the day after its last. */
@@ -43,10 +43,11 @@ function rangesOf(days: string): DayRange[] {
 /** Returns the months of a range, such as `2026-05`, that retention has ever dropped. Rows may have come back since. */
 export async function readDroppedMonths(tx: Tx, range: DayRange): Promise<Set<string>> {
   const subjects = monthsOf(range).map((month) => `operation_drop/${month}-01`);
-  const rows = await tx`
-    select distinct substr(subject, ${'operation_drop/'.length + 1}, 7) as month from keywarden.ledger_event
-    where type = 'retention.dropped' and subject = any(${subjects}::text[])`;
-  return new Set(rows.map(({ month }) => String(month)));
+  const rows = await builderOf(tx)
+    .selectDistinct({ subject: ledgerEvent.subject })
+    .from(ledgerEvent)
+    .where(and(eq(ledgerEvent.type, 'retention.dropped'), anyOf(ledgerEvent.subject, subjects)));
+  return new Set(rows.map(({ subject }) => monthOf(subject.slice('operation_drop/'.length))));
 }
 
 /** What a seal says about its day. */
@@ -61,10 +62,12 @@ export interface Sealable {
 
 /** Returns which of these projects have a seal. */
 export async function readSealedProjects(tx: Tx, numbers: string[]): Promise<Set<string>> {
-  const rows = await tx`
-    select n::text as number from unnest(${numbers}::bigint[]) n
-    where exists (select from keywarden.operation_seal s where s.project_number = n)`;
-  return new Set(rows.map(({ number }) => String(number)));
+  const { projectNumber } = operationSeal;
+  const rows = await builderOf(tx)
+    .selectDistinct({ projectNumber })
+    .from(operationSeal)
+    .where(anyOf(projectNumber, numbers));
+  return new Set(rows.map((row) => row.projectNumber));
 }
 
 /** Returns the newest seal of each day of a range. */
@@ -73,21 +76,13 @@ export async function readNewestSeals(
   project: string,
   { from, to }: DayRange,
 ): Promise<Map<string, Sealable & { number: string }>> {
-  const rows = await tx`
-    select distinct on (s.day) s.day::text, s.number::text, operations, root, covered, gaps from keywarden.operation_seal s
-    where project_number = ${project} and s.day >= ${from} and s.day < ${to} order by s.day, s.number desc`;
-  return new Map(
-    rows.map(({ day, number, operations, root, covered, gaps }) => [
-      String(day),
-      {
-        number: String(number),
-        operations: Number(operations),
-        root: String(root),
-        covered: String(covered),
-        gaps: String(gaps),
-      },
-    ]),
-  );
+  const { day, number, operations, root, covered, gaps, projectNumber } = operationSeal;
+  const rows = await builderOf(tx)
+    .selectDistinctOn([day], { day, number, operations, root, covered, gaps })
+    .from(operationSeal)
+    .where(and(eq(projectNumber, project), gte(day, from), lt(day, to)))
+    .orderBy(asc(day), desc(number));
+  return new Map(rows.map(({ day: of, ...seal }) => [of, seal]));
 }
 
 /**

@@ -1,5 +1,4 @@
 import { rootOfLeaves } from '@keywarden/core/ledger';
-import { until } from '@keywarden/testkit';
 import { makeWireOperation } from '@keywarden/testkit/store/rows';
 import { at, createSealing, day, noon, proofOf, type Sealing } from '@keywarden/testkit/store/sealing';
 import type { TestStore } from '@keywarden/testkit/store/test-store';
@@ -103,9 +102,7 @@ test('a row that a page is writing is in the seal: the seal waits for the page',
       operations: [makeWireOperation(noon(2) + 8)],
     });
     sealed = sealing.seal();
-    await until(
-      async () => (await store.sql`select from pg_locks where locktype = 'advisory' and not granted`).length === 1,
-    );
+    await sealing.untilOneWaits();
     expect(await sealing.sealsOf(project)).toEqual([]);
   });
   await sealed;

@@ -1,5 +1,7 @@
 import { canonicalJson } from '@keywarden/core/values';
+import { eq, min } from 'drizzle-orm';
 import { type ListedCoverage, listCoverage, type ProjectCoverage } from '../coverage/coverage.ts';
+import { operation, operationSealing } from '../schema/operations.ts';
 import { builderOf, type Sql, type Tx, toArray } from '../sql.ts';
 import { coverageOf, type DayRange, dayMs, dayOf, daysOf, monthOf } from './days.ts';
 import {
@@ -94,6 +96,9 @@ export async function listSettledProjects(sql: Sql | Tx): Promise<SettledProject
   }));
 }
 
+/** The state of a project without a day that waits. */
+const unchanged = { changed: '{}', changedAt: null };
+
 /** A new seal: see db/src/schema/ledger.ts. */
 interface Seal extends Sealable {
   project: string;
@@ -123,9 +128,10 @@ async function sealProjects(tx: Tx, projects: SettledProject[]): Promise<Seal[]>
       if (found.lost[0] !== undefined) throw new Error(`${found.lost[0]} has fewer operations than were sealed`);
       seals.push(...found.seals);
     }
-    await tx`
-      insert into keywarden.operation_sealing (project_number, sealed_to) values (${number}, ${sealedTo})
-      on conflict (project_number) do update set sealed_to = excluded.sealed_to, changed = '{}', changed_at = null`;
+    await builderOf(tx)
+      .insert(operationSealing)
+      .values({ projectNumber: number, sealedTo })
+      .onConflictDoUpdate({ target: operationSealing.projectNumber, set: { sealedTo, ...unchanged } });
   }
   await insertSeals(tx, seals);
   return seals;
@@ -146,7 +152,7 @@ export async function sealChangedDays(tx: Tx, project: string): Promise<string[]
     lost.push(...found.lost);
   }
   if (lost.length === 0)
-    await tx`update keywarden.operation_sealing set changed = '{}', changed_at = null where project_number = ${project}`;
+    await builderOf(tx).update(operationSealing).set(unchanged).where(eq(operationSealing.projectNumber, project));
   return lost;
 }
 
@@ -156,10 +162,12 @@ export async function findFirstDay(
   project: string,
   coverage: ProjectCoverage | undefined,
 ): Promise<string | null> {
-  const [row] = await tx`
-    select to_char(min(created_at) at time zone 'UTC', 'YYYY-MM-DD') as day from keywarden.operation where project_number = ${project}`;
-  const known = coverage?.known[0];
-  const days = [...(known === undefined ? [] : [dayOf(known.from)]), ...(row?.day == null ? [] : [String(row.day)])];
+  const [row] = await builderOf(tx)
+    .select({ oldest: min(operation.createdAt) })
+    .from(operation)
+    .where(eq(operation.projectNumber, project));
+  const firsts = [coverage?.known[0]?.from, row?.oldest];
+  const days = firsts.flatMap((at) => (at == null ? [] : [dayOf(at)]));
   return days.toSorted()[0] ?? null;
 }
 
