@@ -31,7 +31,7 @@ begin
             case when l.described[4]::jsonb - l.left_out is distinct from e.content::jsonb - l.left_out then ''altered'' end
           end as fault
         from events e full join present p using (subject) cross join lateral (select keywarden.%2$I(p.record, coalesce(e.salt, '''')) as described,
-          case when e.is_newest then ''{}'' else %10$L::text[] end || case when e.salt is null then %7$L::text[] else ''{}'' end as left_out) l) c
+          case when e.is_newest then ''{}'' else %10$L::text[] end || case when e.salt is null then %7$L::text[] else ''{}'' end as left_out offset 0) l) c
       where c.fault is not null',
       k.kind, 'describe_' || replace(k.kind, '.', '_'), k.relation,
       (select string_agg(format('(to_json(r.%I) #>> ''{}'')', column_name), ' || ''/'' || ') from unnest(k.identity) column_name),

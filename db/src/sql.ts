@@ -57,7 +57,7 @@ export const sqlState = {
 
 /** Returns whether Postgres refused a row because of its content: SQLSTATE classes 22 and 23. */
 export function isRefusedRow(error: unknown): boolean {
-  return /^2[23]\d\w\w$/.test(codeOf(error));
+  return /^2[23]\w{3}$/.test(codeOf(error));
 }
 
 /**

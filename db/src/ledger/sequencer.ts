@@ -55,12 +55,26 @@ export interface Sequencer {
  * time. Returns why not if the stored tree does not continue the one that was signed and seen.
  */
 export async function integrateEvents(store: Sql, sequencer: Sequencer): Promise<Integrated | Inconsistency> {
+  const refused = await store.begin(async (tx) => await claimLog(tx, sequencer));
+  if (refused !== null) return refused;
   const placed = await store.begin(async (tx) => await placeEvents(tx, sequencer));
   if (typeof placed === 'string') return placed;
   const { unsigned, ...integrated } = placed;
   return unsigned === null
     ? integrated
     : await store.begin(async (tx) => await signTree(tx, unsigned, integrated, sequencer));
+}
+
+/**
+ * Stores the signed checkpoint of the tree without an event, if there is none yet: the first machine gives the ledger its name and key before it remembers a
+ * tree of events. Returns why not if another machine has.
+ */
+async function claimLog(tx: Tx, { open, sign }: Sequencer): Promise<Inconsistency | null> {
+  const newest = await lockAndReadNewest(tx);
+  if (newest !== null) return open(newest) === null ? 'signature' : null;
+  const note = sign({ size: 0, root: emptyRoot });
+  if (note !== null) await builderOf(tx).insert(ledgerCheckpoint).values({ size: '0', note });
+  return null;
 }
 
 async function signTree(
@@ -89,6 +103,9 @@ async function lockAndReadNewest(tx: Tx): Promise<string | null> {
   return (await readNewestCheckpoint(builderOf(tx)))?.note ?? null;
 }
 
+/** Events that wait for a signature, as a multiple of the limit: a machine that cannot sign places no more. */
+const mostUnsigned = 10;
+
 interface Placed extends Integrated {
   /** The tree to sign; null if the newest checkpoint signs it. */
   unsigned: TreeHead | null;
@@ -116,7 +133,7 @@ async function placeEvents(tx: Tx, { limit, seen, open }: Sequencer): Promise<Pl
     .from(ledgerEvent)
     .where(isNull(leafIndex))
     .orderBy(asc(number))
-    .limit(limit);
+    .limit(placed.length < mostUnsigned * limit ? limit : 0);
   const leaves = [...placed, ...waiting].map((event) => hashLeaf(event.leaf));
   const tiles = growTree(signed.size, edge, leaves);
   if (seen !== null && !isTreeOf(seen, overlay(await readTiles(db, tilesOf([{ from: 0, to: seen.size }])), tiles)))

@@ -3,9 +3,9 @@ import { sql } from 'drizzle-orm';
 import { listCoverage } from '../coverage/coverage.ts';
 import { operationSeal } from '../schema/ledger.ts';
 import { builderOf, type Sql, type Tx, toArray } from '../sql.ts';
-import { addDays, coverageOf, monthOf } from './days.ts';
-import { emptyRootText, hashDays, holdPages, readDroppedMonths, readNewestSeals, readSealedProjects } from './read.ts';
-import { findFirstDay, listSettledProjects, sealChangedDays } from './seals.ts';
+import { addDays, coverageOf, daysOf, monthOf } from './days.ts';
+import { emptyRootText, hashDays, holdPages, readDroppedMonths, readFirstSeals, readNewestSeals } from './read.ts';
+import { findFirstDay, listSettledProjects, type SettledProject, sealChangedDays, sealProjects } from './seals.ts';
 
 /**
  * A day whose operations or coverage are not those of its newest seal, whose seals do not follow one another, or that should have one. Its state of sealing is
@@ -26,7 +26,7 @@ export async function checkSeals(
   store: Sql,
   { signal, months = () => true }: { signal: AbortSignal; months?: ((month: string) => boolean) | undefined },
 ): Promise<SealFault[]> {
-  const faults = await store.begin(findUnsealed);
+  const faults = await findUnsealed(store);
   const month = sql<string>`to_char(${operationSeal.day}, 'YYYY-MM')`;
   const sealed = await builderOf(store)
     .selectDistinct({ project: operationSeal.projectNumber, month })
@@ -40,27 +40,43 @@ export async function checkSeals(
   return faults;
 }
 
-/** Returns days from the first seal of each project up to the last that is sealed even with gaps, which have no seal. */
-async function findUnsealed(tx: Tx): Promise<SealFault[]> {
-  const settled = await listSettledProjects(tx);
-  const missing = await tx`
-    select s.project_number::text as project, d::date::text as day
-    from (select project_number, min(day) as first from keywarden.operation_seal group by 1) s
-      join unnest(${toArray(settled, ({ number }) => number)}::bigint[], ${toArray(settled, ({ patientTo }) => patientTo)}::date[]) as w(number, to_day)
-        on w.number = s.project_number
-      cross join generate_series(s.first, w.to_day - 1, interval '1 day') d
-    where not exists (select from keywarden.operation_seal o where o.project_number = s.project_number and o.day = d::date)
-    order by 1, 2`;
-  const faults = missing.map(({ project, day }) => ({ project: String(project), day: String(day) }));
-  const numbers = settled.map(({ number }) => number);
-  const sealed = await readSealedProjects(tx, numbers);
-  for (const { number, patientTo } of settled) {
-    if (sealed.has(number)) continue;
-    const [coverage] = await listCoverage(builderOf(tx), { numbers: [number], limit: 1 });
-    const first = coverage === undefined ? null : await findFirstDay(tx, number, coverage);
-    if (first !== null && first < patientTo) faults.push({ project: number, day: first });
-  }
+/**
+ * Returns days without a seal, from the first seal of each project up to the last day that is sealed even with gaps. A project that lacks one is sealed first,
+ * in the same transaction: it may have been walked or listed since the last time.
+ */
+async function findUnsealed(store: Sql): Promise<SealFault[]> {
+  const faults: SealFault[] = [];
+  for (const project of await listUnsealed(store, await listSettledProjects(store)))
+    await store.begin(async (tx) => {
+      await sealProjects(tx, [project]);
+      faults.push(...(await listUnsealedDays(tx, project)));
+    });
   return faults;
+}
+
+/** Returns the projects that lack a seal of a day, or have none although they have operations or coverage. */
+async function listUnsealed(store: Sql, settled: SettledProject[]): Promise<SettledProject[]> {
+  const rows = await store`
+    select w.number::text from unnest(${toArray(settled, ({ number }) => number)}::bigint[],
+        ${toArray(settled, ({ patientTo }) => patientTo)}::date[]) as w(number, to_day)
+      left join (select project_number, min(day) as first, count(distinct day) as days from keywarden.operation_seal group by 1) s
+        on s.project_number = w.number
+    where s.first is null or s.days < (
+      select count(*) from generate_series(s.first, greatest(w.to_day, s.first) - 1, interval '1 day'))`;
+  const numbers = new Set(rows.map(({ number }) => String(number)));
+  return settled.filter(({ number }) => numbers.has(number));
+}
+
+async function listUnsealedDays(tx: Tx, { number, patientTo }: SettledProject): Promise<SealFault[]> {
+  const first = (await readFirstSeals(tx, [number])).get(number);
+  if (first !== undefined) {
+    const sealed = await readNewestSeals(tx, number, { from: first, to: patientTo });
+    const missing = daysOf({ from: first, to: patientTo }).filter((day) => !sealed.has(day));
+    return missing.map((day) => ({ project: number, day }));
+  }
+  const [coverage] = await listCoverage(builderOf(tx), { numbers: [number], limit: 1 });
+  const day = coverage === undefined ? null : await findFirstDay(tx, number, coverage);
+  return day !== null && day < patientTo ? [{ project: number, day }] : [];
 }
 
 async function checkMonth(tx: Tx, { project, month }: { project: string; month: string }): Promise<SealFault[]> {

@@ -1,5 +1,5 @@
 import { emptyRoot, hashSize, rootOfHashes, sealedColumns } from '@keywarden/core/ledger';
-import { and, asc, desc, eq, gte, lt } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, lt, min } from 'drizzle-orm';
 import { ledgerEvent, operationSeal } from '../schema/ledger.ts';
 import { operationSealing } from '../schema/operations.ts';
 import { anyOf, builderOf, type Tx } from '../sql.ts';
@@ -60,14 +60,15 @@ export interface Sealable {
   gaps: string;
 }
 
-/** Returns which of these projects have a seal. */
-export async function readSealedProjects(tx: Tx, numbers: string[]): Promise<Set<string>> {
-  const { projectNumber } = operationSeal;
+/** Returns the first day with a seal of each of these projects that has one. */
+export async function readFirstSeals(tx: Tx, numbers: string[]): Promise<Map<string, string>> {
+  const { projectNumber, day } = operationSeal;
   const rows = await builderOf(tx)
-    .selectDistinct({ projectNumber })
+    .select({ projectNumber, first: min(day) })
     .from(operationSeal)
-    .where(anyOf(projectNumber, numbers));
-  return new Set(rows.map((row) => row.projectNumber));
+    .where(anyOf(projectNumber, numbers))
+    .groupBy(projectNumber);
+  return new Map(rows.flatMap(({ projectNumber: number, first }) => (first === null ? [] : [[number, first]])));
 }
 
 /** Returns the newest seal of each day of a range. */

@@ -5,6 +5,7 @@ import type { TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { saveOperationPage, saveProjects } from '../daemon.ts';
 import type { Store } from '../store.ts';
+import { checkSeals } from './check.ts';
 import { hashDays } from './read.ts';
 
 let sealing: Sealing;
@@ -192,4 +193,31 @@ test('the roots of days do not depend on how many rows an answer has', async () 
   ]);
   for (const number of [2, 4, 5]) expect(whole.get(day(number))?.root).toBe(await sealing.rootOfDay(project, number));
   for (const rowsAtOnce of [1, 2, 3, 8, 9, 12]) expect(await hash(rowsAtOnce), `${rowsAtOnce} rows`).toEqual(whole);
+});
+
+test('an operation of a day before the first seal has all days in between sealed', async () => {
+  const project = await sealing.makeWalked(12);
+  await saveOperationPage(daemon.sql, {
+    project,
+    operations: [makeWireOperation(noon(9) + 90)],
+    proof: proofOf(8, 12),
+  });
+  await sealing.seal();
+  await saveOperationPage(daemon.sql, { project, operations: [makeWireOperation(noon(3) + 90)] });
+  await sealing.waitQuiet();
+  await sealing.seal();
+  const days = (await sealing.sealsOf(project)).map((each) => each.day);
+  expect([...new Set(days)].toSorted()).toEqual([3, 4, 5, 6, 7, 8, 9, 10, 11].map(day));
+  const faults = await checkSeals(daemon.sql, { signal: new AbortController().signal });
+  expect(faults.filter((each) => each.project === project)).toEqual([]);
+});
+
+test('a project of a clock that was ahead has no seal of a day that has not ended', async () => {
+  const project = await sealing.makeWalked(4);
+  await saveOperationPage(daemon.sql, { project, operations: [makeWireOperation(noon(9) + 95)] });
+  await sealing.seal();
+  await saveOperationPage(daemon.sql, { project, operations: [makeWireOperation(noon(4) + 95)] });
+  await sealing.waitQuiet();
+  await sealing.seal();
+  expect(await sealing.sealsOf(project)).toEqual([]);
 });

@@ -9,10 +9,11 @@ import {
   hashDays,
   holdPages,
   readDroppedMonths,
+  readFirstSeals,
   readNewestSeals,
-  readSealedProjects,
   readStates,
   type Sealable,
+  type SealingState,
 } from './read.ts';
 
 /** A day is sealed so long after its end, by the control plane's clock: a row may become visible late (A8). */
@@ -60,7 +61,7 @@ export async function sealDays(sql: Sql, { signal }: { signal: AbortSignal }): P
   return done;
 }
 
-interface SettledProject {
+export interface SettledProject {
   number: string;
   /** Days before it are settled. */
   settledTo: string;
@@ -108,23 +109,25 @@ interface Seal extends Sealable {
 }
 
 /** Seals the days of some projects. Returns the new seals. */
-async function sealProjects(tx: Tx, projects: SettledProject[]): Promise<Seal[]> {
+export async function sealProjects(tx: Tx, projects: SettledProject[]): Promise<Seal[]> {
   const numbers = projects.map(({ number }) => number);
   await holdPages(tx, numbers);
   const coverages = await listCoverage(builderOf(tx), { numbers, limit: numbers.length });
   const states = await readStates(tx, numbers);
-  const sealed = await readSealedProjects(tx, numbers);
+  const firsts = await readFirstSeals(tx, numbers);
   const seals: Seal[] = [];
   for (const { number, settledTo, patientTo } of projects) {
     const coverage = coverages.find((each) => each.number === number);
     const state = states.get(number);
     const first = state?.sealedTo ?? (await findFirstDay(tx, number, coverage));
-    if (coverage === undefined || first === null) continue;
+    // A project of a clock that was ahead begins in days that have not ended.
+    if (coverage === undefined || first === null || (state === undefined && first >= settledTo)) continue;
     const isSealable = (day: string) => day < patientTo || coverageOf(coverage, day).gaps.length === 0;
     const settled = { from: first, to: settledTo };
     const sealedTo = daysOf(settled).find((day) => !isSealable(day)) ?? (first < settledTo ? settledTo : first);
-    for (const range of [...(state?.changed ?? []), { from: first, to: sealedTo }]) {
-      const found = await sealRange(tx, { coverage, range, hasSeals: sealed.has(number) });
+    const firstSeal = firsts.get(number);
+    for (const range of [...rangesToSeal(state, firstSeal), { from: first, to: sealedTo }]) {
+      const found = await sealRange(tx, { coverage, range, hasSeals: firstSeal !== undefined });
       if (found.lost[0] !== undefined) throw new Error(`${found.lost[0]} has fewer operations than were sealed`);
       seals.push(...found.seals);
     }
@@ -137,12 +140,22 @@ async function sealProjects(tx: Tx, projects: SettledProject[]): Promise<Seal[]>
   return seals;
 }
 
+/** Returns the days to seal again. A day before the first seal is sealed with all days in between: each day after the first seal has one. */
+function rangesToSeal(state: SealingState | undefined, firstSeal: string | undefined): DayRange[] {
+  const ranges = state?.changed ?? [];
+  return ranges.map(({ from, to }) => ({
+    from,
+    to: firstSeal !== undefined && from < firstSeal && to < firstSeal ? firstSeal : to,
+  }));
+}
+
 /**
  * Seals the days of a project that changed again, whenever that was. Returns the days that have fewer operations than were sealed, and stay as they are: pages
  * delete none. The caller holds the project's pages.
  */
 export async function sealChangedDays(tx: Tx, project: string): Promise<string[]> {
-  const changed = (await readStates(tx, [project])).get(project)?.changed ?? [];
+  const state = (await readStates(tx, [project])).get(project);
+  const changed = rangesToSeal(state, (await readFirstSeals(tx, [project])).get(project));
   const [coverage] = await listCoverage(builderOf(tx), { numbers: [project], limit: 1 });
   if (changed.length === 0 || coverage === undefined) return [];
   const lost: string[] = [];

@@ -5,6 +5,7 @@ import {
   listEventsOf,
   listLedgerKeys,
   makeReceipts,
+  noteLedgerKeys,
   readNewestCheckpoint,
   readOldestWaiting,
   readPlacedEvents,
@@ -15,6 +16,7 @@ import { exitCode, print, requireDataFolder, UserError, usageError } from '@keyw
 import { beginAnew } from '../ledger/begin-anew.ts';
 import { checkLedger, whyLedgerDiffers } from '../ledger/checks.ts';
 import { growLedger } from '../ledger/ledger.ts';
+import { endorsedKeysOf } from '../ledger/public-keys.ts';
 import { readCheckpoint, readSeen } from '../ledger/seen-checkpoint.ts';
 import { addLedgerKey, endFormerKeys, readSigningKeys } from '../ledger/signing-keys.ts';
 import { askWitnesses } from '../ledger/witnesses.ts';
@@ -47,6 +49,8 @@ export async function ledgerCommand({
       if (reason !== undefined) await beginAnew(context, { reason, by: userName() });
       if (rotateKey) addLedgerKey(environment);
       if (end) {
+        // The former key endorses the one that stays while both are there.
+        await noteLedgerKeys(store.db, endorsedKeysOf(readSigningKeys(environment)));
         const kept = endFormerKeys(environment, (await readNewestCheckpoint(store.db))?.note ?? null).text;
         const listed = await listLedgerKeys(store.db);
         // An earlier run may have ended between the file and the store.

@@ -1,4 +1,4 @@
-import { isSameHash } from '@keywarden/core/ledger';
+import { isSameHash, type Signer } from '@keywarden/core/ledger';
 import {
   endLedgerKeys,
   integrateEvents,
@@ -39,6 +39,8 @@ export async function beginAnew(place: LedgerPlace, { reason, by }: { reason: st
   const checkpoints = { formerCheckpoint: newest?.note ?? null, seenCheckpoint: seen?.note ?? null };
   await recordBeginning(store.db, { ...checkpoints, reason, begunBy: by });
   await noteLedgerKeys(store.db, endorsedKeysOf(signers));
+  putSeenAside(folder, suffixOf(former.origin));
+  await signAll(place, signers);
   const others = (await listLedgerKeys(store.db)).filter(
     ({ publicKey, endedAt }) => endedAt === null && !keys.includes(publicKey),
   );
@@ -46,9 +48,13 @@ export async function beginAnew(place: LedgerPlace, { reason, by }: { reason: st
     store.db,
     others.map(({ publicKey }) => publicKey),
   );
-  putSeenAside(folder, suffixOf(former.origin));
+}
+
+/** Signs all events of the store as the new ledger. Throws a UserError if another machine goes on with the former one meanwhile. */
+async function signAll(place: LedgerPlace, signers: Signer[]): Promise<void> {
+  const { name } = signers[0]?.verifier ?? {};
   for (let hasMore = true; hasMore; ) {
-    const result = await integrateEvents(store.sql, {
+    const result = await integrateEvents(place.store.sql, {
       limit: eventsAtOnce,
       seen: null,
       open: readCheckpoint,
@@ -56,6 +62,10 @@ export async function beginAnew(place: LedgerPlace, { reason, by }: { reason: st
     });
     if (typeof result === 'string') throw usageError(`The new ledger cannot begin: ${reasons[result]}.`);
     ({ hasMore } = result);
+    if (!hasMore && readCheckpoint(result.note ?? '')?.origin !== name)
+      throw usageError(
+        'Another machine added to the former ledger meanwhile. Stop the daemons on the other machines, then run this again.',
+      );
   }
 }
 

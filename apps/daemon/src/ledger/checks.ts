@@ -3,12 +3,14 @@ import {
   continues,
   findTreeFault,
   hasOpenIncident,
+  isRefusedRow,
   listChangedMachinery,
   listLedgerRowFaults,
   openIncident,
   readOldestWaiting,
   sealDays,
 } from '@keywarden/db/daemon';
+import { assertCurrent, type Sql } from '@keywarden/db/store';
 import type { Context } from '../context.ts';
 import { growLedger, type LedgerPlace, reasons, reportInconsistent } from './ledger.ts';
 import { readSeen } from './seen-checkpoint.ts';
@@ -46,21 +48,51 @@ export async function checkLedger(
 ): Promise<LedgerFaults> {
   // What changed while no daemon ran is sealed first. A project that cannot be sealed shows in the comparison.
   await sealDays(store.sql, { signal });
-  const faults = [
-    ...nameSome('functions or triggers are not those of this version', await listChangedMachinery(store.sql)),
-    ...nameSome(
-      'rows differ from their events',
-      (await listLedgerRowFaults(store.sql)).map(({ subject, fault }) => `${subject} was ${fault}`),
-    ),
-    ...((await findTreeFault(store.sql, { signal })) ?? []),
-    ...nameSome(
-      'days of operations differ from their seals',
+  const faults: LedgerFaults = [];
+  const failures: unknown[] = [];
+  // A comparison that fails keeps no other from its faults.
+  const compare = async (work: () => Promise<LedgerFaults>) => {
+    try {
+      faults.push(...(await work()));
+    } catch (error) {
+      failures.push(error);
+    }
+  };
+  await compare(async () =>
+    nameSome('functions or triggers are not those of this version', await listChanged(store.sql)),
+  );
+  await compare(async () => await compareRows(store.sql));
+  await compare(async () => (await findTreeFault(store.sql, { signal })) ?? []);
+  await compare(async () =>
+    nameSome(
+      'days of operations differ from their seals, or have none',
       (await checkSeals(store.sql, { signal, months })).map(({ project, day }) => `${project} on ${day}`),
     ),
-  ];
+  );
   if (faults.length > 0)
     await openIncident(store.db, { kind: 'ledger_inconsistent', scope: '', detail: { why: faults.join('; ') } });
+  else if (failures.length > 0) throw failures[0];
   return faults;
+}
+
+/** Returns the changed functions and triggers. Throws a UserError if another version has migrated the store. */
+async function listChanged(sql: Sql): Promise<string[]> {
+  const changed = await listChangedMachinery(sql);
+  if (changed.length > 0) await assertCurrent(sql);
+  return changed;
+}
+
+async function compareRows(sql: Sql): Promise<LedgerFaults> {
+  try {
+    const found = await listLedgerRowFaults(sql);
+    return nameSome(
+      'rows differ from their events',
+      found.map(({ subject, fault }) => `${subject} was ${fault}`),
+    );
+  } catch (error) {
+    if (!isRefusedRow(error)) throw error;
+    return ['rows cannot be compared with their events, because an event is no JSON'];
+  }
 }
 
 const named = 10;

@@ -90,8 +90,9 @@ async function followLedger(place: LedgerPlace, signers: Signer[]): Promise<Grow
     return await reportInconsistent(place, reasons.signature);
   const root = await readRoot(store.db, checkpoint.size);
   if (root === null || !isSameHash(root, checkpoint.root)) return await reportInconsistent(place, reasons.hashes);
-  if (seen !== null && seen.size > checkpoint.size) return await reportInconsistent(place, reasons.older);
-  if (seen !== null && !(await continues(store.db, seen))) return await reportInconsistent(place, reasons.forked);
+  // A machine that signs remembers a tree before the store has its checkpoint, but not before the store has its events.
+  if (seen !== null && !(await continues(store.db, seen)))
+    return await reportInconsistent(place, seen.size > checkpoint.size ? reasons.older : reasons.forked);
   writeSeen(environment.KEYWARDEN_DATA, newest.note);
   return { state: 'no_key', size: checkpoint.size, added: 0 };
 }

@@ -26,11 +26,11 @@ function readPublicKeys({ LEDGER_PUBLIC_KEY, KEYWARDEN_DATA }: Place): Verifier[
 /** The text that an earlier key signs to name another key of its ledger. It is no checkpoint: its second line is no number. */
 const endorsementOf = ({ name, text }: Verifier) => `${name}\nanother key of this ledger\n${text}\n`;
 
-/** Returns the public keys of these signers, each with its endorsement by the others. */
+/** Returns the public keys of these signers, each with its endorsement by those before it: a key that was rotated out endorses nothing it could come back by. */
 export function endorsedKeysOf(signers: Signer[]): { publicKey: string; endorsement: string | null }[] {
-  return signers.map(({ verifier }) => {
-    const others = signers.filter((each) => each.verifier.text !== verifier.text);
-    const endorsement = others.length === 0 ? null : signNote(endorsementOf(verifier), others, 0);
+  return signers.map(({ verifier }, index) => {
+    const former = signers.slice(0, index);
+    const endorsement = former.length === 0 ? null : signNote(endorsementOf(verifier), former, 0);
     return { publicKey: verifier.text, endorsement };
   });
 }

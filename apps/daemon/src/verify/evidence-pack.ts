@@ -5,7 +5,7 @@ import { type Binding, bindings, listDue, type Period, type Row } from './eviden
 import { addEvent, type EventIndex, findEvent } from './evidence-events.ts';
 import { compareRow, unboundOf } from './evidence-rows.ts';
 import { parseOnce } from './json.ts';
-import { readLine } from './operations-pack.ts';
+import { checkVerifyPage, readLine } from './operations-pack.ts';
 import {
   type ArchiveResult,
   createReceiptJudge,
@@ -79,9 +79,11 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
     } else if (review !== undefined) compareReview({ file, review, sha256, events, verdict });
     else if (/^policies\/.*\.json$/.test(file))
       comparePolicy({ file, text: await archive.text(file), events, verdict });
+    else if (file === 'VERIFY.md') continue;
     else if (!file.endsWith('.ndjson')) note(isRepeated, file);
     else if (file !== receiptsFile) note('the ledger does not have what these are computed from', file);
   }
+  await checkVerifyPage(archive, receipts.head, verdict);
   for (const binding of bindings) {
     const due = listDue(binding, { from, to }, events);
     if (due.size > 0 && !listed.some(({ file }) => binding.table.test(file)))

@@ -11,6 +11,7 @@ import {
   isSameHash,
   openNote,
   parseCheckpoint,
+  parseTilePath,
   readLeaf,
   readLogged,
   readSeal,
@@ -98,13 +99,27 @@ function compareCopy(folder: string, judge: Judge, beside: Beside[]): Verdict {
   verdict.proven.push(`the copy has exactly these ${size} events`);
   leaves.tellEnd(verdict);
   contents.tellEnd(verdict);
-  const unread = listTiles(folder).filter((name) => !used.has(name));
+  const unread = listTiles(folder).filter((name) => !used.has(name) && !isBeginning(folder, name, used));
   if (unread.length > 0)
     tell(
       verdict.unproven,
       `${unread.length} files of tiles are not those of this tree, and are not checked: ${unread.slice(0, 3).join(', ')}`,
     );
   return verdict;
+}
+
+/** Returns whether a file is a tile or bundle as it was earlier, with fewer hashes or entries: a copy that is continued in one folder keeps them. */
+function isBeginning(folder: string, name: string, used: Set<string>): boolean {
+  const tile = parseTilePath(name);
+  if (tile === null || tile.width === tileWidth) return false;
+  const whole = [...used].find((each) => {
+    const other = parseTilePath(each);
+    return other?.level === tile.level && other.index === tile.index && other.width > tile.width;
+  });
+  const [bytes, all] = [read(join(folder, name)), whole === undefined ? null : read(join(folder, whole))];
+  if (bytes === null || all === null || !bytes.equals(all.subarray(0, bytes.length))) return false;
+  if (typeof tile.level === 'number') return bytes.length === tile.width * 32;
+  return (tile.level === 'entries' ? unpackEntries(bytes) : unpackContents(bytes.toString()))?.length === tile.width;
 }
 
 /** Lists the files below the folder of tiles, as paths below the copy. */
@@ -121,7 +136,7 @@ const backMs = 3_600_000;
 /** Looks for events for which an archive has no receipt, and for events that were recorded long before an earlier one. */
 function createEntryReader(beside: Beside[]) {
   const left: { file: string; event: string }[] = [];
-  let newestMs = Number.NEGATIVE_INFINITY;
+  let beforeMs = Number.NEGATIVE_INFINITY;
   const late: number[] = [];
   return {
     read(at: number, entries: Uint8Array[]): void {
@@ -132,8 +147,8 @@ function createEntryReader(beside: Beside[]) {
           if (events !== undefined && index < head.size && type !== 'archive.sealed' && !events.has(index))
             left.push({ file, event: `${String(type)} of ${String(subject)}, event ${index}` });
         const ms = Date.parse(recorded ?? '');
-        if (!(ms >= newestMs - backMs)) late.push(index);
-        newestMs = Math.max(newestMs, Number.isNaN(ms) ? newestMs : ms);
+        if (!(ms >= beforeMs - backMs)) late.push(index);
+        beforeMs = Number.isNaN(ms) ? beforeMs : ms;
       }
     },
     tellEnd({ proven, unproven, wrong: mistakes }: Verdict): void {
@@ -144,7 +159,7 @@ function createEntryReader(beside: Beside[]) {
       if (late.length > 0)
         tell(
           unproven,
-          `the times of ${late.length} events: they say that they were recorded more than an hour before an earlier event; the first is event ${late[0]}`,
+          `the times of some events: ${late.length} times the time of recording goes back by more than an hour, first at event ${late[0]}`,
         );
     },
   };

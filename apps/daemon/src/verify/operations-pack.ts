@@ -15,6 +15,7 @@ import {
   createReceiptJudge,
   type Judge,
   type ReceiptJudge,
+  type SignedHead,
   tell,
   tellHead,
   type Verdict,
@@ -65,12 +66,17 @@ export async function verifyOperations(archive: Archive, given: unknown, judge: 
   if (projects.length === 0) verdict.unproven.push('it has no project');
   for (const part of projects) await verifyProject(archive, { part, days, dropped, receipts, result });
   const head = receipts.head();
-  if (head !== null) {
-    tellHead(head, judge, verdict);
-    if (!isVerifyPage(await archive.text('VERIFY.md'), head.origin))
-      tell(verdict.wrong, 'its VERIFY.md is not the one of its ledger');
-  }
+  if (head !== null) tellHead(head, judge, verdict);
+  await checkVerifyPage(archive, head, verdict);
   return { ...result, head };
+}
+
+/** Compares VERIFY.md with the one of the ledger: a changed one could tell auditors to trust another key. */
+export async function checkVerifyPage(archive: Archive, head: SignedHead | null, verdict: Verdict): Promise<void> {
+  if (!archive.names.includes('VERIFY.md')) return;
+  if (head === null) tell(verdict.unproven, 'VERIFY.md: no receipt says which ledger it is about');
+  else if (!isVerifyPage(await archive.text('VERIFY.md'), head.origin))
+    tell(verdict.wrong, 'its VERIFY.md is not the one of its ledger');
 }
 
 /** Returns the days from one to another, which is excluded. */

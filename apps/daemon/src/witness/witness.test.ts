@@ -129,7 +129,7 @@ test.each([
   [
     'fewer events',
     'has seen',
-    'delete from keywarden.ledger_checkpoint where size > (select min(size) from keywarden.ledger_checkpoint)',
+    'delete from keywarden.ledger_checkpoint where size = (select max(size) from keywarden.ledger_checkpoint)',
   ],
   [
     'other events',
