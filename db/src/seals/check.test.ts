@@ -154,3 +154,19 @@ test('a project that an owner takes out of sealing is found by its days without 
   expect(daysOf(project)).toEqual([4, 5, 6, 7, 8, 9, 10, 11].map(day));
   expect(daysOf(unsealed)).toEqual([day(3)]);
 });
+
+test('a project that lost operations is a fault, also when later days wait to be sealed', async () => {
+  const project = await sealing.makeWalked(6);
+  const operations = [makeWireOperation(noon(2) + 70), makeWireOperation(noon(2) + 71)];
+  await saveOperationPage(daemon.sql, { project, operations, proof: proofOf(1, 6) });
+  await sealing.seal();
+  await store.sql`delete from keywarden.operation where project_number = ${project} and id::text like ${`%${noon(2) + 71}`}`;
+  await store.sql`
+    update keywarden.operation_sealing set changed = '{[2026-05-02,2026-05-03)}', changed_at = now() - interval '1 hour' where project_number = ${project}`;
+  await store.sql`update keywarden.project set last_seen_at = '2026-05-12T00:00:00Z' where number = ${project}`;
+  expect((await sealing.seal()).failures).toHaveLength(1);
+  const found = await checkSeals(daemon.sql, { signal: new AbortController().signal, months: () => false });
+  expect(found.filter((each) => each.project === project).map((each) => each.day)).toEqual(
+    [2, 6, 7, 8, 9, 10, 11].map(day),
+  );
+});

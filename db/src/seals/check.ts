@@ -5,7 +5,14 @@ import { operationSeal } from '../schema/ledger.ts';
 import { builderOf, type Sql, type Tx, toArray } from '../sql.ts';
 import { addDays, coverageOf, daysOf, monthOf } from './days.ts';
 import { emptyRootText, hashDays, holdPages, readDroppedMonths, readFirstSeals, readNewestSeals } from './read.ts';
-import { findFirstDay, listSettledProjects, type SettledProject, sealChangedDays, sealProjects } from './seals.ts';
+import {
+  findFirstDay,
+  LostOperations,
+  listSettledProjects,
+  type SettledProject,
+  sealChangedDays,
+  sealProjects,
+} from './seals.ts';
 
 /**
  * A day whose operations or coverage are not those of its newest seal, whose seals do not follow one another, or that should have one. Its state of sealing is
@@ -41,16 +48,20 @@ export async function checkSeals(
 }
 
 /**
- * Returns days without a seal, from the first seal of each project up to the last day that is sealed even with gaps. A project that lacks one is sealed first,
- * in the same transaction: it may have been walked or listed since the last time.
+ * Returns days without a seal, from the first seal of each project up to the last day that is sealed even with gaps. A project that lacks one is sealed first: it
+ * may have been walked or listed since the last time.
  */
 async function findUnsealed(store: Sql): Promise<SealFault[]> {
   const faults: SealFault[] = [];
-  for (const project of await listUnsealed(store, await listSettledProjects(store)))
-    await store.begin(async (tx) => {
-      await sealProjects(tx, [project]);
-      faults.push(...(await listUnsealedDays(tx, project)));
-    });
+  for (const project of await listUnsealed(store, await listSettledProjects(store))) {
+    await store
+      .begin(async (tx) => await sealProjects(tx, [project]))
+      .catch((error: unknown) => {
+        if (!(error instanceof LostOperations)) throw error;
+        faults.push(...error.days.map((day) => ({ project: project.number, day })));
+      });
+    faults.push(...(await store.begin(async (tx) => await listUnsealedDays(tx, project))));
+  }
   return faults;
 }
 

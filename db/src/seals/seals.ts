@@ -108,7 +108,16 @@ interface Seal extends Sealable {
   replaces: string | null;
 }
 
-/** Seals the days of some projects. Returns the new seals. */
+/** A project has days with fewer operations than were sealed: pages delete none. */
+export class LostOperations extends Error {
+  readonly days: string[];
+  constructor(days: string[]) {
+    super(`fewer operations than were sealed: ${days.join(', ')}`);
+    this.days = days;
+  }
+}
+
+/** Seals the days of some projects. Returns the new seals. Throws LostOperations. */
 export async function sealProjects(tx: Tx, projects: SettledProject[]): Promise<Seal[]> {
   const numbers = projects.map(({ number }) => number);
   await holdPages(tx, numbers);
@@ -128,7 +137,7 @@ export async function sealProjects(tx: Tx, projects: SettledProject[]): Promise<
     const firstSeal = firsts.get(number);
     for (const range of [...rangesToSeal(state, firstSeal), { from: first, to: sealedTo }]) {
       const found = await sealRange(tx, { coverage, range, hasSeals: firstSeal !== undefined });
-      if (found.lost[0] !== undefined) throw new Error(`${found.lost[0]} has fewer operations than were sealed`);
+      if (found.lost.length > 0) throw new LostOperations(found.lost);
       seals.push(...found.seals);
     }
     await builderOf(tx)
