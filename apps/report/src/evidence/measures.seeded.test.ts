@@ -152,6 +152,18 @@ const joinedBetweenListings: Company = {
   asOf: 47,
 };
 
+/** A use exactly thirty days before: as a fraction of a day the difference is a little more. */
+const usedThirtyDaysBefore: Company = {
+  keys: [{ created: 0, uses: [1501 / 24], gone: Number.POSITIVE_INFINITY, creator: 0 }],
+  members: Array.from({ length: 5 }, () => ({ joined: 0, left: Number.POSITIVE_INFINITY })),
+  keyListings: [1501 / 24],
+  memberListings: [],
+  asOf: 2221 / 24,
+};
+
+/** Returns whether more than so many days are between two times, which are whole hours. */
+const isLonger = (from: number, to: number, days: number) => Math.round((to - from) * 24) > days * 24;
+
 const idleDays = 30;
 
 test('evidence has no false exception and no false absence: what it cannot know is unknown', async () => {
@@ -174,14 +186,14 @@ test('evidence has no false exception and no false absence: what it cannot know 
           holds: (index: number) => {
             const { uses, created } = keys[index] ?? { uses: [], created: 0 };
             const use = uses.findLast((each) => each <= seenUntil(keyListings)) ?? created;
-            return asOf - use > idleDays && asOf - created > idleDays;
+            return isLonger(use, asOf, idleDays) && isLonger(created, asOf, idleDays);
           },
           // A listing at that very time shows the truth.
           isKnown: keyListings.includes(asOf),
         },
         {
           measured: { of: 'old' as const, days: 90 },
-          holds: (index: number) => asOf - (keys[index]?.created ?? 0) > 90,
+          holds: (index: number) => isLonger(keys[index]?.created ?? 0, asOf, 90),
           // Otherwise the key may be gone.
           isKnown: keyListings.includes(asOf),
         },
@@ -205,7 +217,7 @@ test('evidence has no false exception and no false absence: what it cannot know 
         }
       }
     }),
-    { numRuns: sized(1000), examples: [[joinedBetweenListings]] },
+    { numRuns: sized(1000), examples: [[joinedBetweenListings], [usedThirtyDaysBefore]] },
   );
   for (const count of Object.values(seen)) expect(count).toBeGreaterThan(20);
 });
