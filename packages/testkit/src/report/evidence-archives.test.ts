@@ -216,17 +216,14 @@ test('a table that was left out is named, with the number of its events', async 
   ]);
 });
 
-test('rows whose names are longer than memory would hold are compared by their hashes', async () => {
+test('a name as long as a line is cut in what is printed', async () => {
+  const row = JSON.stringify({ id: 'x'.repeat(1_000_000) });
   const long = forge(
     /-incidents\.ndjson$/,
-    editLines((lines) => [
-      ...lines,
-      ...Array.from({ length: 20 }, (_, index) => JSON.stringify({ id: `${index}${'x'.repeat(5_000_000)}` })),
-    ]),
+    editLines((lines) => [...lines, row, row]),
   );
-  const before = process.memoryUsage().rss;
-  expect((await packs.verify(long(evidence))).rank).not.toBe(0);
-  expect(process.memoryUsage().rss - before).toBeLessThan(1_500_000_000);
+  const { rank, words } = await packs.verify(long(evidence));
+  expect([rank, words]).toEqual([2, expect.stringMatching(/it has the row x{200} twice/)]);
 });
 
 test('what changed after the tree was signed has no receipt yet, and contradicts nothing', async () => {
