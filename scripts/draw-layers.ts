@@ -37,13 +37,21 @@ interface Cruise {
 
 const folder = mkdtempSync(join(tmpdir(), 'keywarden-layers-'));
 writeFileSync(join(folder, 'config.json'), JSON.stringify(config));
+/** Runs a command and returns what it prints. */
+function run(command: string, args: string[]): string {
+  const result = spawnSync(command, args, { cwd: root, encoding: 'utf8', maxBuffer: 1e9 });
+  if (result.status !== 0) throw new Error(`${command} failed: ${result.stderr}`);
+  return result.stdout;
+}
+
+// In a folder of its own: the tool looks for TypeScript beside itself, and the project's own has no API.
+run('npm', ['install', '--silent', '--no-save', '--prefix', folder, ...tools]);
 const asked = ['--config', join(folder, 'config.json'), '--output-type', 'json', ...folders];
-const command = ['--yes', '--loglevel=error', ...tools.flatMap((tool) => ['-p', tool]), 'depcruise', ...asked];
-const result = spawnSync('npx', command, { cwd: root, encoding: 'utf8', maxBuffer: 1e9 });
+const printed = run(process.execPath, [join(folder, 'node_modules/.bin/depcruise'), ...asked]);
 rmSync(folder, { recursive: true });
-if (result.status !== 0) throw new Error(`dependency-cruiser failed: ${result.stderr}`);
 // The documented fields of the tool's JSON.
-const { modules } = JSON.parse(result.stdout) as Cruise;
+const { modules } = JSON.parse(printed) as Cruise;
+if (modules.length < 100) throw new Error(`only ${modules.length} files were read; the tool found no TypeScript`);
 
 const packageOf = (path: string) => /^(?:packages|apps)\/(\w+)|^(\w+)/.exec(path)?.slice(1).find(Boolean) ?? path;
 const edges = new Map<string, number>();
