@@ -32,7 +32,7 @@ function untilTold() {
 /** Ends the session that holds a lock, as a failover does. */
 async function endSessionOf(name: string): Promise<void> {
   await store.sql`
-    select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted
+    select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted and database = (select oid from pg_database where datname = current_database())
       and (classid::bigint << 32 | objid::bigint) = hashtextextended(${name}, 0)`;
 }
 
@@ -124,7 +124,9 @@ test('a session that was given up and closes late takes nothing from its success
   const second = untilTold();
   const ended = locks.hold('e', { signal: never }, first.work);
   const lost = await first.begun;
-  const [holder] = await store.sql<{ pid: number }[]>`select pid from pg_locks where locktype = 'advisory' and granted
+  const [holder] = await store.sql<
+    { pid: number }[]
+  >`select pid from pg_locks where locktype = 'advisory' and granted and database = (select oid from pg_database where datname = current_database())
     and (classid::bigint << 32 | objid::bigint) = hashtextextended('e', 0)`;
   // The server sends nothing more, and the connection stays open.
   process.kill(Number(holder?.pid), 'SIGSTOP');
