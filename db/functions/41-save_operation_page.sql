@@ -13,6 +13,9 @@ declare
   touched datemultirange := '{}';
   present timestamptz := now();
   had tstzmultirange;
+  -- What is stored between the two times, in whole seconds. Other rows of the page are new.
+  stored_from timestamptz;
+  stored_below timestamptz;
 begin
   -- Two connections may see the same project, so the later writer must see what the earlier one wrote. The project's row cannot be the
   -- lock: where it is in a reference table of Citus, all projects would wait for each other.
@@ -21,24 +24,26 @@ begin
   if not found then
     raise exception 'project % does not exist', project using errcode = 'foreign_key_violation';
   end if;
-  perform 1 from operation o where o.project_number = project and o.created_at between since and until limit 1;
-  if not found then
-    -- This is a first walk. There is nothing to compare with, which saves half the work.
-    insert into operation (project_number, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at,
-      updated_at, total_duration_ms, extra, place)
-    select project, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at, updated_at, total_duration_ms,
-      extra, row_number() over (partition by created_at order by row) - 1
-    from unnest(ids, branch_ids, endpoint_ids, actions, statuses, failures_counts, errors, retry_ats, created_ats, updated_ats, durations,
-      extras) with ordinality as t(id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at, updated_at,
-      total_duration_ms, extra, row);
-    get diagnostics inserted = row_count;
-    changed := 0;
-  else
+  select date_trunc('second', min(o.created_at)), date_trunc('second', max(o.created_at)) + interval '1 second' into stored_from, stored_below
+  from operation o where o.project_number = project and o.created_at between since and until;
+  -- Where nothing is stored, there is nothing to compare with, which saves half the work.
+  insert into operation (project_number, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at,
+    updated_at, total_duration_ms, extra, place)
+  select project, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at, updated_at, total_duration_ms,
+    extra, row_number() over (partition by created_at order by row) - 1
+  from unnest(ids, branch_ids, endpoint_ids, actions, statuses, failures_counts, errors, retry_ats, created_ats, updated_ats, durations,
+    extras) with ordinality as t(id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at, updated_at,
+    total_duration_ms, extra, row)
+  where stored_from is null or created_at < stored_from or created_at >= stored_below;
+  get diagnostics inserted = row_count;
+  changed := 0;
+  if stored_from is not null and inserted < cardinality(ids) then
   with incoming as materialized (
     select t.*, row_number() over (partition by created_at order by row) - 1 as place
     from unnest(ids, branch_ids, endpoint_ids, actions, statuses, failures_counts, errors, retry_ats, created_ats,
       updated_ats, durations, extras) with ordinality as t(id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at,
       updated_at, total_duration_ms, extra, row)
+    where created_at >= stored_from and created_at < stored_below
   ), differing as materialized (
     select i.*, o.id is null as is_new, o.created_at as old_created_at, o.branch_id as old_branch_id, o.endpoint_id as old_endpoint_id, o.action as old_action,
       o.status as old_status, o.failures_count as old_failures_count, o.error as old_error, o.retry_at as old_retry_at,
@@ -71,10 +76,10 @@ begin
       updated_at, total_duration_ms, extra, place)
     select project, created_at, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, updated_at,
       total_duration_ms, extra, place
-    from differing where is_new
+    from differing where is_new order by created_at, row
     returning 1
   )
-  select count(*) filter (where is_new), count(*) filter (where not is_new), (select count(*) from replaced)
+  select inserted + count(*) filter (where is_new), count(*) filter (where not is_new), (select count(*) from replaced)
     into inserted, changed, replacements from differing;
   if replacements <> changed then
     -- On a cluster, the commit of another page has become visible meanwhile. The page is compared with it again.
@@ -85,6 +90,7 @@ begin
   from (
     select t.*, row_number() over (partition by created_at order by row) - 1 as place
     from unnest(ids, created_ats) with ordinality as t(id, created_at, row)
+    where created_at >= stored_from and created_at < stored_below
   ) i
   where i.place > 0 and o.project_number = project and o.created_at = i.created_at and o.id = i.id and o.place < i.place;
   end if;

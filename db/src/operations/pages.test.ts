@@ -78,6 +78,40 @@ test('rows of one instant are all kept, in any number', async () => {
   expect(new Set((await page(project)).map((row) => row.id)).size).toBe(50);
 });
 
+test('A5: pages that overlap in any way store what one page stores, and count each row once', async () => {
+  // Newest first, as lists are; several rows share a second, some an instant.
+  const rows = Array.from({ length: 60 }, (_, index) => {
+    const at = Date.UTC(2026, 4, 20) - Math.floor(index / 3) * 700;
+    return makeWireOperation(1000 + index, { createdAt: new Date(at).toISOString(), status: 'running' });
+  });
+  const ended = (from: number, to: number) => rows.slice(from, to).map((row) => ({ ...row, status: 'finished' }));
+  const stored = async (project: string) => (await page(project)).map(({ id, status }) => ({ id, status }));
+  const whole = await newProject();
+  await saveOperationPage(daemon.sql, { project: whole, operations: rows });
+  await saveOperationPage(daemon.sql, { project: whole, operations: ended(10, 50) });
+  const slices = [
+    [30, 40], // alone
+    [35, 50], // partly below what is stored
+    [10, 33], // partly above
+    [0, 12],
+    [20, 60], // above, within and below
+  ] as const;
+  const project = await newProject();
+  const counts = [];
+  for (const [from, to] of slices)
+    counts.push(await saveOperationPage(daemon.sql, { project, operations: rows.slice(from, to) }));
+  expect(counts.map(({ inserted }) => inserted)).toEqual([10, 10, 20, 10, 10]);
+  // A page of changed rows with new ones on both sides of them.
+  expect(await saveOperationPage(daemon.sql, { project, operations: ended(10, 50) })).toEqual({
+    inserted: 0,
+    changed: 40,
+  });
+  expect(await stored(project)).toEqual(await stored(whole));
+  const places = async (of: string) =>
+    await store.sql`select id, place from keywarden.operation where project_number = ${of} order by created_at, id`;
+  expect([...(await places(project))]).toEqual([...(await places(whole))]);
+});
+
 test('A5: an id that a page shows at two times is two operations, and with one time the last row counts', async () => {
   const project = await newProject();
   const at = (createdAt: string, status: string) => makeWireOperation(1, { createdAt, status });
