@@ -1,7 +1,8 @@
 import { canonicalJson } from '@keywarden/core/values';
-import { eq, min } from 'drizzle-orm';
+import { eq, sql as raw } from 'drizzle-orm';
 import { type ListedCoverage, listCoverage, type ProjectCoverage } from '../coverage/coverage.ts';
-import { operation, operationSealing } from '../schema/operations.ts';
+import { toInstant } from '../schema/columns.ts';
+import { operationSealing } from '../schema/operations.ts';
 import { builderOf, type Sql, type Tx, toArray } from '../sql.ts';
 import { coverageOf, type DayRange, dayMs, dayOf, daysOf, monthOf } from './days.ts';
 import {
@@ -36,12 +37,15 @@ const projectsAtOnce = 8;
 const transactionsAtOnce = 4;
 
 /**
- * Seals each settled day of each project: what the archive has of it, and what it claims to have. Days that changed since are sealed again. A page of a
- * project waits while its days are sealed. A project that cannot be sealed keeps no other from it.
+ * Seals each settled day of each project, or of some by their numbers: what the archive has of it, and what it claims to have. Days that changed since are
+ * sealed again. A page of a project waits while its days are sealed. A project that cannot be sealed keeps no other from it.
  */
-export async function sealDays(sql: Sql, { signal }: { signal: AbortSignal }): Promise<Sealed> {
+export async function sealDays(
+  sql: Sql,
+  { signal, projects }: { signal: AbortSignal; projects?: string[] | undefined },
+): Promise<Sealed> {
   const done: Sealed = { projects: 0, days: 0, failures: [] };
-  const waiting = (await listSettledProjects(sql)).filter(({ isDue }) => isDue);
+  const waiting = (await listSettledProjects(sql, projects)).filter(({ isDue }) => isDue);
   const seal = async (batch: SettledProject[]): Promise<void> => {
     signal.throwIfAborted();
     try {
@@ -72,10 +76,10 @@ export interface SettledProject {
 }
 
 /**
- * Lists the projects that were walked. Their days end with the project, and with its last listing. A day has ended by the clock of the control plane and by
- * that of the database, whose time the seal has.
+ * Lists the projects that were walked, all or those with these numbers. Their days end with the project, and with its last listing. A day has ended by the
+ * clock of the control plane and by that of the database, whose time the seal has.
  */
-export async function listSettledProjects(sql: Sql | Tx): Promise<SettledProject[]> {
+export async function listSettledProjects(sql: Sql | Tx, numbers?: string[]): Promise<SettledProject[]> {
   const rows = await sql`
     select found.number::text, settled_to::text, least(patient_to, settled_to)::text as patient_to,
       coalesce(sealed_to, '-infinity') < settled_to or changed <> '{}' and changed_at < now() - ${quiet}::interval as is_due
@@ -86,7 +90,7 @@ export async function listSettledProjects(sql: Sql | Tx): Promise<SettledProject
       from keywarden.project p join keywarden.control_plane_now cp on cp.control_plane_number = p.control_plane_number
         -- Cut first for a cluster (docs/adr/0017).
         left join (select project_number, sealed_to, changed, changed_at from keywarden.operation_sealing offset 0) s on s.project_number = p.number
-      where p.walked_at is not null
+      where p.walked_at is not null and ${numbers === undefined ? sql`true` : sql`p.number = any(${numbers}::bigint[])`}
     ) found
     order by found.number`;
   return rows.map((row) => ({
@@ -125,6 +129,7 @@ export async function sealProjects(tx: Tx, projects: SettledProject[]): Promise<
   const states = await readStates(tx, numbers);
   const firsts = await readFirstSeals(tx, numbers);
   const seals: Seal[] = [];
+  const sealed: { projectNumber: string; sealedTo: string }[] = [];
   for (const { number, settledTo, patientTo } of projects) {
     const coverage = coverages.find((each) => each.number === number);
     const state = states.get(number);
@@ -140,12 +145,17 @@ export async function sealProjects(tx: Tx, projects: SettledProject[]): Promise<
       if (found.lost.length > 0) throw new LostOperations(found.lost);
       seals.push(...found.seals);
     }
-    await builderOf(tx)
-      .insert(operationSealing)
-      .values({ projectNumber: number, sealedTo })
-      .onConflictDoUpdate({ target: operationSealing.projectNumber, set: { sealedTo, ...unchanged } });
+    sealed.push({ projectNumber: number, sealedTo });
   }
   await insertSeals(tx, seals);
+  if (sealed.length > 0)
+    await builderOf(tx)
+      .insert(operationSealing)
+      .values(sealed)
+      .onConflictDoUpdate({
+        target: operationSealing.projectNumber,
+        set: { sealedTo: raw`excluded.sealed_to`, ...unchanged },
+      });
   return seals;
 }
 
@@ -184,12 +194,10 @@ export async function findFirstDay(
   project: string,
   coverage: ProjectCoverage | undefined,
 ): Promise<string | null> {
-  const [row] = await builderOf(tx)
-    .select({ oldest: min(operation.createdAt) })
-    .from(operation)
-    .where(eq(operation.projectNumber, project));
+  // The driver prepares this statement: planning one over all months takes longer than running it.
+  const [row] = await tx`select min(created_at) as oldest from keywarden.operation where project_number = ${project}`;
   const firsts = [coverage?.known[0]?.from, row?.oldest];
-  const days = firsts.flatMap((at) => (at == null ? [] : [dayOf(at)]));
+  const days = firsts.flatMap((at) => (typeof at === 'string' ? [dayOf(toInstant(at))] : []));
   return days.toSorted()[0] ?? null;
 }
 

@@ -1,5 +1,5 @@
 import { ControlPlaneError } from '@keywarden/core/client';
-import { makePartitionsAhead, markWalkRefused, sealDays } from '@keywarden/db/daemon';
+import { makePartitionsAhead, markWalkRefused } from '@keywarden/db/daemon';
 import { codeOf, UserError } from '@keywarden/runtime';
 import { type Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -7,6 +7,7 @@ import { assertSaneClock, controlPlaneNow } from '../control-plane-clock.ts';
 import { discoverProjects } from './discover.ts';
 import { guardedSteps, isOfOneProject, isOutage, syncProject } from './project-operations.ts';
 import { add, type Counts, eachAtOnce, recordRun } from './run.ts';
+import { createSealer, type Sealer } from './sealing.ts';
 
 /** This many projects in a row that fail with an outage end the pass. */
 const outagesInARow = 5;
@@ -15,15 +16,18 @@ const namesShown = 5;
 
 /** Runs one pass over the operations of every project that a connection sees, starting with those that have news. */
 export async function syncOperations(context: Context, connection: Connection, steps = guardedSteps): Promise<Counts> {
+  const sealer = createSealer(context, steps.sealDays);
   try {
-    return await readOperations(context, connection, steps);
+    return await readOperations(context, { connection, steps, sealer });
   } finally {
-    // A project that cannot be read must not keep the days of all others from being sealed.
-    await sealArchive(context);
+    await sealer.finish();
   }
 }
 
-async function readOperations(context: Context, connection: Connection, steps: typeof guardedSteps): Promise<Counts> {
+async function readOperations(
+  context: Context,
+  { connection, steps, sealer }: { connection: Connection; steps: typeof guardedSteps; sealer: Sealer },
+): Promise<Counts> {
   const part = context.progress.part(`operations of ${connection.name}`, 'projects');
   const requestsBefore = connection.requests();
   const counts = await recordRun(context, { connection, kind: 'operations' }, async (context, _run, counts) => {
@@ -41,6 +45,7 @@ async function readOperations(context: Context, connection: Connection, steps: t
       context.signal.throwIfAborted();
       try {
         await syncProject(context, { connection, project, counts, steps, seen });
+        sealer.add(project.number);
         outages = 0;
       } catch (error) {
         if (!isOfOneProject(error)) throw error;
@@ -63,19 +68,6 @@ async function readOperations(context: Context, connection: Connection, steps: t
   });
   part.end(summaryOf(counts));
   return counts;
-}
-
-/** Seals what is settled. A failure is logged: the archive has the operations, and the next pass seals them. */
-async function sealArchive({ store, signal, log }: Context): Promise<void> {
-  try {
-    const { failures, ...sealed } = await sealDays(store.sql, { signal });
-    if (sealed.days > 0) log.info(sealed, 'sealed days of the archive in the ledger');
-    for (const { project, error } of failures)
-      log.error({ project, err: error }, 'the days of a project could not be sealed');
-  } catch (error) {
-    signal.throwIfAborted();
-    log.error({ err: error }, 'the archive could not be sealed; the next pass tries again');
-  }
 }
 
 interface Failure {

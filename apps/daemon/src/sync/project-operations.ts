@@ -12,6 +12,7 @@ import {
   type OpenOperation,
   type OpenWalk,
   saveOperationPage,
+  sealDays,
   type WalkedProject,
 } from '@keywarden/db/daemon';
 import { type Connection } from '../connect.ts';
@@ -22,13 +23,14 @@ import { proofOf, servedMs } from './proof.ts';
 import { add, type Counts, keepRejected } from './run.ts';
 import { OverlapError, PlaceError, type Walk, walkOperations } from './walk.ts';
 
-/** The steps that read and write. A counter-test removes a guard from one of them. */
+/** The steps that read and write. A counter-test removes a guard from one of them; a benchmark leaves one out. */
 export interface Steps {
   walkOperations: typeof walkOperations;
   saveOperationPage: typeof saveOperationPage;
+  sealDays: typeof sealDays;
 }
 
-export const guardedSteps: Steps = { walkOperations, saveOperationPage };
+export const guardedSteps: Steps = { walkOperations, saveOperationPage, sealDays };
 
 /** The most unfinished operations of a project in one pass. Later passes follow the others. */
 const openOperationsAtOnce = 500;
