@@ -8,7 +8,7 @@ import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import type { Sql } from '@keywarden/db/store';
 import { createTestStore, startTestPostgres, type TestStore } from '@keywarden/testkit/store/test-store';
-import { count, readNumber, timed } from './measure.ts';
+import { count, median, readNumber, timed } from './measure.ts';
 import { startSandbox } from './start-sandbox.ts';
 
 interface Used {
@@ -16,45 +16,65 @@ interface Used {
   peakMb: number;
 }
 
+/** A pass over all operations. */
+interface Pass extends Used {
+  seconds: number;
+  days: number;
+}
+
 /**
- * `ingest [--operations N]`: `keywarden sync operations` of N operations of 200 projects, a million by default, from a sandbox without limits into
- * embedded Postgres. Each runs in a separate process. One yardstick is COPY of the same rows from memory into the same tables, which is the limit.
- * The other is a plain script as a user would write it, which ignores ties, versions and coverage.
+ * `ingest [--operations N] [--rounds N]`: `keywarden sync operations` of N operations of 200 projects, a million by default, from a sandbox without limits
+ * into embedded Postgres. Each runs in a separate process. One yardstick is COPY of the same rows from memory into the same tables, which is the limit.
+ * Another is a plain script as a user would write it, which ignores ties, versions and coverage. The cost of sealing is compared with a pass that seals
+ * nothing: the two alternate in three rounds by default, and the median ratio counts.
  */
 export async function benchIngest(args: string[]): Promise<void> {
   const operations = readNumber(args, 'operations', 1_000_000);
+  const rounds = readNumber(args, 'rounds', 3);
   const folder = mkdtempSync(join(tmpdir(), 'keywarden-bench-'));
   const postgres = await startTestPostgres({ isDurable: true });
   const company = { organizations: 4, projects: 200, keys: 0, operations, months: 5 };
   const sandbox = await startSandbox({ file: join(folder, 'sandbox.sqlite'), company });
-  const [archive, copied, plain] = [
-    await createTestStore(postgres.url),
-    await createTestStore(postgres.url),
-    await createTestStore(postgres.url),
-  ];
+  const stores: TestStore[] = [];
+  const addStore = async () => {
+    const store = await createTestStore(postgres.url);
+    stores.push(store);
+    // What earlier passes wrote reaches the disk before, not during this one.
+    await store.sql`checkpoint`;
+    return store;
+  };
+  const run = async (store: TestStore, file: string, args: string[] = []): Promise<Pass> => {
+    const used = await runProcess(file, args, environmentOf(store, sandbox, folder));
+    return { ...used, ...(await readPass(store.sql)) };
+  };
+  // Both begin with the machine in the same state as often.
+  const compare = async (round: number) => {
+    const seconds = { sealed: 0, unsealed: 0 };
+    for (const name of round % 2 === 0 ? (['unsealed', 'sealed'] as const) : (['sealed', 'unsealed'] as const)) {
+      const store = await addStore();
+      seconds[name] = (await run(store, 'bench/sync-pass.ts', [name])).seconds;
+      for (const each of stores.splice(0)) await each.close();
+    }
+    return { ...seconds, cost: seconds.sealed / seconds.unsealed - 1 };
+  };
   try {
     await sandbox.generate();
+    const archive = await addStore();
     const before = await sandbox.used();
-    const ours = await timed(() =>
-      runProcess('apps/daemon/src/main.ts', ['sync', 'operations'], environmentOf(archive, sandbox, folder)),
-    );
+    const ours = await run(archive, 'apps/daemon/src/main.ts', ['sync', 'operations']);
     const served = (await sandbox.used()).cpuSeconds - before.cpuSeconds;
     const rows = await rowsOf(archive.sql);
-    const sealing = await readSealing(archive.sql);
-    const seconds = ours.seconds - sealing.seconds;
-    const rate = rows / seconds;
+    const rate = rows / ours.seconds;
     const million = rows / 1_000_000;
     console.log(
-      `ingest     ${count(rows)} operations in ${seconds.toFixed(1)} s: ${count(rate)} a second; for a million: daemon ${(ours.result.cpuSeconds / million).toFixed(1)} CPU s, sandbox ${(served / million).toFixed(1)}`,
+      `ingest     ${count(rows)} operations in ${ours.seconds.toFixed(1)} s, with sealing: ${count(rate)} a second; for a million: daemon ${(ours.cpuSeconds / million).toFixed(1)} CPU s, sandbox ${(served / million).toFixed(1)}`,
     );
-    console.log(`resident   ${ours.result.peakMb} MB at most, the daemon alone`);
-    console.log(
-      `sealing    ${count(sealing.days)} days of projects in ${sealing.seconds.toFixed(2)} s after that, ${((100 * sealing.seconds) / seconds).toFixed(1)} percent of it`,
-    );
-    const limit = await copyRate(archive, copied);
+    console.log(`resident   ${ours.peakMb} MB at most, the daemon alone`);
+    const limit = await copyRate(archive, await addStore());
     console.log(
       `yardstick  COPY of the same rows from memory: ${count(limit)} a second; ingest reaches ${(rate / limit).toFixed(2)} of it`,
     );
+    const plain = await addStore();
     const script = await timed(() => runProcess('bench/plain-script.ts', [], environmentOf(plain, sandbox, folder)));
     const plainRows = await rowsOf(plain.sql);
     const plainRate = plainRows / script.seconds;
@@ -62,9 +82,17 @@ export async function benchIngest(args: string[]): Promise<void> {
       `yardstick  a plain script: ${count(plainRows)} operations, ${count(plainRate)} a second, ${script.result.peakMb} MB; ingest is ${(rate / plainRate).toFixed(2)} times as fast, and has ${count(rows - plainRows)} operations more`,
     );
     await printSizes(archive.sql, rows);
+    for (const store of stores.splice(0)) await store.close();
+    const turns: Awaited<ReturnType<typeof compare>>[] = [];
+    for (let round = 0; round < rounds; round += 1) turns.push(await compare(round));
+    const of = (name: 'sealed' | 'unsealed') => median(turns.map((turn) => turn[name])).toFixed(1);
+    const costs = turns.map(({ cost }) => (100 * cost).toFixed(1));
+    console.log(
+      `sealing    ${count(ours.days)} days of projects: ${of('sealed')} s with it, ${of('unsealed')} s without; ${(100 * median(turns.map(({ cost }) => cost))).toFixed(1)} percent more (${costs.join(', ')})`,
+    );
   } finally {
     await sandbox.stop();
-    for (const store of [archive, copied, plain]) await store.close();
+    for (const store of stores) await store.close();
     await postgres.close();
     rmSync(folder, { recursive: true, force: true });
   }
@@ -107,12 +135,12 @@ async function copyRate(from: TestStore, to: TestStore): Promise<number> {
   return (await rowsOf(to.sql)) / seconds;
 }
 
-/** Returns how long it took to seal the days that were read, after the pass itself. */
-async function readSealing(sql: Sql): Promise<{ seconds: number; days: number }> {
+/** Returns how long a pass took, with its sealing, and how many days it sealed. */
+async function readPass(sql: Sql): Promise<{ seconds: number; days: number }> {
   const [row] = await sql`
-    select extract(epoch from s.ended_at - r.finished_at)::float8 as seconds, s.days
+    select extract(epoch from greatest(s.ended_at, r.finished_at) - r.started_at)::float8 as seconds, s.days
     from (select max(sealed_at) as ended_at, count(*)::int as days from keywarden.operation_seal) s,
-      (select finished_at from keywarden.sync_run where kind = 'operations' order by number desc limit 1) r`;
+      (select started_at, finished_at from keywarden.sync_run where kind = 'operations' order by number desc limit 1) r`;
   return { seconds: Number(row?.seconds), days: Number(row?.days) };
 }
 
