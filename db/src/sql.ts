@@ -29,6 +29,10 @@ export function noneOf<T extends Column>(column: T, values: readonly T['_']['dat
   return raw`${column} <> all(${raw.param([...values])}::${raw.raw(column.getSQLType())}[])`;
 }
 
+/** Returns the number of rows for which a condition holds. */
+export const countIf = (condition: SQL | undefined) =>
+  raw<number>`(count(*) filter (where ${condition}))::int`.mapWith(Number);
+
 /** The least-privileged roles of the two apps, and of the command line where it manages tokens and sessions. functions/90-grants.sql lists their permissions. */
 export const storeRoles = ['keywarden_admin', 'keywarden_daemon', 'keywarden_report'] as const;
 export type StoreRole = (typeof storeRoles)[number];

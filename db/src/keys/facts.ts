@@ -1,12 +1,13 @@
 import type { Facts, KeyFacts, Lineage } from '@keywarden/core/policy';
 import { toMs } from '@keywarden/core/values';
 import { keyKinds, showsUse, unknownCreator } from '@keywarden/core/wire';
-import { and, asc, eq, isNull, or } from 'drizzle-orm';
+import { and, asc, count, eq, isNull, or, sql as raw } from 'drizzle-orm';
 import { mayHaveRevoked } from '../revocations/revocations.ts';
 import { controlPlane } from '../schema/connections.ts';
 import { incident } from '../schema/incidents.ts';
 import { credential } from '../schema/keys.ts';
 import { organization } from '../schema/organizations.ts';
+import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
 import { anyOf, type Db, type Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
 import { readCreators } from './creators.ts';
@@ -28,7 +29,7 @@ import { type FactsAsked, readScopes, type ScopePlace } from './scope-facts.ts';
  */
 export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAsked): Promise<Facts> {
   const { db, sql } = store;
-  const reviewedOut = await readReviewedOut(sql);
+  const reviewedOut = await readReviewedOut(db);
   const rows = await db
     .select()
     .from(credential)
@@ -52,9 +53,9 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
   const lineageOf = await readLineages(sql, asked.scope);
   const ownerOf = await readOwners(db, lineageOf);
   const nowOrOurs = (controlPlane: string) => asked.nowMs(controlPlane) ?? asked.ourNowMs;
-  const exemptionsOf = await readExemptions(sql, nowOrOurs, lineageOf);
+  const exemptionsOf = await readExemptions(db, nowOrOurs, lineageOf);
   const announcementsOf = await readAnnouncements(sql, asked.channels);
-  const acknowledged = await readAcknowledged(sql, asked.policySha256);
+  const acknowledged = await readAcknowledged(db, asked.policySha256);
   const failed = await readFailedLately(db);
   const addressesOf = asked.addressesSinceMs === null ? null : await readAddresses(db, asked.addressesSinceMs);
   const keys = rows.map(
@@ -77,7 +78,7 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAs
   return {
     keys,
     ...(await readScopes(store, asked)),
-    revokedLastDay: await countRevokedLastDay(store, nowOrOurs),
+    revokedLastDay: await countRevokedLastDay(db, nowOrOurs),
   };
 }
 
@@ -194,20 +195,20 @@ function useOf({ kind, createdAt, lastUsedAt, lastUsedFrom, useWentBack }: KeyRo
  * Counts the revocations of the last 24 hours by each control plane's own clock. Every call that was sent counts as long as it may have
  * revoked.
  */
-async function countRevokedLastDay(
-  { db, sql }: Pick<Store, 'db' | 'sql'>,
-  nowMs: (controlPlane: string) => number,
-): Promise<number> {
+async function countRevokedLastDay(db: Db, nowMs: (controlPlane: string) => number): Promise<number> {
   const planes = await db.select({ number: controlPlane.number }).from(controlPlane).orderBy(asc(controlPlane.number));
   let revoked = 0;
   for (const { number } of planes) {
     const now = new Date(nowMs(number)).toISOString();
-    const [row] = await sql`
-      select count(*)::int as n from keywarden.revocation_intent i join keywarden.credential k on k.number = i.key_number
-        left join keywarden.revocation_outcome o on o.intent_number = i.number
-      where k.control_plane_number = ${number} and ${mayHaveRevoked(sql)}
-        and coalesce(i.judged_at, i.created_at) > ${now}::timestamptz - interval '24 hours'`;
-    revoked += Number(row?.n);
+    const { judgedAt, createdAt } = revocationIntent;
+    const isLate = raw`coalesce(${judgedAt}, ${createdAt}) > ${now}::timestamptz - interval '24 hours'`;
+    const [row] = await db
+      .select({ n: count() })
+      .from(revocationIntent)
+      .innerJoin(credential, eq(credential.number, revocationIntent.keyNumber))
+      .leftJoin(revocationOutcome, eq(revocationOutcome.intentNumber, revocationIntent.number))
+      .where(and(eq(credential.controlPlaneNumber, number), mayHaveRevoked(credential), isLate));
+    revoked += row?.n ?? 0;
   }
   return revoked;
 }

@@ -1,10 +1,9 @@
 import type { History, KeyHistory } from '@keywarden/core/policy';
-import { asc, isNotNull } from 'drizzle-orm';
-import { toInstant } from '../schema/columns.ts';
+import { and, asc, desc, gte, isNotNull, isNull, lt, max, sql as raw } from 'drizzle-orm';
 import { connection } from '../schema/connections.ts';
-import { key } from '../schema/keys.ts';
+import { key, keyListing, keyUse } from '../schema/keys.ts';
 import { member } from '../schema/organizations.ts';
-import type { Db, Sql } from '../sql.ts';
+import type { Db } from '../sql.ts';
 import type { Store } from '../store.ts';
 import { readCreators } from './creators.ts';
 import { toKeyFacts } from './facts.ts';
@@ -15,7 +14,7 @@ import { factScope } from './key-listing.ts';
 export async function readHistory({ db, sql }: Pick<Store, 'db' | 'sql'>, from: string): Promise<History> {
   const rows = await db.select().from(key).orderBy(asc(key.number));
   const ownerOf = await readOwners(db, await readLineages(sql, undefined));
-  const uses = await readUses(sql, from);
+  const uses = await readUses(db, from);
   // A replay judges by all stored facts, however old.
   const creatorOf = await readCreators({ db, sql }, { nowMs: () => 0, maxEvidenceAgeMs: Number.POSITIVE_INFINITY });
   const left = await readLeavers(db);
@@ -41,24 +40,23 @@ export async function readHistory({ db, sql }: Pick<Store, 'db' | 'sql'>, from: 
         (creatorOf(row) === 'left' ? row.firstSeenAt : null),
       uses: uses.get(row.number) ?? [],
     })),
-    listings: await readListingDays(sql, from),
+    listings: await readListingDays(db, from),
     ownKeys: ownKeys.map(({ connection, keyId }) => ({ connection, keyId: keyId ?? '' })),
   };
 }
 
 /** Returns each key's uses since a time, and the last use before it. */
-async function readUses(sql: Sql, from: string): Promise<Map<string, KeyHistory['uses']>> {
-  const rows = await sql`
-    select key_number, last_used_at, address from keywarden.key_use where last_used_at >= ${from}::timestamptz
-    union all (
-      select distinct on (key_number) key_number, last_used_at, address from keywarden.key_use where last_used_at < ${from}::timestamptz
-      order by key_number, last_used_at desc)
-    order by 1, 2`;
-  const groups = Map.groupBy(rows, (row) => String(row.key_number));
-  const toUse = (row: (typeof rows)[number]) => ({
-    at: toInstant(String(row.last_used_at)),
-    from: row.address === '' ? null : String(row.address),
-  });
+async function readUses(db: Db, from: string): Promise<Map<string, KeyHistory['uses']>> {
+  const { keyNumber, lastUsedAt, address } = keyUse;
+  const use = { keyNumber, at: lastUsedAt, address };
+  const before = db
+    .selectDistinctOn([keyNumber], use)
+    .from(keyUse)
+    .where(lt(lastUsedAt, from))
+    .orderBy(asc(keyNumber), desc(lastUsedAt));
+  const since = db.select(use).from(keyUse).where(gte(lastUsedAt, from)).orderBy(asc(keyNumber), asc(lastUsedAt));
+  const groups = Map.groupBy([...(await before), ...(await since)], (row) => row.keyNumber);
+  const toUse = ({ at, address: used }: { at: string; address: string }) => ({ at, from: used === '' ? null : used });
   return new Map([...groups].map(([number, group]) => [number, group.map(toUse)]));
 }
 
@@ -72,11 +70,14 @@ async function readLeavers(db: Db): Promise<Map<string, string | null>> {
 }
 
 /** Returns the complete listings of each scope, at most one an hour. More would add nothing about a day. */
-async function readListingDays(sql: Sql, from: string): Promise<Map<string, string[]>> {
-  const rows = await sql`
-    select control_plane_number, scope, max(listed_at) as at from keywarden.key_listing
-    where why_suspect is null and listed_at > ${from}::timestamptz - interval '2 days'
-    group by control_plane_number, scope, date_trunc('hour', listed_at) order by 1, 2, 3`;
-  const groups = Map.groupBy(rows, (row) => factScope(String(row.control_plane_number), String(row.scope)));
-  return new Map([...groups].map(([scope, group]) => [scope, group.map((row) => toInstant(String(row.at)))]));
+async function readListingDays(db: Db, from: string): Promise<Map<string, string[]>> {
+  const { controlPlaneNumber, scope, listedAt, whySuspect } = keyListing;
+  const rows = await db
+    .select({ controlPlaneNumber, scope, at: max(listedAt) })
+    .from(keyListing)
+    .where(and(isNull(whySuspect), raw`${listedAt} > ${from}::timestamptz - interval '2 days'`))
+    .groupBy(controlPlaneNumber, scope, raw`date_trunc('hour', ${listedAt})`)
+    .orderBy(asc(controlPlaneNumber), asc(scope), asc(max(listedAt)));
+  const groups = Map.groupBy(rows, (row) => factScope(row.controlPlaneNumber, row.scope));
+  return new Map([...groups].map(([of, group]) => [of, group.map(({ at }) => String(at))]));
 }

@@ -1,12 +1,16 @@
 import type { Announcement, Exemption, KeyFacts, Lineage } from '@keywarden/core/policy';
 import { toMs } from '@keywarden/core/values';
 import { type CredentialKind, isKeyKind, unknownCreator } from '@keywarden/core/wire';
-import { and, asc, desc, eq, gte, isNotNull, isNull, max, ne, sql as raw } from 'drizzle-orm';
+import { and, asc, desc, eq, gte, isNotNull, isNull, max, ne, or, sql as raw } from 'drizzle-orm';
+import { alias } from 'drizzle-orm/pg-core';
 import { toInstant } from '../schema/columns.ts';
-import { keyOwner, keyUse } from '../schema/keys.ts';
+import { exemption, exemptionKey } from '../schema/exemptions.ts';
+import { credential, keyOwner, keyUse } from '../schema/keys.ts';
 import { member } from '../schema/organizations.ts';
+import { approvalEnd, plan, planApproval } from '../schema/plans.ts';
 import { project } from '../schema/projects.ts';
 import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
+import { findingNow, reviewVerdict } from '../schema/views.ts';
 import { anyOf, type Db, type Sql } from '../sql.ts';
 
 /** Returns the lineage of a key, by its number; undefined for a key that is a lineage of its own. */
@@ -87,27 +91,36 @@ const firstOf = (lineageOf: LineageOf, number: string) => lineageOf(number)?.num
  * unknown. A record that another scope's list shows or has shown is the same key, because the key may have moved there.
  */
 export async function readExemptions(
-  sql: Sql,
+  db: Db,
   nowMs: (controlPlane: string) => number,
   lineageOf: LineageOf,
 ): Promise<(number: string) => Exemption[]> {
-  const rows = await sql`
-    select distinct s.number as key_number, e.number, e.rules, e.reason, e.granted_by, e.until, k.control_plane_number
-    from keywarden.exemption e join keywarden.exemption_key x on x.exemption_number = e.number
-      join keywarden.credential k on k.number = x.key_number
-      join keywarden.credential s on s.control_plane_number = k.control_plane_number and s.id = k.id
-        and (s.creator_id = k.creator_id or ${unknownCreator} in (s.creator_id, k.creator_id))
-        and date_trunc('second', s.created_at) = date_trunc('second', k.created_at)
-    where e.ended_at is null order by e.number`;
-  const inForce = rows.filter((row) => toMs(toInstant(String(row.until))) > nowMs(String(row.control_plane_number)));
-  const toExemption = (row: (typeof inForce)[number]): Exemption => ({
-    number: String(row.number),
-    rules: Array.isArray(row.rules) ? row.rules.map(String) : null,
-    reason: String(row.reason),
-    grantedBy: String(row.granted_by),
-    until: toInstant(String(row.until)),
-  });
-  const exemptionsOf = byKey(inForce, toExemption, (number) => firstOf(lineageOf, number));
+  const { number, rules, reason, grantedBy, until, endedAt } = exemption;
+  const same = alias(credential, 'same');
+  const isSame = and(
+    eq(same.controlPlaneNumber, credential.controlPlaneNumber),
+    eq(same.id, credential.id),
+    raw`(${same.creatorId} = ${credential.creatorId} or ${unknownCreator} in (${same.creatorId}, ${credential.creatorId}))`,
+    raw`date_trunc('second', ${same.createdAt}) = date_trunc('second', ${credential.createdAt})`,
+  );
+  const rows = await db
+    .selectDistinct({
+      key_number: same.number,
+      exemption: { number, rules, reason, grantedBy, until },
+      controlPlane: credential.controlPlaneNumber,
+    })
+    .from(exemption)
+    .innerJoin(exemptionKey, eq(exemptionKey.exemptionNumber, number))
+    .innerJoin(credential, eq(credential.number, exemptionKey.keyNumber))
+    .innerJoin(same, isSame)
+    .where(isNull(endedAt))
+    .orderBy(asc(number));
+  const inForce = rows.filter((row) => toMs(row.exemption.until) > nowMs(row.controlPlane));
+  const exemptionsOf = byKey(
+    inForce,
+    (row) => row.exemption,
+    (keyNumber) => firstOf(lineageOf, keyNumber),
+  );
   return (number) => exemptionsOf(firstOf(lineageOf, number));
 }
 
@@ -133,14 +146,25 @@ export async function readAnnouncements(sql: Sql, channels: string[]): Promise<(
  * Returns the keys in a plan that a person approved and that was carried out in the last 90 days, under the policy in force. Those keys
  * were to be revoked, or an open breaker of the plan counted them.
  */
-export async function readAcknowledged(sql: Sql, policySha256: string): Promise<Set<string>> {
-  const rows = await sql`
-    select distinct f.key_number from keywarden.plan_approval a join keywarden.plan p on p.id = a.plan_id
-      join keywarden.finding_now f on f.plan_id = a.plan_id
-    where a.via <> 'enforcement' and p.policy_sha256 = ${policySha256} and a.approved_at > now() - interval '90 days'
-      and exists (select from keywarden.approval_end e where e.approval_number = a.number and e.how = 'done')
-      and f.action = 'revoke' and (f.disposition = 'planned' or f.in_breaker)`;
-  return new Set(rows.map((row) => String(row.key_number)));
+export async function readAcknowledged(db: Db, policySha256: string): Promise<Set<string>> {
+  const { keyNumber, action, disposition, inBreaker } = findingNow;
+  const isDone = and(eq(approvalEnd.approvalNumber, planApproval.number), eq(approvalEnd.how, 'done'));
+  const rows = await db
+    .selectDistinct({ keyNumber })
+    .from(planApproval)
+    .innerJoin(plan, eq(plan.id, planApproval.planId))
+    .innerJoin(findingNow, eq(findingNow.planId, planApproval.planId))
+    .innerJoin(approvalEnd, isDone)
+    .where(
+      and(
+        ne(planApproval.via, 'enforcement'),
+        eq(plan.policySha256, policySha256),
+        raw`${planApproval.approvedAt} > now() - interval '90 days'`,
+        eq(action, 'revoke'),
+        or(eq(disposition, 'planned'), eq(inBreaker, true)),
+      ),
+    );
+  return new Set(rows.map((row) => row.keyNumber));
 }
 
 /** Returns the keys with a refused or unsuccessful attempt in the last three days. */
@@ -161,16 +185,10 @@ export async function readFailedLately(db: Db): Promise<Set<string>> {
 }
 
 /** Returns the keys that the newest signed access review that includes them wants revoked. */
-export async function readReviewedOut(sql: Sql): Promise<Map<string, NonNullable<KeyFacts['reviewedOut']>>> {
-  const rows = await sql`
-    select key_number, review_number, decided_by, decided_at, reason from keywarden.review_verdict where decision = 'revoke'`;
-  const toDecision = (row: (typeof rows)[number]) => ({
-    review: String(row.review_number),
-    by: String(row.decided_by),
-    at: toInstant(String(row.decided_at)),
-    reason: String(row.reason),
-  });
-  return new Map(rows.map((row) => [String(row.key_number), toDecision(row)]));
+export async function readReviewedOut(db: Db): Promise<Map<string, NonNullable<KeyFacts['reviewedOut']>>> {
+  const { keyNumber, reviewNumber: review, decidedBy: by, decidedAt: at, reason, decision } = reviewVerdict;
+  const rows = await db.select({ keyNumber, review, by, at, reason }).from(reviewVerdict).where(eq(decision, 'revoke'));
+  return new Map(rows.map(({ keyNumber: of, ...row }) => [of, { ...row, reason: String(row.reason) }]));
 }
 
 /** Returns the addresses that each key was used from since a time, with the newest use of each address. */

@@ -1,14 +1,17 @@
 import type { Facts, ScopeFacts } from '@keywarden/core/policy';
 import { toMs } from '@keywarden/core/values';
 import { type OtherKind } from '@keywarden/core/wire';
-import { and, asc, count, eq, isNull, sql as raw } from 'drizzle-orm';
+import { and, asc, count, desc, eq, isNull, notExists, sql as raw } from 'drizzle-orm';
 import { mayHaveRevoked } from '../revocations/revocations.ts';
 import { toInstant } from '../schema/columns.ts';
 import { connection, connectionScope, controlPlane, ownKey } from '../schema/connections.ts';
 import { incident } from '../schema/incidents.ts';
 import { key } from '../schema/keys.ts';
+import { member } from '../schema/organizations.ts';
+import { planApproval } from '../schema/plans.ts';
 import { project } from '../schema/projects.ts';
-import { anyOf, type Db, type Sql } from '../sql.ts';
+import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
+import { anyOf, countIf, type Db, type Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
 import { factScope } from './key-listing.ts';
 
@@ -50,9 +53,9 @@ export async function readScopes(
   const listings = await readListings(sql, one);
   const connections = await readConnections(db, configured);
   const unknownOwnKey = await readUnknownOwnKeys(db, { connections, ourNowMs });
-  const automatic = await readAutomatic(sql, policySha256);
+  const automatic = await readAutomatic(db, policySha256);
   const incidents = await countIncidents(db);
-  const unseen = await countUnseenMembers(sql);
+  const unseen = await countUnseenMembers(db);
   const projects = needsProjects ? await readProjects(db) : null;
   const scopes = listings.map(({ controlPlane, scope, ...times }): ScopeFacts => {
     const name = factScope(controlPlane, scope);
@@ -227,15 +230,18 @@ function maySee(
 }
 
 /** Returns when each scope's keys were revoked, or may have been, automatically under a policy. */
-async function readAutomatic(sql: Sql, policySha256: string): Promise<Map<string, string[]>> {
-  const rows = await sql`
-    select k.control_plane_number, k.scope, i.judged_at from keywarden.revocation_intent i
-      join keywarden.plan_approval a on a.number = i.approval_number join keywarden.key k on k.number = i.key_number
-      left join keywarden.revocation_outcome o on o.intent_number = i.number
-    where a.via = 'enforcement' and i.policy_sha256 = ${policySha256}
-      and ${mayHaveRevoked(sql)}
-    order by i.number desc limit 10000`;
-  return groupByScope(rows, (row) => toInstant(String(row.judged_at)));
+async function readAutomatic(db: Db, policySha256: string): Promise<Map<string, string[]>> {
+  const { number, judgedAt, policySha256: policy, approvalNumber, keyNumber } = revocationIntent;
+  const rows = await db
+    .select({ control_plane_number: key.controlPlaneNumber, scope: key.scope, at: judgedAt })
+    .from(revocationIntent)
+    .innerJoin(planApproval, eq(planApproval.number, approvalNumber))
+    .innerJoin(key, eq(key.number, keyNumber))
+    .leftJoin(revocationOutcome, eq(revocationOutcome.intentNumber, number))
+    .where(and(eq(planApproval.via, 'enforcement'), eq(policy, policySha256), mayHaveRevoked(key)))
+    .orderBy(desc(number))
+    .limit(10_000);
+  return groupByScope(rows, ({ at }) => String(at));
 }
 
 async function countIncidents(db: Db): Promise<Map<string, number>> {
@@ -248,18 +254,19 @@ async function countIncidents(db: Db): Promise<Map<string, number>> {
 }
 
 /** Counts the members whose personal keys no connection lists, for each organization whose members were ever listed. */
-async function countUnseenMembers(sql: Sql): Promise<Map<string, number>> {
-  const rows = await sql`
-    select m.control_plane_number, m.organization_id, count(*) filter (where m.left_at is null and not exists (
-      select from keywarden.connection c where c.control_plane_number = m.control_plane_number
-        and c.account_id = m.user_id and c.removed_at is null))::int as n
-    from keywarden.member m group by m.control_plane_number, m.organization_id`;
-  return new Map(
-    rows.map((row) => [
-      factScope(String(row.control_plane_number), `organization:${String(row.organization_id)}`),
-      Number(row.n),
-    ]),
+async function countUnseenMembers(db: Db): Promise<Map<string, number>> {
+  const { controlPlaneNumber, organizationId, userId, leftAt } = member;
+  const isOfMember = and(
+    eq(connection.controlPlaneNumber, controlPlaneNumber),
+    eq(connection.accountId, userId),
+    isNull(connection.removedAt),
   );
+  const own = db.select({ name: connection.name }).from(connection).where(isOfMember);
+  const rows = await db
+    .select({ controlPlane: controlPlaneNumber, organizationId, n: countIf(and(isNull(leftAt), notExists(own))) })
+    .from(member)
+    .groupBy(controlPlaneNumber, organizationId);
+  return new Map(rows.map((row) => [factScope(row.controlPlane, `organization:${row.organizationId}`), row.n]));
 }
 
 /** Returns the live projects of each organization. */

@@ -1,11 +1,10 @@
 import { toMs } from '@keywarden/core/values';
-import type postgres from 'postgres';
+import { and, asc, eq, isNotNull, isNull, max, notLike, sql as raw, type SQL } from 'drizzle-orm';
+import { alias } from 'drizzle-orm/pg-core';
 import { closeIncidentsOfScope, openIncident } from '../incidents/incidents.ts';
-import { toInstant } from '../schema/columns.ts';
-import { builderOf } from '../sql.ts';
+import { credential, keyListing } from '../schema/keys.ts';
+import { builderOf, type Db, type Tx } from '../sql.ts';
 import { factScope, type KeyListing } from './key-listing.ts';
-
-type Tx = postgres.TransactionSql;
 
 /** The words in every reason for a stale listing. Stale listings are not evidence of a drop either. */
 export const staleWords = 'a cache between answered';
@@ -30,18 +29,34 @@ export async function findSuspicion(tx: Tx, listing: KeyListing, ids: string[]):
   const { controlPlane, scope, listedAt, keys } = listing;
   const known = describePartial(listing) ?? describeUnreadable(listing);
   if (known !== null) return known;
-  const [row] = await tx`
-    select count(*)::int as expected, (
-      select min(listed_at) < ${listedAt}::timestamptz - interval '1 day' from keywarden.key_listing l
-      where l.control_plane_number = ${controlPlane} and l.scope = ${scope} and l.why_suspect is not null and l.why_suspect not like ${`%${staleWords}%`}
-        and l.why_suspect not like ${`%${unreadableWords}%`} and l.why_suspect not like ${`%${partialWords}%`} and l.number > coalesce((
-        select max(number) from keywarden.key_listing b
-        where b.control_plane_number = ${controlPlane} and b.scope = ${scope} and b.why_suspect is null), 0)
-    ) as is_old
-    from keywarden.credential where control_plane_number = ${controlPlane} and scope = ${scope} and gone_at is null and missing_since is null`;
-  const expected = Number(row?.expected);
-  const isSudden = isSuddenDrop({ known: expected, ids });
-  return isSudden && !row?.is_old ? `${keys.length} keys where ${expected} were expected` : null;
+  const db = builderOf(tx);
+  const { controlPlaneNumber, scope: ofScope, goneAt, missingSince } = credential;
+  const isHere = and(isNull(goneAt), isNull(missingSince));
+  const expected = await db.$count(credential, and(eq(controlPlaneNumber, controlPlane), eq(ofScope, scope), isHere));
+  if (!isSuddenDrop({ known: expected, ids })) return null;
+  const others = [staleWords, unreadableWords, partialWords].map((words) => notLike(whySuspect, `%${words}%`));
+  const [sudden] = await db
+    .select({ isOld: raw<boolean>`min(${keyListing.listedAt}) < ${listedAt}::timestamptz - interval '1 day'` })
+    .from(keyListing)
+    .where(and(isSuspectNow(db, listing), ...others));
+  return sudden?.isOld === true ? null : `${keys.length} keys where ${expected} were expected`;
+}
+
+const { whySuspect } = keyListing;
+
+/** Returns the condition that a listing is one of a scope's suspect ones since the last trusted one. */
+function isSuspectNow(db: Db, { controlPlane, scope }: KeyListing): SQL | undefined {
+  const trusted = alias(keyListing, 'trusted');
+  const last = db
+    .select({ number: max(trusted.number) })
+    .from(trusted)
+    .where(and(eq(trusted.controlPlaneNumber, controlPlane), eq(trusted.scope, scope), isNull(trusted.whySuspect)));
+  return and(
+    eq(keyListing.controlPlaneNumber, controlPlane),
+    eq(keyListing.scope, scope),
+    isNotNull(whySuspect),
+    raw`${keyListing.number} > coalesce((${last}), 0)`,
+  );
 }
 
 /** How long listings may stay suspect before an incident is opened, in s of the control plane's time. */
@@ -51,23 +66,21 @@ const suspectForS = 86_400;
  * Opens an incident for a scope whose listings have all been suspect for long, because nothing governs the scope until then. Closes it once
  * a listing is trusted.
  */
-export async function reportSuspect(
-  tx: Tx,
-  { controlPlane, scope, listedAt }: KeyListing,
-  whySuspect: string | null,
-): Promise<void> {
+export async function reportSuspect(tx: Tx, listing: KeyListing, why: string | null): Promise<void> {
+  const { controlPlane, scope, listedAt } = listing;
   const incident = { kind: 'listing_doubted', scope: factScope(controlPlane, scope) } as const;
-  if (whySuspect === null)
+  if (why === null)
     return await closeIncidentsOfScope(builderOf(tx), { ...incident, note: 'a listing was trusted again' });
-  const [row] = await tx`
-    select l.listed_at from keywarden.key_listing l
-    where l.control_plane_number = ${controlPlane} and l.scope = ${scope} and l.why_suspect is not null and l.number > coalesce((
-      select max(number) from keywarden.key_listing b
-      where b.control_plane_number = ${controlPlane} and b.scope = ${scope} and b.why_suspect is null), 0)
-    order by l.number limit 1`;
-  const since = row === undefined ? listedAt : toInstant(String(row.listed_at));
+  const db = builderOf(tx);
+  const [first] = await db
+    .select({ at: keyListing.listedAt })
+    .from(keyListing)
+    .where(isSuspectNow(db, listing))
+    .orderBy(asc(keyListing.number))
+    .limit(1);
+  const since = first?.at ?? listedAt;
   if (toMs(listedAt) - toMs(since) > suspectForS * 1000)
-    await openIncident(builderOf(tx), { ...incident, detail: { why: whySuspect, since } });
+    await openIncident(db, { ...incident, detail: { why, since } });
 }
 
 /** A drop of fewer rows than this between two lists makes no list suspect. */

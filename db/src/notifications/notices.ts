@@ -1,8 +1,10 @@
 import type { DueNotice, KeyFacts } from '@keywarden/core/policy';
-import { and, asc, eq, isNull, sql as raw } from 'drizzle-orm';
-import { toInstant } from '../schema/columns.ts';
+import { and, asc, eq, exists, isNotNull, isNull, notExists, sql as raw } from 'drizzle-orm';
+import { incident } from '../schema/incidents.ts';
+import { credential, key } from '../schema/keys.ts';
 import { announcement, notice, noticeMessage } from '../schema/notifications.ts';
 import { reviewReminder } from '../schema/reviews.ts';
+import { rotation } from '../schema/rotations.ts';
 import { builderOf, type Db, type Sql, toJson } from '../sql.ts';
 
 /** A message to one channel about the keys of one owner at one control plane. */
@@ -29,14 +31,23 @@ export async function endAnnouncements(sql: Sql, lapsed: { key: KeyFacts; rule: 
       update keywarden.announcement a set ended_at = now()
       from json_to_recordset(${toJson(rows)}::json) as t(key_number bigint, rule text)
       where a.key_number = t.key_number and a.rule = t.rule and a.ended_at is null`;
-    await tx`
-      update keywarden.announcement a set ended_at = now() from keywarden.credential k
-      where k.number = a.key_number and k.gone_at is not null and a.ended_at is null`;
-    await tx`
-      update keywarden.notice_message m set cancelled_at = now()
-      where m.accepted_at is null and m.cancelled_at is null and exists (
-        select from keywarden.notice n join keywarden.announcement a on a.number = n.announcement_number
-        where n.message_number = m.number and a.ended_at is not null)`;
+    const db = builderOf(tx);
+    await db
+      .update(announcement)
+      .set({ endedAt: raw`now()` })
+      .from(credential)
+      .where(
+        and(eq(credential.number, announcement.keyNumber), isNotNull(credential.goneAt), isNull(announcement.endedAt)),
+      );
+    const ended = db
+      .select({ step: notice.step })
+      .from(notice)
+      .innerJoin(announcement, eq(announcement.number, notice.announcementNumber))
+      .where(and(eq(notice.messageNumber, noticeMessage.number), isNotNull(announcement.endedAt)));
+    await db
+      .update(noticeMessage)
+      .set({ cancelledAt: raw`now()` })
+      .where(and(isNull(noticeMessage.acceptedAt), isNull(noticeMessage.cancelledAt), exists(ended)));
   });
 }
 
@@ -111,33 +122,25 @@ export interface UntoldStall {
   why: string;
 }
 
-export async function listUntoldStalls(sql: Sql, channel: string): Promise<UntoldStall[]> {
-  const rows = await sql`
-    select c.number, c.detail ->> 'why' as why, r.rule, k.number as key_number, k.id, k.kind, k.name, k.organization_id, k.project_id,
-      k.creator_id, k.created_at, k.last_used_at, k.control_plane_number
-    from keywarden.incident c join keywarden.key k on k.number = c.key_number
-      left join keywarden.rotation r on r.id = c.detail ->> 'rotation'
-    where c.kind = 'rotation_stalled' and c.closed_at is null and not exists (
-      select from keywarden.notice_message m where m.channel = ${channel} and m.incident_number = c.number)
-    order by c.number`;
-  const text = (value: unknown) => (typeof value === 'string' ? value : null);
-  return rows.map((row) => ({
-    incident: String(row.number),
-    controlPlane: String(row.control_plane_number),
-    key: {
-      number: String(row.key_number),
-      id: String(row.id),
-      kind: String(row.kind),
-      name: String(row.name),
-      organizationId: text(row.organization_id),
-      projectId: text(row.project_id),
-      creatorId: String(row.creator_id),
-      createdAt: toInstant(String(row.created_at)),
-      lastUsedAt: typeof row.last_used_at === 'string' ? toInstant(row.last_used_at) : null,
-    },
-    rule: row.rule === null ? null : String(row.rule),
-    why: String(row.why),
-  }));
+export async function listUntoldStalls(db: Db, channel: string): Promise<UntoldStall[]> {
+  const { number, id, kind, name, organizationId, projectId, creatorId, createdAt, lastUsedAt } = key;
+  const told = db
+    .select({ number: noticeMessage.number })
+    .from(noticeMessage)
+    .where(and(eq(noticeMessage.channel, channel), eq(noticeMessage.incidentNumber, incident.number)));
+  return await db
+    .select({
+      incident: incident.number,
+      controlPlane: key.controlPlaneNumber,
+      key: { number, id, kind, name, organizationId, projectId, creatorId, createdAt, lastUsedAt },
+      rule: rotation.rule,
+      why: raw<string>`${incident.detail} ->> 'why'`,
+    })
+    .from(incident)
+    .innerJoin(key, eq(key.number, incident.keyNumber))
+    .leftJoin(rotation, raw`${rotation.id} = ${incident.detail} ->> 'rotation'`)
+    .where(and(eq(incident.kind, 'rotation_stalled'), isNull(incident.closedAt), notExists(told)))
+    .orderBy(asc(incident.number));
 }
 
 /** A message that its channel has not accepted yet. */

@@ -39,7 +39,7 @@ test('without a retention nothing is over it, and nothing can be dropped', async
 });
 
 test('a retention shorter than the time that the control plane serves operations is refused', async () => {
-  await expect(setOperationRetention(store.sql, 30 * dayMs)).rejects.toMatchObject({ code: '23514' });
+  await expect(setOperationRetention(store.sql, 30 * dayMs)).rejects.toMatchObject({ cause: { code: '23514' } });
 });
 
 test('only whole months over the retention are announced, only announced months are dropped, and coverage then reports retention', async () => {

@@ -1,5 +1,5 @@
 import { codeOf, UserError } from '@keywarden/runtime';
-import { sql as fragment } from 'drizzle-orm';
+import { sql as raw } from 'drizzle-orm';
 import { toInstant } from '../schema/columns.ts';
 import { operationRetention } from '../schema/operations.ts';
 import { builderOf, type Sql, sqlState } from '../sql.ts';
@@ -19,7 +19,7 @@ export interface ExpiredMonth {
 
 /** Returns how long the database keeps operations, in ms; null means forever. */
 export async function readOperationRetention(sql: Sql): Promise<number | null> {
-  const seconds = fragment<number>`extract(epoch from ${operationRetention.keep})::float8`;
+  const seconds = raw<number>`extract(epoch from ${operationRetention.keep})::float8`;
   const [row] = await builderOf(sql).select({ seconds }).from(operationRetention);
   return row === undefined ? null : row.seconds * 1000;
 }
@@ -79,7 +79,12 @@ export async function setOperationRetention(sql: Sql, keepMs: number | null): Pr
     await builderOf(sql).delete(operationRetention);
     return;
   }
-  await sql`
-    insert into keywarden.operation_retention (keep) values (make_interval(secs => ${keepMs / 1000}))
-    on conflict (number) do update set keep = excluded.keep, set_at = now() where operation_retention.keep <> excluded.keep`;
+  await builderOf(sql)
+    .insert(operationRetention)
+    .values({ keep: raw`make_interval(secs => ${keepMs / 1000})` })
+    .onConflictDoUpdate({
+      target: operationRetention.number,
+      set: { keep: raw`excluded.keep`, setAt: raw`now()` },
+      setWhere: raw`${operationRetention.keep} <> excluded.keep`,
+    });
 }

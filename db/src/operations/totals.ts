@@ -3,7 +3,7 @@ import { key } from '../schema/keys.ts';
 import { operation } from '../schema/operations.ts';
 import { organization } from '../schema/organizations.ts';
 import { project } from '../schema/projects.ts';
-import type { Db, Sql } from '../sql.ts';
+import { builderOf, type Db, type Sql } from '../sql.ts';
 
 /** The number of records in the store. */
 export interface Totals {
@@ -38,5 +38,5 @@ export async function readTotals(db: Db, servedSince: string): Promise<Totals> {
 
 /** Rejects if the store does not answer or lacks our tables. */
 export async function pingStore(sql: Sql): Promise<void> {
-  await sql`select 1 from keywarden.key limit 1`;
+  await builderOf(sql).select({ number: key.number }).from(key).limit(1);
 }

@@ -2,7 +2,7 @@ import { terminalStatuses } from '@keywarden/core/wire';
 import { and, asc, desc, eq, gte, isNotNull, isNull, lt, or, sql as raw } from 'drizzle-orm';
 import { openWalk, operation, operationPruned } from '../schema/operations.ts';
 import { project } from '../schema/projects.ts';
-import { anyOf, type Db, noneOf, type Sql } from '../sql.ts';
+import { anyOf, builderOf, type Db, noneOf, type Sql } from '../sql.ts';
 
 /**
  * The position where an unfinished walk continues: the next page's cursor, and the time of the row that it points to.
@@ -176,10 +176,13 @@ export async function countOperationsSince(
   sql: Sql,
   { project: projectNumber, since, max }: { project: string; since: string; max: number },
 ): Promise<number> {
-  const [row] = await sql`
-    select count(*)::int as n from (select 1 from keywarden.operation
-      where project_number = ${projectNumber} and created_at >= ${since}::timestamptz limit ${max}) counted`;
-  return Number(row?.n);
+  const db = builderOf(sql);
+  const counted = db
+    .select({ id: operation.id })
+    .from(operation)
+    .where(and(eq(operation.projectNumber, projectNumber), gte(operation.createdAt, since)))
+    .limit(max);
+  return await db.$count(counted.as('counted'));
 }
 
 /**

@@ -1,4 +1,7 @@
-import type { Sql } from '../sql.ts';
+import { and, desc, eq, sql as raw } from 'drizzle-orm';
+import { enforcementState } from '../schema/plans.ts';
+import { standingApproval } from '../schema/views.ts';
+import { builderOf, type Sql } from '../sql.ts';
 import type { Principal } from '../tokens/authenticate.ts';
 
 /** Approves a plan that was produced within the last day, as the principal. Returns false for any other plan. */
@@ -12,10 +15,15 @@ export async function approvePlan(
 
 /** Returns whether a person's approval of a plan is already valid. One that the last pass could not accept may be given again. */
 export async function hasApproved(sql: Sql, { plan, person }: { plan: string; person: string }): Promise<boolean> {
-  const rows =
-    await sql`select 1 from keywarden.standing_approval where plan_id = ${plan} and person = ${person} and approved_at > coalesce(
-      (select s.approvals_since from keywarden.enforcement_state s order by s.at desc limit 1), '-infinity') limit 1`;
-  return rows.length > 0;
+  const db = builderOf(sql);
+  const { planId, person: approver, approvedAt } = standingApproval;
+  const since = db
+    .select({ at: enforcementState.approvalsSince })
+    .from(enforcementState)
+    .orderBy(desc(enforcementState.at))
+    .limit(1);
+  const isValid = raw`${approvedAt} > coalesce((${since}), '-infinity')`;
+  return (await db.$count(standingApproval, and(eq(planId, plan), eq(approver, person), isValid))) > 0;
 }
 
 /** Rejects a plan as the principal. Earlier approvals become invalid, and the plan's execution stops. */

@@ -8,8 +8,9 @@ import {
   type Policy,
 } from '@keywarden/core/policy';
 import { canonicalJson } from '@keywarden/core/values';
-import { eq, sql as raw } from 'drizzle-orm';
-import { approvalEnd, planApproval, plan as planTable, policyVersion } from '../schema/plans.ts';
+import { and, asc, desc, eq, gt, notExists, sql as raw } from 'drizzle-orm';
+import { approvalEnd, planApproval, planRejection, plan as planTable, policyVersion } from '../schema/plans.ts';
+import { planStanding, standingApproval } from '../schema/views.ts';
 import { builderOf, type Db, type Sql, toJson } from '../sql.ts';
 
 /**
@@ -153,17 +154,32 @@ export interface Standing {
  * Returns the valid decisions about a plan. An approval on the command line overrules no rejection, which may have come during its prompt.
  */
 export async function readStanding(sql: Sql, planId: string): Promise<Standing> {
-  const [rejection] = await sql`
-    select r.rejected_by, r.reason from keywarden.plan_rejection r where r.plan_id = ${planId} and not exists (
-      select from keywarden.plan_approval a where a.plan_id = r.plan_id and a.via = 'report' and a.approved_at > r.rejected_at)
-    order by r.rejected_at desc limit 1`;
-  const persons =
-    await sql`select distinct person from keywarden.standing_approval where plan_id = ${planId} order by 1`;
-  const [standing] = await sql`select approvers_needed from keywarden.plan_standing where plan_id = ${planId}`;
+  const db = builderOf(sql);
+  const { rejectedBy, reason, rejectedAt } = planRejection;
+  const ofPlan = and(eq(planApproval.planId, planId), eq(planApproval.via, 'report'));
+  const later = db
+    .select({ number: planApproval.number })
+    .from(planApproval)
+    .where(and(ofPlan, gt(planApproval.approvedAt, rejectedAt)));
+  const [rejection] = await db
+    .select({ by: rejectedBy, reason })
+    .from(planRejection)
+    .where(and(eq(planRejection.planId, planId), notExists(later)))
+    .orderBy(desc(rejectedAt))
+    .limit(1);
+  const persons = await db
+    .selectDistinct({ person: standingApproval.person })
+    .from(standingApproval)
+    .where(eq(standingApproval.planId, planId))
+    .orderBy(asc(standingApproval.person));
+  const [standing] = await db
+    .select({ needed: planStanding.approversNeeded })
+    .from(planStanding)
+    .where(eq(planStanding.planId, planId));
   return {
-    rejection: rejection === undefined ? null : { by: String(rejection.rejected_by), reason: String(rejection.reason) },
-    approvers: persons.map((row) => String(row.person)),
-    needed: Number(standing?.approvers_needed ?? 1),
+    rejection: rejection ?? null,
+    approvers: persons.map(({ person }) => person),
+    needed: standing?.needed ?? 1,
   };
 }
 

@@ -1,11 +1,14 @@
 import { canonicalJson } from '@keywarden/core/values';
 import { credentialKinds, isRevocable } from '@keywarden/core/wire';
+import { and, count, eq } from 'drizzle-orm';
 import { z } from 'zod';
 import { inventoryList, type KeyFilter } from '../keys/list.ts';
 import type { Inventoried } from '../keys/source.ts';
 import { type List, type Reader, select } from '../list.ts';
+import { credential } from '../schema/keys.ts';
+import { reviewItemNow } from '../schema/views.ts';
 import type { Snapshot } from '../snapshot.ts';
-import { builderOf, type Sql, toJson } from '../sql.ts';
+import { builderOf, countIf, noneOf, type Sql, toJson } from '../sql.ts';
 import type { Principal } from '../tokens/authenticate.ts';
 import { reviewItemList, reviewList } from './list.ts';
 
@@ -99,12 +102,14 @@ export async function signReview(
   const signed = signatureResult.parse(JSON.parse(String(row.signed)));
   if ('undecided' in signed) return { isSigned: false, why: 'undecided', undecided: signed.undecided };
   if ('changed' in signed) return { isSigned: false, why: 'changed', undecided: 0 };
-  const [count] = await sql`
-    select count(*)::int as all, count(*) filter (where k.kind <> all(${credentialKinds.filter(isRevocable)}))::int as not_ours
-    from keywarden.review_item_now i join keywarden.credential k on k.number = i.key_number
-    where i.review_number = ${review} and i.decision = 'revoke'`;
-  const toEnd = Number(count?.not_ours);
-  return { isSigned: true, ...signed, revocations: Number(count?.all) - toEnd, to_end_upstream: toEnd };
+  const { reviewNumber, keyNumber, decision } = reviewItemNow;
+  const [of] = await builderOf(sql)
+    .select({ all: count(), notOurs: countIf(noneOf(credential.kind, credentialKinds.filter(isRevocable))) })
+    .from(reviewItemNow)
+    .innerJoin(credential, eq(credential.number, keyNumber))
+    .where(and(eq(reviewNumber, review), eq(decision, 'revoke')));
+  const { all = 0, notOurs: toEnd = 0 } = of ?? {};
+  return { isSigned: true, ...signed, revocations: all - toEnd, to_end_upstream: toEnd };
 }
 
 const signatureResult = z.union([

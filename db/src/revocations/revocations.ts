@@ -1,7 +1,7 @@
-import { and, asc, desc, eq, isNotNull, isNull } from 'drizzle-orm';
+import { and, asc, desc, eq, isNotNull, isNull, sql as raw, type SQL } from 'drizzle-orm';
 import { type Lease, withFence } from '../locks.ts';
 import { connectionScope } from '../schema/connections.ts';
-import { credential } from '../schema/keys.ts';
+import { credential, type key, keyListing } from '../schema/keys.ts';
 import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
 import { anyOf, builderOf, type Db, type Sql } from '../sql.ts';
 
@@ -50,14 +50,19 @@ export async function beginRevocation(sql: Sql, intent: NewIntent): Promise<stri
 }
 
 /**
- * SQL: whether an intent `i` for key `k` with outcome `o` may have revoked the key. A refused call counts too, because its answer may be
- * wrong. It stops counting once two listings begun after it still show the key.
+ * Returns the condition that an intent for a key, joined with its outcome if there is one, may have revoked the key. A refused call counts too, because
+ * its answer may be wrong. It stops counting once two listings begun after it still show the key.
  */
-export const mayHaveRevoked = (sql: Sql) => sql`(o.outcome is null or o.outcome in ('revoked', 'gone')
-  or o.outcome = 'failed' and (k.gone_at is not null or k.missing_since is not null or (
-    select count(*) from (
-      select from keywarden.key_listing l where l.control_plane_number = k.control_plane_number and l.scope = k.scope
-        and l.why_suspect is null and l.number > i.last_listing_number and l.begun_at > i.created_at limit 2) later) < 2))`;
+export function mayHaveRevoked(of: typeof credential | typeof key): SQL {
+  const { lastListingNumber, createdAt } = revocationIntent;
+  const { outcome } = revocationOutcome;
+  const isLater = raw`${keyListing.number} > ${lastListingNumber} and ${keyListing.begunAt} > ${createdAt}`;
+  return raw`(${outcome} is null or ${outcome} in ('revoked', 'gone')
+    or ${outcome} = 'failed' and (${of.goneAt} is not null or ${of.missingSince} is not null or (
+      select count(*) from (
+        select from ${keyListing} where ${keyListing.controlPlaneNumber} = ${of.controlPlaneNumber} and ${keyListing.scope} = ${of.scope}
+          and ${keyListing.whySuspect} is null and ${isLater} limit 2) later) < 2))`;
+}
 
 export type Outcome = 'revoked' | 'gone' | 'not_revoked' | 'failed';
 

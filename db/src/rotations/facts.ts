@@ -8,6 +8,7 @@ import { replicaCredential } from '../schema/connections.ts';
 import { key } from '../schema/keys.ts';
 import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
 import { rotationEvent, rotation as rotationTable } from '../schema/rotations.ts';
+import { mintedKey } from '../schema/views.ts';
 import { anyOf, type Db, type Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
 import type { StoredRotation } from './rotations.ts';
@@ -21,9 +22,12 @@ export async function readRotationFacts(
   users: string[],
 ): Promise<Known> {
   const mint = currentMint(rotation);
-  const [minted] = await sql`
-    select key_number from keywarden.minted_key where rotation_number = ${rotation.number} and attempt = ${mint?.attempt ?? null}::int`;
-  const numbers = { old: rotation.key.number, successor: minted === undefined ? null : String(minted.key_number) };
+  const { rotationNumber, attempt, keyNumber } = mintedKey;
+  const [minted] = await db
+    .select({ keyNumber })
+    .from(mintedKey)
+    .where(and(eq(rotationNumber, rotation.number), raw`${attempt} = ${mint?.attempt ?? null}::int`));
+  const numbers = { old: rotation.key.number, successor: minted?.keyNumber ?? null };
   const wanted = Object.values(numbers).filter((number) => number !== null);
   const rows = await db.select().from(key).where(anyOf(key.number, wanted));
   const sight = (number: string | null) => toSighting(rows.find((row) => row.number === number));

@@ -1,8 +1,10 @@
-import { and, asc, count, desc, eq, isNotNull, isNull, min, or, sql as raw, type SQL } from 'drizzle-orm';
+import { and, asc, count, desc, eq, isNotNull, isNull, min, ne, or, sql as raw, type SQL } from 'drizzle-orm';
 import { factScope } from '../keys/key-listing.ts';
 import { toInstant } from '../schema/columns.ts';
+import { incident } from '../schema/incidents.ts';
 import { key, keyListing } from '../schema/keys.ts';
 import { rotation, rotationEvent, rotationMint } from '../schema/rotations.ts';
+import { keyLineage, mintedKey } from '../schema/views.ts';
 import { anyOf, type Db, type Sql } from '../sql.ts';
 import type { StoredMint, StoredRotation } from './rotations.ts';
 
@@ -99,12 +101,17 @@ async function readMints(db: Db, numbers: string[]): Promise<Map<string, StoredM
 }
 
 /** Returns whether an orphan of a key's lineage waits for a person. */
-export async function hasOpenOrphan(sql: Sql, key: string): Promise<boolean> {
-  const [row] = await sql`
-    select 1 from keywarden.incident c join keywarden.rotation r on r.id = c.detail ->> 'rotation'
-    where c.kind = 'orphan' and c.closed_at is null and r.lineage_number = coalesce((
-      select lineage_number from keywarden.key_lineage where key_number = ${key} limit 1), ${key}) limit 1`;
-  return row !== undefined;
+export async function hasOpenOrphan(db: Db, keyNumber: string): Promise<boolean> {
+  const { lineageNumber } = keyLineage;
+  const lineage = db.select({ lineageNumber }).from(keyLineage).where(eq(keyLineage.keyNumber, keyNumber)).limit(1);
+  const isOfLineage = raw`${rotation.lineageNumber} = coalesce((${lineage}), ${keyNumber}::bigint)`;
+  const rows = await db
+    .select({ number: incident.number })
+    .from(incident)
+    .innerJoin(rotation, raw`${rotation.id} = ${incident.detail} ->> 'rotation'`)
+    .where(and(eq(incident.kind, 'orphan'), isNull(incident.closedAt), isOfLineage))
+    .limit(1);
+  return rows.length > 0;
 }
 
 /** Returns how each key's last failed rotation ended, by the key's number. */
@@ -131,13 +138,25 @@ export async function readFirstKey(db: Db, lineage: string): Promise<{ id: strin
 }
 
 /** Returns whether a file already holds another lineage's key. Two keys in one place would lose the first. */
-export async function isPlaceTaken(sql: Sql, { place, lineage }: { place: string; lineage: string }): Promise<boolean> {
-  const [row] = await sql`
-    select 1 from keywarden.rotation_mint m join keywarden.rotation r on r.number = m.rotation_number
-      left join keywarden.minted_key n on n.rotation_number = m.rotation_number and n.attempt = m.attempt
-      left join keywarden.key k on k.number = n.key_number
-    where m.place = ${place} and m.outcome is distinct from 'lost' and r.lineage_number <> ${lineage} and k.gone_at is null limit 1`;
-  return row !== undefined;
+export async function isPlaceTaken(db: Db, { place, lineage }: { place: string; lineage: string }): Promise<boolean> {
+  const { rotationNumber, attempt, outcome } = rotationMint;
+  const isMinted = and(eq(mintedKey.rotationNumber, rotationNumber), eq(mintedKey.attempt, attempt));
+  const rows = await db
+    .select({ rotationNumber })
+    .from(rotationMint)
+    .innerJoin(rotation, eq(rotation.number, rotationNumber))
+    .leftJoin(mintedKey, isMinted)
+    .leftJoin(key, eq(key.number, mintedKey.keyNumber))
+    .where(
+      and(
+        eq(rotationMint.place, place),
+        raw`${outcome} is distinct from 'lost'`,
+        ne(rotation.lineageNumber, lineage),
+        isNull(key.goneAt),
+      ),
+    )
+    .limit(1);
+  return rows.length > 0;
 }
 
 /** Counts the open rotations that wait for a person to decide whether a sink has their secret. */

@@ -16,3 +16,4 @@ export * from './revocations.ts';
 export * from './rotations.ts';
 export * from './runs.ts';
 export * from './tokens.ts';
+export * from './views.ts';

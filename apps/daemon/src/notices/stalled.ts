@@ -13,7 +13,7 @@ export async function tellStalled(
 ): Promise<void> {
   const { store, config } = context;
   for (const channel of config.channels) {
-    for (const { incident, controlPlane, key, rule, why } of await listUntoldStalls(store.sql, channel.name)) {
+    for (const { incident, controlPlane, key, rule, why } of await listUntoldStalls(store.db, channel.name)) {
       const connection = connections.find((each) => each.controlPlane === controlPlane);
       if (connection === undefined) continue;
       const told = {

@@ -63,7 +63,7 @@ export async function whyNotReady(
     for (const { keyFile, name: connection } of config.connections)
       if (keyFile !== null && (await realPath(keyFile)) === file)
         return { why: `${sink.file} has the key of connection ${connection} itself`, isFinal: true };
-    if (await isPlaceTaken(store.sql, { place: file, lineage })) {
+    if (await isPlaceTaken(store.db, { place: file, lineage })) {
       const why = `another key has been delivered to ${sink.file}; let its path name the key, as {line} does`;
       return { why, isFinal: true };
     }

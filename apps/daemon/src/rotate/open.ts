@@ -58,7 +58,7 @@ export async function open(context: Context, { key, rule, sink, via, by }: Wish,
     return not(`it belongs to the lineage of connection ${own.connection}’s own key`);
   const minter = await findMinter(context, { ...key, kind, projectId }, run.connections);
   if ('whyNot' in minter) return not(minter.whyNot, run.connections.length < config.connections.length);
-  if (await hasOpenOrphan(store.sql, key.number))
+  if (await hasOpenOrphan(store.db, key.number))
     return not('a person must review an orphan of an earlier rotation first; see keywarden incidents');
   const lineage = facts.lineage?.number ?? key.number;
   const place = await sinkOf(
