@@ -4,11 +4,12 @@ import type { ParameterOrJSON } from 'postgres';
 import type { z } from 'zod';
 import type { Fields } from './item.ts';
 import { type ListRow, mergeOrdered, type Order, type Position } from './merge.ts';
+import { builderRunning, type Db, type Run } from './sql.ts';
 
 export type { Position };
 
-/** The source of reads: the store, or a snapshot of it. */
-export interface Reader {
+/** The source of reads: the store, or a snapshot of it. `execute` is for what the query builder cannot say. */
+export interface Reader extends Pick<Db, 'select' | 'selectDistinct'> {
   execute(statement: SQL): PromiseLike<Record<string, unknown>[]>;
   /** Returns whether operations are distributed over several nodes. Absent where nothing asks. */
   isCluster?(): Promise<boolean>;
@@ -141,6 +142,20 @@ export async function readItems<S extends z.ZodObject>(
 ): Promise<z.output<S>[]> {
   const { items } = await readPage(db, list, { limit, after: null });
   return items.map((item) => list.schema.parse(JSON.parse(item)));
+}
+
+/** Returns the reads of the query builder, and those of SQL, over a function that runs statements. */
+export function readerOf(run: Run): Reader {
+  const db = builderRunning(run);
+  return {
+    select: db.select.bind(db),
+    selectDistinct: db.selectDistinct.bind(db),
+    async execute(statement) {
+      const { text, params } = toStatement(statement);
+      // Without the builder, rows are objects.
+      return (await run(text, params, false)) as Record<string, unknown>[];
+    },
+  };
 }
 
 const dialect = new PgDialect();

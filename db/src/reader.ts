@@ -1,41 +1,42 @@
 import { isCluster } from './cluster.ts';
-import { type Reader, toStatement } from './list.ts';
-import type { Sql } from './sql.ts';
+import { type Reader, readerOf } from './list.ts';
+import type { Run, Sql } from './sql.ts';
 
 /**
  * Returns reads over a pool. With a signal, each read has a connection of its own and is canceled when the signal aborts. The connection goes back
  * to the pool after the cancellation has arrived, which otherwise could hit the connection's next statement.
  */
 export function readOver(pool: Sql, signal?: AbortSignal): Reader {
-  return {
-    isCluster: async () => await isCluster(pool),
-    async execute(statement) {
-      const { text, params } = toStatement(statement);
-      const options = { prepare: isHot(text) };
-      if (signal === undefined) return await pool.unsafe(text, params, options);
+  const run: Run = async (text, params, asValues) => {
+    const options = { prepare: isHot(text) };
+    const send = (sql: Sql) => {
+      const query = sql.unsafe(text, params, options);
+      return asValues ? query.values() : query;
+    };
+    if (signal === undefined) return await send(pool);
+    refuseAborted(signal);
+    const session = await pool.reserve();
+    let canceled: PromiseLike<unknown> | undefined;
+    try {
       refuseAborted(signal);
-      const session = await pool.reserve();
-      let canceled: PromiseLike<unknown> | undefined;
+      const query = send(session);
+      const cancel = () => {
+        // The driver's type is void; the patched driver returns when the server has taken the request.
+        const sent = query.cancel() as unknown as Promise<unknown> | null;
+        canceled = Promise.resolve(sent).catch(() => undefined);
+      };
+      signal.addEventListener('abort', cancel, { once: true });
       try {
-        refuseAborted(signal);
-        const query = session.unsafe(text, params, options);
-        const cancel = () => {
-          // The driver's type is void; the patched driver returns when the server has taken the request.
-          const sent = query.cancel() as unknown as Promise<unknown> | null;
-          canceled = Promise.resolve(sent).catch(() => undefined);
-        };
-        signal.addEventListener('abort', cancel, { once: true });
-        try {
-          return await query;
-        } finally {
-          signal.removeEventListener('abort', cancel);
-        }
+        return await query;
       } finally {
-        await canceled;
-        session.release();
+        signal.removeEventListener('abort', cancel);
       }
-    },
+    } finally {
+      await canceled;
+      session.release();
+    }
   };
+  return { ...readerOf(run), isCluster: async () => await isCluster(pool) };
 }
 
 /** The reason of an aborted request is not always an error. */

@@ -1,9 +1,9 @@
-import { sql as fragment, type SQL } from 'drizzle-orm';
+import { sql as fragment } from 'drizzle-orm';
 import type postgres from 'postgres';
 import { isCluster } from './cluster.ts';
-import { pullPages, type Query, type Reader, select, toStatement } from './list.ts';
+import { pullPages, type Query, type Reader, readerOf, select } from './list.ts';
 import { mergeOrdered } from './merge.ts';
-import type { Sql } from './sql.ts';
+import type { Run, Sql } from './sql.ts';
 
 /** The store as it was at one moment, unaffected by later writes. It holds a connection until it is closed. */
 export interface Snapshot extends Reader {
@@ -43,16 +43,16 @@ export async function openSnapshot(sql: Sql): Promise<Snapshot> {
   });
   const tx = await opened.promise;
   // Not a race with a promise that lives as long as the stream: that promise would keep the rows of every race.
-  const run = async (statement: SQL) => {
+  const run: Run = async (text, params, asValues) => {
     if (lost !== undefined) throw lost.error;
-    const { text, params } = toStatement(statement);
-    const answer = Promise.withResolvers<Record<string, unknown>[]>();
+    const answer = Promise.withResolvers<unknown[]>();
     running.add(answer.reject);
-    tx.unsafe(text, params).then(answer.resolve, answer.reject);
+    const query = tx.unsafe(text, params);
+    (asValues ? query.values() : query).then(answer.resolve, answer.reject);
     return await answer.promise.finally(() => running.delete(answer.reject));
   };
   let cursors = 0;
-  const reader: Reader = { execute: run, isCluster: () => Promise.resolve(hasNodes) };
+  const reader: Reader = { ...readerOf(run), isCluster: () => Promise.resolve(hasNodes) };
   return {
     ...reader,
     async *stream(list) {
@@ -62,13 +62,15 @@ export async function openSnapshot(sql: Sql): Promise<Snapshot> {
       }
       cursors += 1;
       const name = `stream_${cursors}`;
-      await run(fragment`declare ${fragment.identifier(name)} no scroll cursor for ${select(list)}`);
+      await reader.execute(fragment`declare ${fragment.identifier(name)} no scroll cursor for ${select(list)}`);
       for (;;) {
-        const rows = await run(fragment`fetch ${fragment.raw(String(batch))} from ${fragment.identifier(name)}`);
+        const rows = await reader.execute(
+          fragment`fetch ${fragment.raw(String(batch))} from ${fragment.identifier(name)}`,
+        );
         if (rows.length > 0) yield rows.map((row) => String(row.item));
         if (rows.length < batch) break;
       }
-      await run(fragment`close ${fragment.identifier(name)}`);
+      await reader.execute(fragment`close ${fragment.identifier(name)}`);
     },
     async close() {
       // On a lost connection the driver's commit would end the process.

@@ -3,6 +3,7 @@ import { type Column, sql as raw, type SQL } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import { PostgresJsDatabase, PostgresJsSession } from 'drizzle-orm/postgres-js';
 import type postgres from 'postgres';
+import type { ParameterOrJSON } from 'postgres';
 
 export type Sql = postgres.Sql;
 export type Db = PostgresJsDatabase;
@@ -14,6 +15,24 @@ const dialect = new PgDialect();
 export function builderOf(tx: Sql | Tx): Db {
   // A session calls only `unsafe` on its client, which a transaction also has. drizzle creates its own transactions in the same way.
   return new PostgresJsDatabase(dialect, new PostgresJsSession(tx as unknown as Sql, dialect, undefined), undefined);
+}
+
+/** Runs a statement. Returns its rows as objects, or as lists of values. */
+export type Run = (text: string, params: ParameterOrJSON<never>[], asValues: boolean) => Promise<unknown[]>;
+
+/** Returns the query builder over a function that runs statements. */
+export function builderRunning(run: Run): Db {
+  // A session says with `values`, right after `unsafe`, that it wants values instead of objects.
+  const unsafe = (text: string, params: ParameterOrJSON<never>[]) => {
+    let asValues = false;
+    const rows = Promise.resolve().then(async () => await run(text, params, asValues));
+    const values = async () => {
+      asValues = true;
+      return await rows;
+    };
+    return Object.assign(rows, { values });
+  };
+  return builderOf({ unsafe } as unknown as Sql);
 }
 
 /**

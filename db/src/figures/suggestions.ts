@@ -1,5 +1,10 @@
-import { type SQL, sql } from 'drizzle-orm';
-import { type Reader, visible } from '../list.ts';
+import { and, type Column, eq, isNull, max } from 'drizzle-orm';
+import type { Reader } from '../list.ts';
+import { key } from '../schema/keys.ts';
+import { organization } from '../schema/organizations.ts';
+import { project } from '../schema/projects.ts';
+import { keyOwnerNow } from '../schema/views.ts';
+import { anyOf } from '../sql.ts';
 
 /** A value of a filter, and what a person calls it. */
 export interface Suggestion {
@@ -19,17 +24,34 @@ export async function readSuggestions(
   filter: SuggestedFilter,
   organizations: string[] | null,
 ): Promise<Suggestion[]> {
-  const seen = (column: SQL) => visible(column, organizations) ?? sql`true`;
-  const statements: Record<SuggestedFilter, SQL> = {
-    organization_id: sql`
-      select o.id as value, max(o.name) as name from keywarden.organization o where ${seen(sql`o.id`)} group by 1 order by 2, 1 limit ${most}`,
-    project_id: sql`
-      select p.id as value, max(p.name) as name from keywarden.project p where p.gone_at is null and ${seen(sql`p.organization_id`)}
-      group by 1 order by 2, 1 limit ${most}`,
-    owner: sql`
-      select w.owner as value, w.owner as name from keywarden.key k join keywarden.key_owner_now w on w.key_number = k.number
-      where k.gone_at is null and ${seen(sql`k.organization_id`)} group by 1 order by 1 limit ${most}`,
+  const seen = (column: Column) => (organizations === null ? undefined : anyOf(column, organizations));
+  // Of a name that differs between control planes, one is shown.
+  const nameOf = (column: Column) => max(column).mapWith(String);
+  const reads: Record<SuggestedFilter, () => PromiseLike<Suggestion[]>> = {
+    organization_id: () =>
+      db
+        .select({ value: organization.id, name: nameOf(organization.name) })
+        .from(organization)
+        .where(seen(organization.id))
+        .groupBy(organization.id)
+        .orderBy(nameOf(organization.name), organization.id)
+        .limit(most),
+    project_id: () =>
+      db
+        .select({ value: project.id, name: nameOf(project.name) })
+        .from(project)
+        .where(and(isNull(project.goneAt), seen(project.organizationId)))
+        .groupBy(project.id)
+        .orderBy(nameOf(project.name), project.id)
+        .limit(most),
+    owner: () =>
+      db
+        .selectDistinct({ value: keyOwnerNow.owner, name: keyOwnerNow.owner })
+        .from(key)
+        .innerJoin(keyOwnerNow, eq(keyOwnerNow.keyNumber, key.number))
+        .where(and(isNull(key.goneAt), seen(key.organizationId)))
+        .orderBy(keyOwnerNow.owner)
+        .limit(most),
   };
-  const rows = await db.execute(statements[filter]);
-  return rows.map((row) => ({ value: String(row.value), name: String(row.name) }));
+  return await reads[filter]();
 }

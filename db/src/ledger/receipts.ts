@@ -1,9 +1,9 @@
 import { formatReceipt, hashRanges, rangesOfInclusion, tilesOf } from '@keywarden/core/ledger';
 import { sha256 } from '@keywarden/core/values';
-import { asc, eq, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, lt, ne, type SQL, sql } from 'drizzle-orm';
 import type { Reader } from '../list.ts';
-import { ledgerEvent } from '../schema/ledger.ts';
-import type { Db } from '../sql.ts';
+import { ledgerEvent, ledgerKey, ledgerSalt } from '../schema/ledger.ts';
+import { anyOf, type Db } from '../sql.ts';
 import { readTiles } from './tree.ts';
 
 /** A signed tree, with the cosignatures of witnesses. */
@@ -54,24 +54,21 @@ export async function readPlacedEvents(
   db: Reader,
   { size, ...choice }: EventChoice & { size: number },
 ): Promise<PlacedEvent[]> {
-  const rows = await db.execute(sql`
-    select e.number::text, e.type, e.leaf, e.content, e.leaf_index::text, s.salt from keywarden.ledger_event e
-      left join keywarden.ledger_salt s on s.event_number = e.number
-    where ${conditionOf(choice)} and e.leaf_index < ${size} order by e.leaf_index limit ${'limit' in choice ? choice.limit : null}`);
-  return rows.map((row) => ({
-    number: String(row.number),
-    type: String(row.type),
-    leaf: String(row.leaf),
-    content: String(row.content),
-    leafIndex: Number(row.leaf_index),
-    salt: row.salt as string | null, // a text column
-  }));
+  const { number, type, leaf, content, leafIndex } = ledgerEvent;
+  const rows = db
+    .select({ number, type, leaf, content, leafIndex: sql`${leafIndex}`.mapWith(Number), salt: ledgerSalt.salt })
+    .from(ledgerEvent)
+    .leftJoin(ledgerSalt, eq(ledgerSalt.eventNumber, number))
+    .where(and(conditionOf(choice), lt(leafIndex, String(size))))
+    .orderBy(asc(leafIndex));
+  return await ('limit' in choice ? rows.limit(choice.limit) : rows);
 }
 
-function conditionOf(choice: EventChoice): SQL {
-  if ('numbers' in choice) return sql`e.number = any(${sql.param(choice.numbers)}::bigint[])`;
-  if ('subjects' in choice) return sql`e.subject = any(${sql.param(choice.subjects)}::text[])`;
-  return sql`e.type <> 'archive.sealed' and e.leaf_index > ${choice.after}`;
+function conditionOf(choice: EventChoice): SQL | undefined {
+  const { number, subject, type, leafIndex } = ledgerEvent;
+  if ('numbers' in choice) return anyOf(number, choice.numbers);
+  if ('subjects' in choice) return anyOf(subject, choice.subjects);
+  return and(ne(type, 'archive.sealed'), gt(leafIndex, String(choice.after)));
 }
 
 /**
@@ -108,8 +105,8 @@ async function readPersonalData(
 
 /** Lists the public keys that the store has for its ledger. Nothing proves them. */
 export async function readLedgerKeys(db: Reader): Promise<string[]> {
-  const rows = await db.execute(sql`select public_key from keywarden.ledger_key order by number`);
-  return rows.map(({ public_key: key }) => String(key));
+  const rows = await db.select({ key: ledgerKey.publicKey }).from(ledgerKey).orderBy(asc(ledgerKey.number));
+  return rows.map(({ key }) => key);
 }
 
 /** An event about a row. */

@@ -1,7 +1,8 @@
 import { keyKinds } from '@keywarden/core/wire';
-import { and, asc, sql as fragment, isNull } from 'drizzle-orm';
+import { and, asc, count, eq, sql as fragment, isNull } from 'drizzle-orm';
 import type { Reader } from '../list.ts';
-import { credential } from '../schema/keys.ts';
+import { credential, key } from '../schema/keys.ts';
+import { keyOwnerNow } from '../schema/views.ts';
 import { anyOf, type Db, type Sql, toJson } from '../sql.ts';
 
 export interface Assignment {
@@ -51,13 +52,18 @@ export interface KeyOwner {
 
 /** Lists the owners of live API keys by name. */
 export async function listKeyOwners(db: Reader): Promise<KeyOwner[]> {
-  const rows = await db.execute(fragment`
-    select w.owner, count(*)::int as keys, coalesce(array_agg(distinct k.organization_id) filter (where k.organization_id is not null), '{}') as organizations
-    from keywarden.key k join keywarden.key_owner_now w on w.key_number = k.number
-    where k.gone_at is null and k.missing_since is null group by 1 order by 1`);
-  return rows.map((row) => ({
-    owner: String(row.owner),
-    keys: Number(row.keys),
-    organizations: row.organizations as string[],
-  }));
+  const { organizationId } = key;
+  return await db
+    .select({
+      owner: keyOwnerNow.owner,
+      keys: count(),
+      organizations: fragment<
+        string[]
+      >`coalesce(array_agg(distinct ${organizationId}) filter (where ${organizationId} is not null), '{}')`,
+    })
+    .from(key)
+    .innerJoin(keyOwnerNow, eq(keyOwnerNow.keyNumber, key.number))
+    .where(and(isNull(key.goneAt), isNull(key.missingSince)))
+    .groupBy(keyOwnerNow.owner)
+    .orderBy(asc(keyOwnerNow.owner));
 }

@@ -1,5 +1,4 @@
-import { sql as fragment } from 'drizzle-orm';
-import { time } from '../item.ts';
+import { desc, sql as fragment } from 'drizzle-orm';
 import type { Reader } from '../list.ts';
 import { enforcementState } from '../schema/plans.ts';
 import type { Db } from '../sql.ts';
@@ -34,18 +33,12 @@ export async function saveEnforcementState(
 
 /** Returns the state of the machine that ran a pass last, with the time of that pass; undefined before the first one. */
 export async function readEnforcementState(db: Reader): Promise<(EnforcementState & { at: string }) | undefined> {
-  const [row] = await db.execute(fragment`
-    select ${time(fragment`s.at`)} as at, s.why_not_approved, s.why_not_automatic, ${time(fragment`s.approvals_since`)} as approvals_since,
-      case when s.next_at > now() then ${time(fragment`s.next_at`)} end as next_at, s.sinks
-    from keywarden.enforcement_state s order by s.at desc limit 1`);
-  if (row === undefined) return undefined;
-  const textOf = (value: unknown) => (typeof value === 'string' ? value : null);
-  return {
-    at: String(row.at),
-    whyNotApproved: textOf(row.why_not_approved),
-    whyNotAutomatic: textOf(row.why_not_automatic),
-    approvalsSince: textOf(row.approvals_since),
-    nextAt: textOf(row.next_at),
-    sinks: typeof row.sinks === 'number' ? row.sinks : null,
-  };
+  const { at, whyNotApproved, whyNotAutomatic, approvalsSince, nextAt, sinks } = enforcementState;
+  const next = fragment`case when ${nextAt} > now() then ${nextAt} end`.mapWith(nextAt);
+  const [row] = await db
+    .select({ at, whyNotApproved, whyNotAutomatic, approvalsSince, nextAt: next, sinks })
+    .from(enforcementState)
+    .orderBy(desc(at))
+    .limit(1);
+  return row;
 }

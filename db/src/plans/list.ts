@@ -1,9 +1,16 @@
-import { sql } from 'drizzle-orm';
+import { and, eq, exists, gte, lt, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { columnsOf, instant, json, time } from '../item.ts';
+import { columnsOf, instant, json } from '../item.ts';
 import { keyReference, referenceToKey } from '../keys/reference.ts';
 import { type List, type Reader, visible, when, within } from '../list.ts';
-import { approvalEndHows, findingActions, findingDispositions, planApprovalVias } from '../schema/plans.ts';
+import {
+  approvalEndHows,
+  findingActions,
+  findingDispositions,
+  planApprovalVias,
+  plan as planTable,
+  policyVersion,
+} from '../schema/plans.ts';
 
 export const findingItem = z
   .strictObject({
@@ -147,8 +154,8 @@ export async function listRules(db: Reader): Promise<string[]> {
 
 /** Returns a plan's canonical JSON, which its hash is computed from. */
 export async function readPlanDocument(db: Reader, id: string): Promise<string | undefined> {
-  const [row] = await db.execute(sql`select document from keywarden.plan where id = ${id}`);
-  return row === undefined ? undefined : String(row.document);
+  const [row] = await db.select({ document: planTable.document }).from(planTable).where(eq(planTable.id, id));
+  return row?.document;
 }
 
 export const planDecision = z
@@ -192,13 +199,12 @@ export interface UsedPolicy {
 
 /** Lists the policies of the plans that were produced in a period, oldest first. Times are the database's. */
 export async function listPolicies(db: Reader, { from, to }: { from: string; to: string }): Promise<UsedPolicy[]> {
-  const rows = await db.execute(sql`
-    select v.sha256, ${time(sql`v.first_used_at`)} as used_from, v.document::text as document from keywarden.policy_version v
-    where exists (select from keywarden.plan p where p.policy_sha256 = v.sha256 and p.last_made_at >= ${from}::timestamptz and p.created_at < ${to}::timestamptz)
-    order by v.first_used_at, v.sha256`);
-  return rows.map((row) => ({
-    sha256: String(row.sha256),
-    used_from: String(row.used_from),
-    document: JSON.parse(String(row.document)) as unknown,
-  }));
+  const { sha256, firstUsedAt, document } = policyVersion;
+  const { id, policySha256, lastMadeAt, createdAt } = planTable;
+  const isOfPeriod = and(eq(policySha256, sha256), gte(lastMadeAt, from), lt(createdAt, to));
+  return await db
+    .select({ sha256, used_from: firstUsedAt, document })
+    .from(policyVersion)
+    .where(exists(db.select({ id }).from(planTable).where(isOfPeriod)))
+    .orderBy(firstUsedAt, sha256);
 }

@@ -1,6 +1,10 @@
-import { sql as fragment, type SQL } from 'drizzle-orm';
+import { and, type Column, eq, exists, sql as fragment, type SQL } from 'drizzle-orm';
 import { type Reader, when } from '../list.ts';
-import type { Sql } from '../sql.ts';
+import { credential } from '../schema/keys.ts';
+import { organization } from '../schema/organizations.ts';
+import { reviewSignature, review as reviewTable } from '../schema/reviews.ts';
+import { findingNow, reviewItemNow } from '../schema/views.ts';
+import { anyOf, type Sql } from '../sql.ts';
 import type { Principal } from '../tokens/authenticate.ts';
 
 /** Which keys of a plan a part of it revokes. All given conditions must hold. */
@@ -16,24 +20,37 @@ export interface PartFilter {
 
 /** Returns the numbers of the keys that a plan would revoke and that the filter chooses. */
 export async function choosePart(db: Reader, plan: string, filter: PartFilter): Promise<string[]> {
-  const tests = [
-    fragment`f.plan_id = ${plan} and f.disposition = 'planned'`,
-    when(filter.organizationId, (id) => fragment`k.organization_id = ${id}`),
-    when(filter.rule, (rule) => fragment`f.rule = ${rule}`),
-    when(
-      filter.review,
-      (
-        review,
-      ) => fragment`exists (select from keywarden.review_item_now i join keywarden.review_signature s on s.review_number = i.review_number
-        where i.review_number::text = ${review} and i.key_number = k.number and i.decision = 'revoke')`,
-    ),
-    when(filter.keys, (keys) => fragment`k.number = any(${fragment.param(keys)}::bigint[])`),
-  ].filter((test) => test !== undefined);
-  const rows = await db.execute(fragment`
-    select distinct k.number::text as number, k.number as place from keywarden.finding_now f join keywarden.credential k on k.number = f.key_number
-    where ${fragment.join(tests, fragment` and `)} order by place`);
-  return rows.map((row) => String(row.number));
+  const { organizationId, rule, review, keys } = filter;
+  const { number } = credential;
+  const isReviewed = and(
+    fragment`${reviewItemNow.reviewNumber}::text = ${review ?? null}`,
+    eq(reviewItemNow.keyNumber, number),
+    eq(reviewItemNow.decision, 'revoke'),
+  );
+  const reviewed = db
+    .select({ number: reviewItemNow.reviewNumber })
+    .from(reviewItemNow)
+    .innerJoin(reviewSignature, eq(reviewSignature.reviewNumber, reviewItemNow.reviewNumber))
+    .where(isReviewed);
+  const rows = await db
+    .selectDistinct({ number })
+    .from(findingNow)
+    .innerJoin(credential, eq(number, findingNow.keyNumber))
+    .where(
+      and(
+        isPlanned(plan),
+        when(organizationId, (id) => eq(credential.organizationId, id)),
+        when(rule, (name) => eq(findingNow.rule, name)),
+        when(review, () => exists(reviewed)),
+        when(keys, (chosen) => anyOf(number, chosen)),
+      ),
+    )
+    .orderBy(number);
+  return rows.map((row) => row.number);
 }
+
+const isPlanned = (plan: string): SQL | undefined =>
+  and(eq(findingNow.planId, plan), eq(findingNow.disposition, 'planned'));
 
 /** What a person can choose a part by, each with a name to show. */
 export interface PartChoices {
@@ -50,23 +67,31 @@ interface Choice {
 
 /** Lists what a part of a plan can be chosen by. */
 export async function listPartChoices(db: Reader, plan: string): Promise<PartChoices> {
-  const read = async (choice: SQL, more: SQL) => {
-    const rows = await db.execute(fragment`
-      select distinct ${choice} from keywarden.finding_now f join keywarden.credential k on k.number = f.key_number ${more}
-      where f.plan_id = ${plan} and f.disposition = 'planned' order by name, value`);
-    return rows.map((row) => ({ value: String(row.value), name: String(row.name) }));
+  const planned = (of: { value: Column; name: Column }) => {
+    const [value, name] = [fragment<string>`${of.value}`, fragment<string>`${of.name}`];
+    return db
+      .selectDistinct({ value, name })
+      .from(findingNow)
+      .innerJoin(credential, eq(credential.number, findingNow.keyNumber))
+      .where(isPlanned(plan))
+      .orderBy(name, value)
+      .$dynamic();
   };
+  const isOrganization = and(
+    eq(organization.controlPlaneNumber, credential.controlPlaneNumber),
+    eq(organization.id, credential.organizationId),
+  );
+  const isReviewed = and(eq(reviewItemNow.keyNumber, credential.number), eq(reviewItemNow.decision, 'revoke'));
   return {
-    organizations: await read(
-      fragment`o.id as value, o.name`,
-      fragment`join keywarden.organization o on o.control_plane_number = k.control_plane_number and o.id = k.organization_id`,
+    organizations: await planned({ value: organization.id, name: organization.name }).innerJoin(
+      organization,
+      isOrganization,
     ),
-    rules: await read(fragment`f.rule as value, f.rule as name`, fragment``),
-    reviews: await read(
-      fragment`r.number::text as value, r.title as name`,
-      fragment`join keywarden.review_item_now i on i.key_number = k.number and i.decision = 'revoke'
-        join keywarden.review_signature s on s.review_number = i.review_number join keywarden.review r on r.number = i.review_number`,
-    ),
+    rules: await planned({ value: findingNow.rule, name: findingNow.rule }),
+    reviews: await planned({ value: reviewTable.number, name: reviewTable.title })
+      .innerJoin(reviewItemNow, isReviewed)
+      .innerJoin(reviewSignature, eq(reviewSignature.reviewNumber, reviewItemNow.reviewNumber))
+      .innerJoin(reviewTable, eq(reviewTable.number, reviewItemNow.reviewNumber)),
   };
 }
 

@@ -1,11 +1,11 @@
 import { unknownCreator } from '@keywarden/core/wire';
-import { sql } from 'drizzle-orm';
+import { eq, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { columnsOf, instant, json, time } from '../item.ts';
 import { inventoryHole } from '../keys/inventory-holes.ts';
 import { credentialItem, keyItem } from '../keys/list.ts';
 import { type List, type Reader, when, within } from '../list.ts';
-import { reviewDecisionDecisions } from '../schema/reviews.ts';
+import { reviewDecisionDecisions, reviewSignature, review as reviewTable } from '../schema/reviews.ts';
 
 export const reviewItem = z
   .strictObject({
@@ -240,8 +240,10 @@ export function reviewDecisionList(review: string): List<typeof reviewDecision> 
  * Returns the time for which a review's keys were chosen and whether it is signed; undefined if there is no such review.
  */
 export async function findReview(db: Reader, number: string): Promise<{ asOf: string; isSigned: boolean } | undefined> {
-  const [row] = await db.execute(sql`
-    select ${time(sql`v.as_of`)} as as_of, s.review_number is not null as is_signed from keywarden.review v
-      left join keywarden.review_signature s on s.review_number = v.number where v.number = ${number}::bigint`);
-  return row === undefined ? undefined : { asOf: String(row.as_of), isSigned: row.is_signed === true };
+  const [row] = await db
+    .select({ asOf: reviewTable.asOf, signed: reviewSignature.reviewNumber })
+    .from(reviewTable)
+    .leftJoin(reviewSignature, eq(reviewSignature.reviewNumber, reviewTable.number))
+    .where(eq(reviewTable.number, number));
+  return row === undefined ? undefined : { asOf: row.asOf, isSigned: row.signed !== null };
 }

@@ -9,6 +9,7 @@ export const findingNow = keywarden
   .view('finding_now', {
     planId: text('plan_id').notNull(),
     keyNumber: int64('key_number').notNull(),
+    rule: text('rule').notNull(),
     action: text('action', { enum: findingActions }).notNull(),
     disposition: text('disposition', { enum: findingDispositions }).notNull(),
     inBreaker: boolean('in_breaker').notNull(),
@@ -20,6 +21,14 @@ export const keyLineage = keywarden
     keyNumber: int64('key_number').notNull(),
     lineageNumber: int64('lineage_number').notNull(),
   })
+  .existing();
+
+export const keyOwnerNow = keywarden
+  .view('key_owner_now', { keyNumber: int64('key_number').notNull(), owner: text('owner').notNull() })
+  .existing();
+
+export const newestPlan = keywarden
+  .view('newest_plan', { id: text('id').notNull(), policySha256: text('policy_sha256').notNull() })
   .existing();
 
 export const mintedKey = keywarden

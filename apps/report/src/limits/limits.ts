@@ -48,6 +48,13 @@ export function createLimits({
   return {
     sharedReader: readOver(heavy),
     reader: {
+      // Each read takes the reader of its request.
+      get select() {
+        return (scope.getStore() ?? unlimited).select;
+      },
+      get selectDistinct() {
+        return (scope.getStore() ?? unlimited).selectDistinct;
+      },
       execute: (statement) => (scope.getStore() ?? unlimited).execute(statement),
       isCluster: async () => await isCluster(light),
     },
