@@ -65,6 +65,7 @@ const helpOf: Record<string, Help> = {
     ],
     needsPerson: 'something is not proven: a gap, a day without a seal, or personal data that is not shown',
   },
+  'copy-ledger': { examples: ['https://keywarden.example ledger-of-keywarden'] },
   witness: { examples: ['--name witness.example/one --log keywarden/0123456789ab+01234567+AQ==...'] },
   token: { examples: ['list'] },
   'token create': { examples: ['--name ada --role operator --expires 90d'] },

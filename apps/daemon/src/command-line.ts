@@ -8,6 +8,7 @@ import { addHelp, sentence } from './command-help.ts';
 import { type ApplyOptions, applyCommand } from './commands/apply.ts';
 import { backtestCommand } from './commands/backtest.ts';
 import { checkCommand } from './commands/check.ts';
+import { copyLedgerCommand } from './commands/copy-ledger.ts';
 import { coverageCommand } from './commands/coverage.ts';
 import { sessionListCommand, sessionRevokeCommand } from './commands/dashboard-sessions.ts';
 import { enforceCommand } from './commands/enforce.ts';
@@ -224,6 +225,14 @@ export function describe(done: (code: number) => void): Command {
     .requiredOption('--key <key...>', 'public keys of the ledger and of its witnesses')
     .action(async (files: string[], options: OutputOptions & { key: string[] }) =>
       done(await verifyCommand(files, options)),
+    );
+  program
+    .command('copy-ledger')
+    .description('Download the ledger of a report into a folder that verify checks, or continue a copy')
+    .argument('<report>', 'the address of a report, for which REPORT_TOKEN is a token of role auditor')
+    .argument('<folder>', 'a new folder, or one with an earlier copy')
+    .action(async (report: string, folder: string, options: OutputOptions) =>
+      done(await copyLedgerCommand(report, folder, options)),
     );
   program
     .command('witness')

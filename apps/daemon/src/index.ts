@@ -17,5 +17,6 @@ export { guardedSteps, type Steps } from './sync/project-operations.ts';
 export { proofOf } from './sync/proof.ts';
 export { type Walk, type WalkedPage, walkOperations } from './sync/walk.ts';
 export { type WalkedClient } from './sync/whole-page.ts';
+export { copyLedger } from './verify/copy-ledger.ts';
 export { rankOf } from './verify/verdict.ts';
 export { verifyFiles } from './verify/verify-file.ts';

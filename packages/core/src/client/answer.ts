@@ -13,7 +13,8 @@ export async function readBody(response: Response, maxBytes: number): Promise<st
   return bytes.toString('utf8');
 }
 
-async function readBytes(response: Response, maxBytes: number): Promise<Buffer> {
+/** Returns a body, as `readBody` does. */
+export async function readBytes(response: Response, maxBytes: number): Promise<Buffer> {
   const { headers, body } = response;
   const announced = Number(headers.get('content-length') ?? Number.NaN);
   if (announced > maxBytes) {

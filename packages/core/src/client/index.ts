@@ -1,4 +1,4 @@
-export { readBody } from './answer.ts';
+export { readBody, readBytes } from './answer.ts';
 export { type AuthAnswer, type ClientOptions, type ControlPlaneClient, createClient } from './client.ts';
 export { ControlPlaneError, type ControlPlaneErrorCode } from './errors.ts';
 export { createLimiter, type Limiter, type LimiterOptions, noLimiter } from './limiter.ts';

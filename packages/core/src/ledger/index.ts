@@ -46,6 +46,7 @@ export {
   parseTilePath,
   type Tile,
   type TileCoordinates,
+  type TileLevel,
   tilePath,
   tilesOf,
   unpackContents,

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseVerifier } from '@keywarden/core/ledger';
-import { rankOf, verifyFiles } from '@keywarden/daemon';
+import { copyLedger as copyLedgerOf, rankOf, verifyFiles } from '@keywarden/daemon';
 import { strFromU8, strToU8, unzipSync, zipSync } from 'fflate';
 import { type Fixture } from './fixture.ts';
 
@@ -99,19 +99,16 @@ export async function verifyTogether(files: string[], publicKeys: string[], nowM
 }
 
 /** Downloads the whole ledger as its routes serve it, into a folder. */
-export async function copyLedger(fixture: Fixture, folder: string): Promise<void> {
-  const save = (path: string, bytes: Uint8Array) => {
-    const file = join(folder, path);
-    mkdirSync(dirname(file), { recursive: true });
-    writeFileSync(file, bytes);
-  };
-  const checkpoint = await download(fixture, '/ledger/checkpoint');
-  save('checkpoint', checkpoint);
-  const size = Number(Buffer.from(checkpoint).toString().split('\n')[1]);
-  for (let index = 0; index * 256 < size; index += 1) {
-    const width = Math.min(256, size - index * 256);
-    const place = `${String(index).padStart(3, '0')}${width < 256 ? `.p/${width}` : ''}`;
-    for (const kind of ['entries', 'contents', '0'])
-      save(`tile/${kind}/${place}`, await download(fixture, `/ledger/tile/${kind}/${place}`));
-  }
+export async function copyLedger({ app, tokens }: Fixture, folder: string): Promise<void> {
+  await copyLedgerOf(
+    {
+      report: 'http://127.0.0.1',
+      token: tokens.auditor ?? '',
+      allowsHttp: false,
+      fetch: async (url, init) => await app.request(url, init),
+      sleep: () => Promise.resolve(),
+      signal: new AbortController().signal,
+    },
+    folder,
+  );
 }
