@@ -23,6 +23,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -38,9 +39,14 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: verify KEY FILE_OR_FOLDER...")
 		os.Exit(2)
 	}
+	var err error
+	if key, err = note.NewVerifier(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "the key is none:", err)
+		os.Exit(2)
+	}
 	code := 0
 	for _, file := range os.Args[2:] {
-		said, isWhole, err := verify(os.Args[1], file)
+		said, isWhole, err := verify(file)
 		if err != nil {
 			said, code = fmt.Sprintf("NOT PROVEN: %q", err), 1
 		} else if !isWhole && code == 0 {
@@ -52,13 +58,12 @@ func main() {
 }
 
 // verify returns what a file or folder proves. Every check below that fails ends here.
-func verify(public, path string) (said string, isWhole bool, err error) {
+func verify(path string) (said string, isWhole bool, err error) {
 	defer func() {
 		if failed := recover(); failed != nil {
 			err = fmt.Errorf("%v", failed)
 		}
 	}()
-	key = must(note.NewVerifier(public))
 	path = must(filepath.EvalSymlinks(path))
 	if must(os.Stat(path)).IsDir() {
 		return verifyFolder(path)
@@ -82,23 +87,27 @@ func require(holds bool, format string, values ...any) {
 
 type object map[string]json.RawMessage
 
-// members reads an object whose members have different names: exactly these names, if some are given. Go's own decoder takes names of other cases too.
-func members(text []byte, names ...string) object {
+// read returns an object whose members have different names, and these names in their order. Go's own decoder takes names of other cases too, and the last of
+// several.
+func read(text []byte) (found object, order []string) {
 	decoder, found := json.NewDecoder(bytes.NewReader(text)), object{}
 	require(must(decoder.Token()) == json.Delim('{'), "a text is no object")
-	for count := 1; decoder.More(); count++ {
+	for decoder.More() {
 		var value json.RawMessage
 		name := must(decoder.Token()).(string)
-		require(decoder.Decode(&value) == nil, "an object is cut")
-		found[name] = value
-		require(len(found) == count, "an object has a member twice")
+		require(decoder.Decode(&value) == nil && found[name] == nil, "an object is cut, or has a member twice")
+		found[name], order = value, append(order, name)
 	}
 	must(decoder.Token())
 	_, err := decoder.Token()
-	require(errors.Is(err, io.EOF) && (len(names) == 0 || len(names) == len(found)), "an object has another form")
-	for _, name := range names {
-		require(found[name] != nil, "an object has no %q", name)
-	}
+	require(errors.Is(err, io.EOF), "an object has something after it")
+	return found, order
+}
+
+// members reads an object with exactly these members in this order, if some are given.
+func members(text []byte, names ...string) object {
+	found, order := read(text)
+	require(len(names) == 0 || strings.Join(names, " ") == strings.Join(order, " "), "an object has other members than %q", names)
 	return found
 }
 
@@ -154,7 +163,8 @@ func open(text []byte) event {
 		}
 	}
 	require(isOfRow, "its time is not one of its row")
-	personal := members(extra["personal"])
+	personal, order := read(extra["personal"])
+	require(sort.StringsAreSorted(order) && (string(extra["salt"]) == "null" || extra.text("salt") != ""), "its event has another form")
 	for name := range personal {
 		// A salt has a fixed length, so that the name and the value after it cannot move.
 		salt := extra.text("salt")
@@ -262,6 +272,7 @@ func verifyFolder(folder string) (said string, isWhole bool, err error) {
 		}
 		require(len(hashes) == 0, "it has operations outside its period")
 	}
+	require(from.tree != "", "it has no receipts")
 	for name, isDescribed := range from.files {
 		require(isDescribed, "%q is not in its manifest", name)
 	}

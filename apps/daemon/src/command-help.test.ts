@@ -11,7 +11,7 @@ test('the help of each command has a summary in the imperative, an example and t
     let help = '';
     command.configureOutput({ writeOut: (text) => (help += text) });
     command.outputHelp();
-    expect(`${command.name()}: ${command.description()}`).toMatch(/^\w+: [A-Z][a-z]+ .{8,100}$/);
+    expect(`${command.name()}: ${command.description()}`).toMatch(/^[\w-]+: [A-Z][a-z]+ .{8,100}$/);
     expect(help).toMatch(/\nExamples:\n {2}keywarden /);
     expect(help).toMatch(/\nExit codes:\n {2}0 {2}done\n/);
   }

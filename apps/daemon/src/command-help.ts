@@ -65,7 +65,10 @@ const helpOf: Record<string, Help> = {
     ],
     needsPerson: 'something is not proven: a gap, a day without a seal, or personal data that is not shown',
   },
-  'copy-ledger': { examples: ['https://keywarden.example ledger-of-keywarden'] },
+  'copy-ledger': {
+    examples: ['https://keywarden.example ledger --key keywarden/0123456789ab+01234567+AQ==...'],
+    needsPerson: 'something is not proven: a witness has not cosigned, or the folder has other files',
+  },
   witness: { examples: ['--name witness.example/one --log keywarden/0123456789ab+01234567+AQ==...'] },
   token: { examples: ['list'] },
   'token create': { examples: ['--name ada --role operator --expires 90d'] },

@@ -228,10 +228,11 @@ export function describe(done: (code: number) => void): Command {
     );
   program
     .command('copy-ledger')
-    .description('Download the ledger of a report into a folder that verify checks, or continue a copy')
-    .argument('<report>', 'the address of a report, for which REPORT_TOKEN is a token of role auditor')
+    .description('Download the ledger of a report into a folder, or continue a copy, and verify it')
+    .argument('<report>', 'the address of a report, for which AUDITOR_TOKEN is a token of role auditor')
     .argument('<folder>', 'a new folder, or one with an earlier copy')
-    .action(async (report: string, folder: string, options: OutputOptions) =>
+    .requiredOption('--key <key...>', 'public keys of the ledger and of its witnesses')
+    .action(async (report: string, folder: string, options: OutputOptions & { key: string[] }) =>
       done(await copyLedgerCommand(report, folder, options)),
     );
   program

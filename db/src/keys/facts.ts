@@ -201,13 +201,13 @@ async function countRevokedLastDay(db: Db, nowMs: (controlPlane: string) => numb
   for (const { number } of planes) {
     const now = new Date(nowMs(number)).toISOString();
     const { judgedAt, createdAt } = revocationIntent;
-    const isLate = raw`coalesce(${judgedAt}, ${createdAt}) > ${now}::timestamptz - interval '24 hours'`;
+    const isRecent = raw`coalesce(${judgedAt}, ${createdAt}) > ${now}::timestamptz - interval '24 hours'`;
     const [row] = await db
       .select({ n: count() })
       .from(revocationIntent)
       .innerJoin(credential, eq(credential.number, revocationIntent.keyNumber))
       .leftJoin(revocationOutcome, eq(revocationOutcome.intentNumber, revocationIntent.number))
-      .where(and(eq(credential.controlPlaneNumber, number), mayHaveRevoked(credential), isLate));
+      .where(and(eq(credential.controlPlaneNumber, number), mayHaveRevoked(credential), isRecent));
     revoked += row?.n ?? 0;
   }
   return revoked;

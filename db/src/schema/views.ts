@@ -27,10 +27,6 @@ export const keyOwnerNow = keywarden
   .view('key_owner_now', { keyNumber: int64('key_number').notNull(), owner: text('owner').notNull() })
   .existing();
 
-export const newestPlan = keywarden
-  .view('newest_plan', { id: text('id').notNull(), policySha256: text('policy_sha256').notNull() })
-  .existing();
-
 export const mintedKey = keywarden
   .view('minted_key', {
     rotationNumber: int64('rotation_number').notNull(),

@@ -49,7 +49,7 @@ export async function sealDays(
   const seal = async (batch: SettledProject[]): Promise<void> => {
     signal.throwIfAborted();
     try {
-      const seals = await sql.begin(async (tx) => await sealProjects(tx, batch));
+      const seals = await sql.begin(async (tx) => await sealProjects(tx, batch, signal));
       done.projects += new Set(seals.map(({ project }) => project)).size;
       done.days += seals.length;
     } catch (error) {
@@ -80,6 +80,8 @@ export interface SettledProject {
  * clock of the control plane and by that of the database, whose time the seal has.
  */
 export async function listSettledProjects(sql: Sql | Tx, numbers?: string[]): Promise<SettledProject[]> {
+  const among = (column: string) =>
+    numbers === undefined ? sql`true` : sql`${sql(column)} = any(${numbers}::bigint[])`;
   const rows = await sql`
     select found.number::text, settled_to::text, least(patient_to, settled_to)::text as patient_to,
       coalesce(sealed_to, '-infinity') < settled_to or changed <> '{}' and changed_at < now() - ${quiet}::interval as is_due
@@ -89,8 +91,8 @@ export async function listSettledProjects(sql: Sql | Tx, numbers?: string[]): Pr
           case when p.missing_since is null then p.last_seen_at::date else p.missing_since::date + 1 end) as settled_to
       from keywarden.project p join keywarden.control_plane_now cp on cp.control_plane_number = p.control_plane_number
         -- Cut first for a cluster (docs/adr/0017).
-        left join (select project_number, sealed_to, changed, changed_at from keywarden.operation_sealing offset 0) s on s.project_number = p.number
-      where p.walked_at is not null and ${numbers === undefined ? sql`true` : sql`p.number = any(${numbers}::bigint[])`}
+        left join (select project_number, sealed_to, changed, changed_at from keywarden.operation_sealing where ${among('project_number')} offset 0) s on s.project_number = p.number
+      where p.walked_at is not null and ${among('p.number')}
     ) found
     order by found.number`;
   return rows.map((row) => ({
@@ -122,7 +124,7 @@ export class LostOperations extends Error {
 }
 
 /** Seals the days of some projects. Returns the new seals. Throws LostOperations. */
-export async function sealProjects(tx: Tx, projects: SettledProject[]): Promise<Seal[]> {
+export async function sealProjects(tx: Tx, projects: SettledProject[], signal?: AbortSignal): Promise<Seal[]> {
   const numbers = projects.map(({ number }) => number);
   await holdPages(tx, numbers);
   const coverages = await listCoverage(builderOf(tx), { numbers, limit: numbers.length });
@@ -131,6 +133,7 @@ export async function sealProjects(tx: Tx, projects: SettledProject[]): Promise<
   const seals: Seal[] = [];
   const sealed: { projectNumber: string; sealedTo: string }[] = [];
   for (const { number, settledTo, patientTo } of projects) {
+    signal?.throwIfAborted();
     const coverage = coverages.find((each) => each.number === number);
     const state = states.get(number);
     const first = state?.sealedTo ?? (await findFirstDay(tx, number, coverage));
@@ -256,7 +259,8 @@ export async function markReturnedProjects(
 ): Promise<void> {
   const rows = await tx`
     select number::text, (missing_since at time zone 'UTC')::date::text as day, now()::text as now from keywarden.project
-    where control_plane_number = ${controlPlane} and id = any(${ids}) and missing_since is not null`;
+    where control_plane_number = ${controlPlane} and id = any(${ids}) and missing_since is not null
+    order by number`;
   for (const { number, day, now } of rows)
     await tx`
       update keywarden.operation_sealing set changed_at = coalesce(changed_at, ${String(now)}::timestamptz),

@@ -68,6 +68,7 @@ const schema = z.object({
   REPORT_TOKEN: text.refine((value) => value === undefined || value.length >= 20, {
     error: () => 'must have 20 characters or more',
   }),
+  AUDITOR_TOKEN: text,
   REPORT_TLS_CERT: text,
   REPORT_TLS_KEY: text,
   REPORT_PROXY: text.transform((value, context) => {

@@ -1,6 +1,6 @@
 import { type ProvenEvent, parseVerifier, type Verifier } from '@keywarden/core/ledger';
 import { exitCode, print, printableCell, usageError } from '@keywarden/runtime';
-import { instantOf, type ReceiptResult, type Result, rankOf } from '../verify/verdict.ts';
+import { instantOf, type ReceiptResult, type Result, rankOf, type Verdict } from '../verify/verdict.ts';
 import { verifyFiles } from '../verify/verify-file.ts';
 import type { OutputOptions } from './output.ts';
 import { printJson } from './session.ts';
@@ -32,7 +32,8 @@ function asJson(result: Result): object {
     : { is_proven: rankOf(result) === 0, proven: true, ...event, unproven };
 }
 
-function readVerifier(text: string): Verifier {
+/** Reads a public key of a command. Throws a UserError for another text. */
+export function readVerifier(text: string): Verifier {
   const verifier = parseVerifier(text);
   if (verifier === null)
     throw usageError(`"${text}" is no public key of a ledger or witness; keywarden ledger prints the key.`);
@@ -44,13 +45,18 @@ function inWords(result: Result): string {
     return typeof result.event === 'string'
       ? `NOT PROVEN: ${printableCell(result.event)}.`
       : eventInWords(result.event, result);
-  const { proven, unproven, wrong: mistakes } = result.verdict;
+  return verdictInWords(result.verdict);
+}
+
+/** Prints what is proven of an archive or a copy, and what is not. */
+export function verdictInWords(verdict: Verdict): string {
+  const { proven, unproven, wrong: mistakes } = verdict;
   const lines = (heading: string, all: string[]) =>
     all.length === 0
       ? []
       : [heading, ...all.slice(0, mostShown).map((each) => `  ${printableCell(each)}`), ...more(all)];
   return [
-    headings[rankOf(result)],
+    headings[rankOf({ kind: 'archive', verdict, head: null, seals: new Map() })],
     ...lines('Contradicts the ledger:', mistakes),
     ...lines('Proven:', proven),
     ...lines('Not proven:', unproven),

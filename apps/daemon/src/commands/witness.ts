@@ -11,7 +11,7 @@ import {
   stopSignal,
   usageError,
 } from '@keywarden/runtime';
-import { createWitness, holdFolder } from '../witness/witness.ts';
+import { createWitness, holdWitnessFolder } from '../witness/witness.ts';
 
 const keyFile = 'witness-key';
 
@@ -38,7 +38,7 @@ export async function witnessCommand({ log: logs, name, host, port }: WitnessOpt
       throw usageError(`"${text}" is no public key of a ledger; keywarden ledger prints it.`);
     return verifier;
   });
-  const letGo = holdFolder(folder);
+  const letGo = holdWitnessFolder(folder);
   const signer = readKey(folder, name);
   const app = createWitness({ signer, logs: known, folder, now: Date.now });
   app.onError((error, c) => {

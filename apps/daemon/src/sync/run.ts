@@ -58,8 +58,11 @@ export function add(counts: Counts, name: Count, amount = 1): void {
 const concurrency = 4;
 
 /** Processes several items at once. The first failure stops the rest, and is thrown when all have stopped. */
-export async function eachAtOnce<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
-  const queue = items.values();
+export async function eachAtOnce<T>(items: Iterable<T>, work: (item: T) => Promise<void>): Promise<void> {
+  // One iterator for all of them.
+  const queue = (function* () {
+    yield* items;
+  })();
   let hasFailed = false;
   const ends = await Promise.allSettled(
     Array.from({ length: concurrency }, async () => {

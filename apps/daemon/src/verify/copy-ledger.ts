@@ -1,16 +1,22 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { readBytes } from '@keywarden/core/client';
 import {
-  type Checkpoint,
-  parseCheckpoint,
-  type TileLevel,
-  tilePath,
-  unpackContents,
-  unpackEntries,
-} from '@keywarden/core/ledger';
+  constants,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { ControlPlaneError, readBytes, readRetryAfterMs } from '@keywarden/core/client';
+import { isSameHash, type TileLevel, tilePath, unpackContents, unpackEntries } from '@keywarden/core/ledger';
 import { codeOf, UserError, usageError } from '@keywarden/runtime';
+import { holdFolder } from '../hold-folder.ts';
 import { eachAtOnce } from '../sync/run.ts';
+import { openCheckpoint, openSigned, verifyCopy } from './ledger-copy.ts';
+import { type Judge, rankOf, type Verdict } from './verdict.ts';
 
 const tileWidth = 256;
 const hashSize = 32;
@@ -25,81 +31,135 @@ export interface LedgerSource {
   report: string;
   /** A token of role auditor. */
   token: string;
-  allowsHttp: boolean;
   fetch: (url: string, init: RequestInit) => Promise<Response>;
   sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   signal: AbortSignal;
 }
 
-/** A copy of a ledger, as its checkpoint claims it: nothing is checked yet. */
+/** A copy of a ledger that nothing contradicts. */
 export interface LedgerCopy {
   origin: string;
   size: number;
   /** Events that the folder did not have before. */
   added: number;
+  verdict: Verdict;
 }
 
 /**
- * Downloads the ledger of a report into a folder (c2sp.org/tlog-tiles), or what an earlier copy there lacks. The earlier checkpoint stays beside the new one,
- * so that `verify` compares them. The new checkpoint is written last: a copy that was interrupted is continued. Throws a UserError if the report does not
- * answer with a ledger, or with less than the folder has.
+ * Downloads the ledger of a report into a folder (c2sp.org/tlog-tiles), or what an earlier copy there lacks, and verifies the whole. Only then it replaces the
+ * checkpoint; the earlier one stays beside it. A copy that was interrupted is continued. One process works in a folder at a time. Throws a UserError if the
+ * report does not answer with a ledger of these keys, or with one that does not continue what the folder has.
  */
-export async function copyLedger(source: LedgerSource, folder: string): Promise<LedgerCopy> {
-  const base = readAddress(source);
-  const get = async (path: string) => await download(source, `${base}/ledger/${path}`);
+export async function copyLedger(source: LedgerSource, folder: string, judge: Judge): Promise<LedgerCopy> {
+  const base = readAddress(source.report);
+  const work = join(folder, '.copy');
+  mkdirSync(work, { recursive: true });
+  const release = holdFolder(work, `Another process copies a ledger into ${folder}; wait for it.`);
+  try {
+    for (const name of readdirSync(work)) if (name.startsWith('new-')) rmSync(join(work, name));
+    return await copyInto({ folder, work, judge, get: async (path) => await download(source, `${base}/${path}`) });
+  } finally {
+    release();
+  }
+}
+
+interface Copying {
+  folder: string;
+  /** A folder in it for what is not whole yet. */
+  work: string;
+  judge: Judge;
+  /** Downloads a path of the log. */
+  get: (path: string) => Promise<Uint8Array>;
+}
+
+async function copyInto({ folder, work, judge, get }: Copying): Promise<LedgerCopy> {
   const file = join(folder, 'checkpoint');
-  const earlier = existsSync(file) ? readEarlier(file) : null;
   const note = Buffer.from(await get('checkpoint')).toString();
-  const newest = parseCheckpoint(note);
-  if (newest === null) throw unusable(`${base}/ledger/checkpoint is no checkpoint of a ledger`);
+  const newest = openSigned(note, judge);
+  if (typeof newest === 'string') throw new UserError('incomplete', `The checkpoint of the report ${newest}.`);
+  const earlier = existsSync(file) ? openCheckpoint(file, judge) : null;
+  if (typeof earlier === 'string')
+    throw usageError(`${file} ${earlier}; name a new folder, or one with a copy of this ledger.`);
   if (earlier !== null && (earlier.origin !== newest.origin || earlier.size > newest.size))
-    throw unusable(
-      `The folder has ${earlier.size} events of the ledger ${earlier.origin}, and the report has ${newest.size} of ${newest.origin}. Keep the folder, and ask the operator why; copy into another folder`,
+    throw new UserError(
+      'incomplete',
+      `The folder has ${earlier.size} events of the ledger ${earlier.origin}, and the report has ${newest.size} of ${newest.origin}. Keep the folder, and ask the operator why.`,
     );
-  await eachAtOnce(tilesOfTree(newest.size), async ({ level, index, width }) => {
+  if (earlier !== null && earlier.size === newest.size && !isSameHash(earlier.root, newest.root)) {
+    // Both are signed: that proves a fork.
+    writeFileSync(join(folder, `checkpoint.${newest.size}.other`), note);
+    throw new UserError(
+      'incomplete',
+      `The key of the ledger has signed two trees of ${newest.size} events. Keep the folder, which has both checkpoints, and ask the operator why.`,
+    );
+  }
+  let files = 0;
+  await eachAtOnce(listTiles(newest.size), async ({ level, index, width }) => {
     const path = tilePath({ level, index, width });
     if (existsSync(join(folder, path))) return;
     const bytes = await get(path);
-    if (countOf(level, bytes) !== width) throw unusable(`${base}/ledger/${path} is cut`);
-    writeWhole(join(folder, path), bytes);
+    if (countOf(level, bytes) !== width) throw notAnswering(`${path} of the report is cut`);
+    // A file is there whole or not at all.
+    const partial = join(work, `new-${(files += 1)}`);
+    writeFileSync(partial, bytes, { flush: true });
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    renameSync(partial, join(folder, path));
   });
-  if (earlier !== null && earlier.size < newest.size) renameSync(file, join(folder, `checkpoint.${earlier.size}`));
-  writeWhole(file, Buffer.from(note));
-  return { origin: newest.origin, size: newest.size, added: newest.size - (earlier?.size ?? 0) };
-}
-
-/** Returns the address without a slash at its end. A token must not cross the network in clear text. */
-function readAddress({ report, allowsHttp }: LedgerSource): string {
-  const isLocal = URL.canParse(report) && ['127.0.0.1', '[::1]', 'localhost'].includes(new URL(report).hostname);
-  const isHttp = URL.canParse(report) && ['http:', 'https:'].includes(new URL(report).protocol);
-  if (!isHttp) throw usageError(`"${report}" is no address of a report; pass one such as https://keywarden.example.`);
-  if (!report.startsWith('https://') && !allowsHttp && !isLocal)
-    throw usageError(
-      'The address of the report begins with http:// and is not on this machine, so the token would cross the network in clear text: use https://, or set ALLOW_HTTP=1.',
+  const place = join(work, 'new-checkpoint');
+  writeFileSync(place, note, { flush: true });
+  const verdict = verifyCopy(folder, judge, [], place);
+  const [mistake] = verdict.wrong;
+  if (mistake !== undefined)
+    throw new UserError(
+      'incomplete',
+      `The copy is not the ledger that its checkpoint signs: ${mistake}. Delete ${join(folder, 'tile')}, and copy again. If that changes nothing, keep the folder, and ask the operator why.`,
     );
-  return report.replace(/\/+$/, '');
+  if (earlier !== null && earlier.size < newest.size) keep(file, join(folder, `checkpoint.${earlier.size}`));
+  // Of one tree, the checkpoint with more cosignatures stays.
+  if (earlier === null || earlier.size < newest.size || earlier.witnesses.length <= newest.witnesses.length)
+    renameSync(place, file);
+  else rmSync(place);
+  return { origin: newest.origin, size: newest.size, added: newest.size - (earlier?.size ?? 0), verdict };
 }
 
-function readEarlier(file: string): Checkpoint {
-  const checkpoint = parseCheckpoint(readFileSync(file, 'utf8'));
-  if (checkpoint === null)
-    throw usageError(`${file} is no checkpoint of a ledger; name a new folder, or one with a copy.`);
-  return checkpoint;
+/** Copies a checkpoint, unless the copy is there. */
+function keep(file: string, to: string): void {
+  if (!existsSync(to)) copyFileSync(file, to, constants.COPYFILE_EXCL);
+  else if (!readFileSync(to).equals(readFileSync(file))) copyFileSync(file, `${to}.${Date.now()}`);
 }
 
-/** Lists the bundles and tiles of a tree, with what each has of it. */
-function tilesOfTree(size: number): { level: TileLevel; index: number; width: number }[] {
-  const row = (level: TileLevel, count: number) =>
-    Array.from({ length: Math.ceil(count / tileWidth) }, (_, index) => ({
-      level,
-      index,
-      width: Math.min(tileWidth, count - index * tileWidth),
-    }));
-  const tiles = [...row('entries', size), ...row('contents', size)];
+/** Returns the address of the log. A token must not cross the network in clear text. */
+function readAddress(report: string): string {
+  const url = URL.canParse(report) ? new URL(report) : null;
+  const isPlain = url !== null && url.username === '' && url.password === '' && url.search === '' && url.hash === '';
+  if (!isPlain || !['http:', 'https:'].includes(url.protocol))
+    throw usageError('The first argument is no address of a report; pass one such as https://keywarden.example.');
+  if (url.protocol === 'http:' && !['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname))
+    throw usageError(
+      'The report is not on this machine, and the token would cross the network in clear text: use https://.',
+    );
+  return `${url.href.replace(/\/+$/, '')}/ledger`;
+}
+
+interface TilePlace {
+  level: TileLevel;
+  index: number;
+  /** How many entries, contents or hashes it has. */
+  width: number;
+}
+
+/** Lists the bundles and tiles of a tree. */
+function* listTiles(size: number): Generator<TilePlace, undefined> {
+  yield* listRow('entries', size);
+  yield* listRow('contents', size);
   // Each level has a hash of each whole tile below.
   for (let [level, count] = [0, size]; count > 0; level += 1, count = Math.floor(count / tileWidth))
-    tiles.push(...row(level, count));
-  return tiles;
+    yield* listRow(level, count);
+}
+
+function* listRow(level: TileLevel, count: number): Generator<TilePlace, undefined> {
+  for (let index = 0; index * tileWidth < count; index += 1)
+    yield { level, index, width: Math.min(tileWidth, count - index * tileWidth) };
 }
 
 /** Returns how many entries, contents or hashes a file has; null if it is cut. */
@@ -107,13 +167,6 @@ function countOf(level: TileLevel, bytes: Uint8Array): number | null {
   if (level === 'entries') return unpackEntries(bytes)?.length ?? null;
   if (level === 'contents') return unpackContents(Buffer.from(bytes).toString())?.length ?? null;
   return bytes.length / hashSize;
-}
-
-/** Writes a file that is there whole or not at all. */
-function writeWhole(file: string, bytes: Uint8Array): void {
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(`${file}.partial`, bytes, { flush: true });
-  renameSync(`${file}.partial`, file);
 }
 
 async function download({ token, fetch, sleep, signal }: LedgerSource, url: string): Promise<Uint8Array> {
@@ -126,24 +179,34 @@ async function download({ token, fetch, sleep, signal }: LedgerSource, url: stri
         redirect: 'manual',
         signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
       });
+      const { status, headers } = response;
+      const refusal = refusals[status];
+      if (refusal !== undefined) throw new UserError('incomplete', `${url} ${refusal}.`);
       const body = await readBytes(response, longestAnswer);
-      if (response.status === 200) return body;
-      why = `answers ${response.status}`;
-      if (response.status === 401) throw unusable(`${url} refuses the token; set REPORT_TOKEN to one that is valid`);
-      if (response.status === 403)
-        throw unusable(`${url} needs a token of role auditor that is not limited to organizations`);
-      if (response.status === 404)
-        throw unusable(`${url} is not there; pass the address of a report that has a signed ledger`);
-      if (response.status < 500 && response.status !== 429) throw unusable(`${url} ${why}`);
-      waitMs = Math.max(waitMs, Number(response.headers.get('retry-after') ?? 0) * 1000);
+      if (status === 200) return body;
+      why = `answers ${status}`;
+      if (status < 500 && status !== 429) throw notAnswering(`${url} ${why}`);
+      waitMs = Math.max(waitMs, readRetryAfterMs(headers.get('retry-after'), Date.now()));
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof UserError) throw error;
+      if (error instanceof ControlPlaneError) throw notAnswering(`${url}: ${error.message}`);
       why = `does not answer (${codeOf(error)})`;
     }
-    if (attempt === attempts) throw unusable(`${url} ${why}`);
+    if (attempt === attempts) throw notAnswering(`${url} ${why}`);
     await sleep(waitMs, signal);
   }
 }
 
-const unusable = (sentence: string) => new UserError('incomplete', `${sentence}. What was copied stays.`);
+const refusals: Record<number, string> = {
+  401: 'refuses the token; set AUDITOR_TOKEN to one that is valid',
+  403: 'needs a token of role auditor that is not limited to organizations',
+  404: 'is not there; pass the address of a report that has a signed ledger',
+};
+
+const notAnswering = (sentence: string) =>
+  new UserError('incomplete', `${sentence}. What was copied stays; run the command again to continue.`);
+
+/** Returns whether everything of a copy is proven. */
+export const isProven = ({ verdict }: LedgerCopy): boolean =>
+  rankOf({ kind: 'archive', verdict, head: null, seals: new Map() }) === 0;

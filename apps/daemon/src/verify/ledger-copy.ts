@@ -44,19 +44,27 @@ interface Earlier {
 /**
  * Checks a whole copy of a ledger, as its routes serve it: a folder with the file `checkpoint` and the folder `tile`. The tree is computed from the entries,
  * and tiles of hashes and contents are compared if they are there. Each file `checkpoint.SOMETHING` beside them is an earlier checkpoint. The tree must
- * continue these, and the trees of `beside`. A seal that is newer than the one of an archive is named.
+ * continue these, and the trees of `beside`. The copy may have another file as its checkpoint. A seal that is newer than the one of an archive is named.
  */
-export function verifyCopy(folder: string, judge: Judge, beside: Beside[]): Verdict {
+export function verifyCopy(
+  folder: string,
+  judge: Judge,
+  beside: Beside[],
+  checkpoint = join(folder, 'checkpoint'),
+): Verdict {
   try {
-    return compareCopy(folder, judge, beside);
+    return compareCopy(folder, { judge, beside, checkpoint });
   } catch (error) {
     if (error instanceof UnreadableFile) return wrong(error.message);
     throw error;
   }
 }
 
-function compareCopy(folder: string, judge: Judge, beside: Beside[]): Verdict {
-  const newest = openCheckpoint(join(folder, 'checkpoint'), judge);
+function compareCopy(
+  folder: string,
+  { judge, beside, checkpoint }: { judge: Judge; beside: Beside[]; checkpoint: string },
+): Verdict {
+  const newest = openCheckpoint(checkpoint, judge);
   if (typeof newest === 'string') return wrong(`its checkpoint ${newest}`);
   const { size, origin } = newest;
   const verdict: Verdict = { proven: [], unproven: [], wrong: [] };
@@ -65,7 +73,10 @@ function compareCopy(folder: string, judge: Judge, beside: Beside[]): Verdict {
     used.add(path);
     return read(join(folder, path));
   };
-  const earlier = [...readEarlier(folder, newest, judge, verdict), ...earlierOf(beside, newest, verdict)];
+  const earlier = [
+    ...readEarlier(folder, { newest, judge, verdict, checkpoint }),
+    ...earlierOf(beside, newest, verdict),
+  ];
   const leaves = createEntryReader(beside.filter(({ head }) => head.origin === origin));
   const contents = createContentReader(readOf, { size, archives: beside.filter(({ head }) => head.origin === origin) });
   for (const each of earlier) if (each.size === 0) compareRoots(emptyRoot, each, verdict);
@@ -168,8 +179,12 @@ function createEntryReader(beside: Beside[]) {
 type Cosigned = Pick<SignedHead, 'witnesses'>;
 
 /** Returns the checkpoint of a file that a key of its ledger signed, or why it proves nothing, as a sentence without a subject. */
-function openCheckpoint(file: string, { keys, nowMs }: Judge): (Checkpoint & Cosigned) | string {
-  const opened = openNote(read(file)?.toString() ?? '', keys);
+export const openCheckpoint = (file: string, judge: Judge): (Checkpoint & Cosigned) | string =>
+  openSigned(read(file)?.toString() ?? '', judge);
+
+/** Returns a checkpoint with its cosignatures, or why it is none. */
+export function openSigned(note: string, { keys, nowMs }: Judge): (Checkpoint & Cosigned) | string {
+  const opened = openNote(note, keys);
   const checkpoint = opened === null ? null : parseCheckpoint(opened.text);
   const isSigned = opened?.signatures.some(({ by }) => by.kind === 'log' && by.name === checkpoint?.origin) === true;
   if (opened === null || checkpoint === null || !isSigned) return 'is not signed with one of the given keys';
@@ -177,8 +192,13 @@ function openCheckpoint(file: string, { keys, nowMs }: Judge): (Checkpoint & Cos
   return isOfFuture({ witnesses }, nowMs) ? 'is of a time in the future' : { ...checkpoint, witnesses };
 }
 
-function readEarlier(folder: string, newest: Checkpoint, judge: Judge, verdict: Verdict): Earlier[] {
-  const names = readdirSync(folder).filter((name) => name.startsWith('checkpoint.'));
+function readEarlier(
+  folder: string,
+  { newest, judge, verdict, checkpoint }: { newest: Checkpoint; judge: Judge; verdict: Verdict; checkpoint: string },
+): Earlier[] {
+  const names = readdirSync(folder).filter(
+    (name) => name.startsWith('checkpoint.') || (name === 'checkpoint' && join(folder, name) !== checkpoint),
+  );
   return names.flatMap((name) => {
     const found = openCheckpoint(join(folder, name), judge);
     if (typeof found === 'string') tell(verdict.wrong, `${name} ${found}`);

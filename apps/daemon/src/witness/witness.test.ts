@@ -23,7 +23,7 @@ import { beginAnew } from '../ledger/begin-anew.ts';
 import { growLedger } from '../ledger/ledger.ts';
 import { readSigningKeys } from '../ledger/signing-keys.ts';
 import { askWitnesses, readWitnesses } from '../ledger/witnesses.ts';
-import { createWitness, holdFolder } from './witness.ts';
+import { createWitness, holdWitnessFolder } from './witness.ts';
 
 // The log and its witness over HTTP, each with a key and a folder of its own.
 
@@ -273,10 +273,10 @@ test('an endless answer of a witness, and a cosignature of another time, are ref
 });
 
 test('two witnesses do not work in one folder', () => {
-  const letGo = holdFolder(witnessFolder);
-  expect(() => holdFolder(witnessFolder)).toThrow(/^Another witness works in /);
+  const letGo = holdWitnessFolder(witnessFolder);
+  expect(() => holdWitnessFolder(witnessFolder)).toThrow(/^Another witness works in /);
   letGo();
-  holdFolder(witnessFolder)();
+  holdWitnessFolder(witnessFolder)();
 });
 
 test('a witness that does not answer is named, and a wrong setting is refused', async () => {

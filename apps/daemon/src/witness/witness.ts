@@ -1,5 +1,3 @@
-import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import {
   type Checkpoint,
   decodeHash,
@@ -17,9 +15,10 @@ import {
   type Verifier,
 } from '@keywarden/core/ledger';
 import { sha256 } from '@keywarden/core/values';
-import { readDataFile, UserError, usageError, writeDataFile } from '@keywarden/runtime';
+import { readDataFile, UserError, writeDataFile } from '@keywarden/runtime';
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
+import { holdFolder } from '../hold-folder.ts';
 
 // A witness by c2sp.org/tlog-witness: it cosigns a checkpoint only if its tree continues the last one that it cosigned of that log.
 
@@ -33,7 +32,7 @@ export interface Witness {
   now: () => number;
 }
 
-/** Creates the witness as an app that never listens. One process works in a folder at a time (see `holdFolder`). */
+/** Creates the witness as an app that never listens. One process works in a folder at a time (see `holdWitnessFolder`). */
 export function createWitness(witness: Witness): Hono {
   const app = new Hono();
   const refuse = () => new Response('The request is longer than that of a checkpoint can be.\n', { status: 413 });
@@ -49,18 +48,12 @@ export function createWitness(witness: Witness): Hono {
 }
 
 /**
- * Holds a folder for one witness: two that read the same last checkpoint could each cosign another one. Returns what lets it go; the end of the process does
- * too. Throws a UserError if another process holds it.
+ * Holds a folder for one witness: two that read the same last checkpoint could each cosign another one. Returns what lets it go. Throws a UserError if another
+ * witness holds it.
  */
-export function holdFolder(folder: string): () => void {
-  const lock = new DatabaseSync(join(folder, 'witness-lock'));
-  try {
-    lock.exec('pragma busy_timeout = 0; begin exclusive');
-  } catch {
-    lock.close();
-    throw usageError(`Another witness works in ${folder}; end it, or set KEYWARDEN_DATA to a folder of its own.`);
-  }
-  return () => lock.close();
+export function holdWitnessFolder(folder: string): () => void {
+  const whyNot = `Another witness works in ${folder}; end it, or set KEYWARDEN_DATA to a folder of its own.`;
+  return holdFolder(folder, whyNot, 'witness-lock');
 }
 
 interface Answer {

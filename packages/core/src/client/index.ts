@@ -6,6 +6,7 @@ export { createMemoryStore, type LimiterStore } from './limiter-store.ts';
 export type { Budget } from './limits.ts';
 export { collect, items, type Page, type RejectedRow } from './pagination.ts';
 export type { ProjectPage } from './replies.ts';
+export { readRetryAfterMs } from './retry.ts';
 export { type BudgetRows, createSharedStore } from './shared-limiter-store.ts';
 export type { Hooks } from './transport.ts';
 export type { OperationEnd, WaitOptions } from './wait.ts';

@@ -1,5 +1,6 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { formatCheckpoint, parseSigningKey, parseVerifier, signNote } from '@keywarden/core/ledger';
 import { copyLedger } from '@keywarden/daemon';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { verifyPath } from './packs.ts';
@@ -23,7 +24,6 @@ async function copy(folder: string, change: Partial<Source> = {}) {
   const source = {
     report: 'http://127.0.0.1:8820/',
     token: packs.fixture.tokens.auditor ?? '',
-    allowsHttp: false,
     fetch: ask,
     sleep: (ms: number) => {
       waits.push(ms);
@@ -32,8 +32,22 @@ async function copy(folder: string, change: Partial<Source> = {}) {
     signal: new AbortController().signal,
     ...change,
   };
-  return { ...(await copyLedger(source, folder)), waits };
+  const keys = [packs.fixture.ledger.publicKey].flatMap((text) => parseVerifier(text) ?? []);
+  return { ...(await copyLedger(source, folder, { keys, nowMs: Date.now() })), waits };
 }
+
+/** Signs another tree of that size with the ledger's key. */
+function signOther(size: number): string {
+  const signer = parseSigningKey(packs.fixture.ledger.privateKey);
+  if (signer === null) throw new Error('no key');
+  return signNote(formatCheckpoint({ origin: 'test', size, root: Buffer.alloc(32) }), [signer], 0);
+}
+
+const refused = async (folder: string, change: Partial<Source>) =>
+  await copy(folder, change).then(
+    () => 'copied',
+    (error: unknown) => String(error),
+  );
 
 async function addEvents(count: number): Promise<void> {
   await packs.fixture.store.sql`
@@ -90,7 +104,9 @@ test('a copy that was interrupted anywhere is continued', async () => {
     }).then(
       () => false,
       (error: unknown) => {
-        expect(String(error)).toMatch(/ does not answer \(.+\)\. What was copied stays\.$/);
+        expect(String(error)).toMatch(
+          / does not answer \(.+\)\. What was copied stays; run the command again to continue\.$/,
+        );
         return true;
       },
     );
@@ -98,7 +114,7 @@ test('a copy that was interrupted anywhere is continued', async () => {
     if (!isCut) break;
   }
   expect((await judge(folder)).rank).toBe(0);
-  expect(readdirSync(folder, { recursive: true }).filter((name) => String(name).endsWith('.partial'))).toEqual([]);
+  expect(readdirSync(join(folder, '.copy'))).toEqual(['lock']);
 });
 
 test('a report that is busy is asked again, no sooner than it says', async () => {
@@ -110,35 +126,99 @@ test('a report that is busy is asked again, no sooner than it says', async () =>
     fetch: async (url, init) => answers.shift() ?? (await ask(url, init)),
   });
   expect(waits).toEqual([1000, 7000]);
+  const odd = ['Wed, 21 Oct 2015 07:28:00 GMT', 'soon', '99999999'].map(
+    (after) => new Response('', { status: 503, headers: { 'retry-after': after } }),
+  );
+  const busy = await copy(newFolder(), { fetch: async (url, init) => odd.shift() ?? (await ask(url, init)) });
+  expect(busy.waits).toEqual([1000, 2000, 300_000]);
 });
 
 test('what cannot be copied is said in a sentence, and changes no earlier copy', async () => {
   const folder = newFolder();
   const { size } = await copy(folder);
-  const refused = async (change: Partial<Source>) =>
-    await copy(folder, change).then(
-      () => 'copied',
-      (error: unknown) => String(error),
-    );
+  const before = readFileSync(join(folder, 'checkpoint'), 'utf8');
   const text = (body: string) => async () => await Promise.resolve(new Response(body));
-  expect(await refused({ token: 'kw_wrong' })).toContain('set REPORT_TOKEN to one that is valid');
-  expect(await refused({ token: packs.fixture.tokens.viewer ?? '' })).toContain('needs a token of role auditor');
-  expect(await refused({ report: 'keywarden.example' })).toContain('is no address of a report');
-  expect(await refused({ report: 'http://keywarden.example' })).toContain('cross the network in clear text');
-  expect(await refused({ report: 'http://127.0.0.1/elsewhere' })).toContain('is not there');
-  expect(await refused({ fetch: text('<html>') })).toContain('is no checkpoint of a ledger');
-  const root = Buffer.alloc(32).toString('base64');
-  expect(await refused({ fetch: text(`test\n1\n${root}\n\n`) })).toContain(
+  expect(await refused(folder, { token: 'kw_wrong' })).toContain('set AUDITOR_TOKEN to one that is valid');
+  expect(await refused(folder, { token: packs.fixture.tokens.viewer ?? '' })).toContain(
+    'needs a token of role auditor',
+  );
+  for (const report of [
+    'keywarden.example',
+    'https://u:secret@host',
+    'https://host/?a=b',
+    'https://host/#x',
+    'file:///x',
+  ]) {
+    const why = await refused(folder, { report });
+    expect(why).toContain('is no address of a report');
+    expect(why).not.toContain('secret');
+  }
+  expect(await refused(folder, { report: 'HTTP://keywarden.example' })).toContain('cross the network in clear text');
+  expect(await refused(folder, { report: 'http://127.0.0.1/elsewhere' })).toContain('is not there');
+  for (const body of ['<html>', `test\n1\n${Buffer.alloc(32).toString('base64')}\n\n`])
+    expect(await refused(folder, { fetch: text(body) })).toContain('is not signed with one of the given keys');
+  const older = signOther(1);
+  expect(await refused(folder, { fetch: text(older) })).toContain(
     `The folder has ${size} events of the ledger test, and the report has 1 of test.`,
   );
-  expect(await refused({ fetch: text(`other\n${size + 1}\n${root}\n\n`) })).toContain('ask the operator why');
   // Bundles that are cut are not kept.
   const isCut: Source['fetch'] = async (url, init) =>
     url.includes('/tile/') ? new Response('cut') : await ask(url, init);
   await addEvents(1);
-  expect(await refused({ fetch: isCut })).toContain(' is cut. What was copied stays.');
+  expect(await refused(folder, { fetch: isCut })).toContain(' is cut. What was copied stays');
+  expect(readFileSync(join(folder, 'checkpoint'), 'utf8')).toBe(before);
   expect((await judge(folder)).rank).toBe(0);
   writeFileSync(join(folder, 'checkpoint'), 'notes');
-  expect(await refused({})).toContain('name a new folder, or one with a copy');
+  expect(await refused(folder, {})).toContain('name a new folder, or one with a copy');
   expect(existsSync(join(folder, `checkpoint.${size}`))).toBe(false);
+});
+
+test('two trees of one size, both signed, are kept as evidence', async () => {
+  const folder = newFolder();
+  const { size } = await copy(folder);
+  const fork = signOther(size);
+  const fetch = async () => await Promise.resolve(new Response(fork));
+  expect(await refused(folder, { fetch })).toContain(`has signed two trees of ${size} events`);
+  expect(readFileSync(join(folder, `checkpoint.${size}.other`), 'utf8')).toBe(fork);
+  expect((await judge(folder)).rank).toBe(2);
+  expect((await judge(folder)).words).toContain(`${size}.other`);
+});
+
+test('files that are not of the signed tree are named, and replace no checkpoint; without them the copy is whole', async () => {
+  for (const path of ['tile/entries/000', 'tile/contents/000', 'tile/0/000']) {
+    const folder = newFolder();
+    await copy(folder);
+    const before = readFileSync(join(folder, 'checkpoint'), 'utf8');
+    await addEvents(1);
+    const wrong = readFileSync(join(folder, path));
+    wrong[wrong.length - 3] = (wrong[wrong.length - 3] ?? 0) ^ 1;
+    writeFileSync(join(folder, path), wrong);
+    expect(await refused(folder, {})).toMatch(
+      /is not the ledger that its checkpoint signs: .+ Delete .+tile, and copy again\./,
+    );
+    expect(readFileSync(join(folder, 'checkpoint'), 'utf8')).toBe(before);
+    rmSync(join(folder, 'tile'), { recursive: true });
+    await copy(folder);
+    expect((await judge(folder)).rank).toBe(0);
+  }
+});
+
+test('what a killed copy leaves is removed, and one process at a time works in a folder', async () => {
+  const folder = newFolder();
+  const { size } = await copy(folder);
+  writeFileSync(join(folder, '.copy', 'new-1'), 'cut');
+  writeFileSync(join(folder, '.copy', 'new-checkpoint'), 'cut');
+  // The earlier checkpoint was kept, and the new one was not there yet.
+  writeFileSync(join(folder, `checkpoint.${size}`), readFileSync(join(folder, 'checkpoint')));
+  await addEvents(1);
+  let second = '';
+  await copy(folder, {
+    fetch: async (url, init) => {
+      second ||= await refused(folder, {});
+      return await ask(url, init);
+    },
+  });
+  expect(second).toMatch(/Another process copies a ledger into .+; wait for it\./);
+  expect(readdirSync(join(folder, '.copy'))).toEqual(['lock']);
+  expect((await judge(folder)).rank).toBe(0);
 });

@@ -99,16 +99,16 @@ export async function verifyTogether(files: string[], publicKeys: string[], nowM
 }
 
 /** Downloads the whole ledger as its routes serve it, into a folder. */
-export async function copyLedger({ app, tokens }: Fixture, folder: string): Promise<void> {
+export async function copyLedger({ app, tokens, ledger }: Fixture, folder: string): Promise<void> {
   await copyLedgerOf(
     {
       report: 'http://127.0.0.1',
       token: tokens.auditor ?? '',
-      allowsHttp: false,
       fetch: async (url, init) => await app.request(url, init),
       sleep: () => Promise.resolve(),
       signal: new AbortController().signal,
     },
     folder,
+    { keys: [ledger.publicKey].flatMap((text) => parseVerifier(text) ?? []), nowMs: Date.now() },
   );
 }
