@@ -127,8 +127,8 @@ export function ensureDataFolder(folder: string): void {
   }
 }
 
-/** Creates parents first, one by one: below /proc, Node's recursive mkdir does not end. */
-function makeFolder(folder: string): void {
+/** Creates a folder, parents first, one by one: below /proc, Node's recursive mkdir does not end. */
+export function makeFolder(folder: string): void {
   if (existsSync(folder)) return;
   makeFolder(dirname(folder));
   try {

@@ -3,6 +3,7 @@ export {
   type Environment,
   ensureDataFolder,
   isLoopback,
+  makeFolder,
   readDataFile,
   readEnvironment,
   requireDataFolder,

@@ -1,18 +1,15 @@
-import {
-  constants,
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ControlPlaneError, readBytes, readRetryAfterMs } from '@keywarden/core/client';
-import { isSameHash, type TileLevel, tilePath, unpackContents, unpackEntries } from '@keywarden/core/ledger';
-import { codeOf, UserError, usageError } from '@keywarden/runtime';
+import {
+  type Checkpoint,
+  isSameHash,
+  type TileLevel,
+  tilePath,
+  unpackContents,
+  unpackEntries,
+} from '@keywarden/core/ledger';
+import { codeOf, makeFolder, UserError, usageError } from '@keywarden/runtime';
 import { holdFolder } from '../hold-folder.ts';
 import { eachAtOnce } from '../sync/run.ts';
 import { openCheckpoint, openSigned, verifyCopy } from './ledger-copy.ts';
@@ -36,6 +33,9 @@ export interface LedgerSource {
   signal: AbortSignal;
 }
 
+/** A source with the time of the command's begin, in ms. */
+type Download = LedgerSource & Pick<Judge, 'nowMs'>;
+
 /** A copy of a ledger that nothing contradicts. */
 export interface LedgerCopy {
   origin: string;
@@ -53,11 +53,16 @@ export interface LedgerCopy {
 export async function copyLedger(source: LedgerSource, folder: string, judge: Judge): Promise<LedgerCopy> {
   const base = readAddress(source.report);
   const work = join(folder, '.copy');
-  mkdirSync(work, { recursive: true });
+  try {
+    makeFolder(work);
+  } catch (error) {
+    throw usageError(`${folder} cannot be written (${codeOf(error)}); name another folder.`);
+  }
   const release = holdFolder(work, `Another process copies a ledger into ${folder}; wait for it.`);
   try {
+    const get = async (path: string) => await download({ ...source, nowMs: judge.nowMs }, `${base}/${path}`);
     for (const name of readdirSync(work)) if (name.startsWith('new-')) rmSync(join(work, name));
-    return await copyInto({ folder, work, judge, get: async (path) => await download(source, `${base}/${path}`) });
+    return await copyInto({ folder, work, judge, get });
   } finally {
     release();
   }
@@ -80,19 +85,7 @@ async function copyInto({ folder, work, judge, get }: Copying): Promise<LedgerCo
   const earlier = existsSync(file) ? openCheckpoint(file, judge) : null;
   if (typeof earlier === 'string')
     throw usageError(`${file} ${earlier}; name a new folder, or one with a copy of this ledger.`);
-  if (earlier !== null && (earlier.origin !== newest.origin || earlier.size > newest.size))
-    throw new UserError(
-      'incomplete',
-      `The folder has ${earlier.size} events of the ledger ${earlier.origin}, and the report has ${newest.size} of ${newest.origin}. Keep the folder, and ask the operator why.`,
-    );
-  if (earlier !== null && earlier.size === newest.size && !isSameHash(earlier.root, newest.root)) {
-    // Both are signed: that proves a fork.
-    writeFileSync(join(folder, `checkpoint.${newest.size}.other`), note);
-    throw new UserError(
-      'incomplete',
-      `The key of the ledger has signed two trees of ${newest.size} events. Keep the folder, which has both checkpoints, and ask the operator why.`,
-    );
-  }
+  if (earlier !== null) assertLater({ earlier, newest, note, folder });
   let files = 0;
   await eachAtOnce(listTiles(newest.size), async ({ level, index, width }) => {
     const path = tilePath({ level, index, width });
@@ -114,7 +107,9 @@ async function copyInto({ folder, work, judge, get }: Copying): Promise<LedgerCo
       'incomplete',
       `The copy is not the ledger that its checkpoint signs: ${mistake}. Delete ${join(folder, 'tile')}, and copy again. If that changes nothing, keep the folder, and ask the operator why.`,
     );
-  if (earlier !== null && earlier.size < newest.size) keep(file, join(folder, `checkpoint.${earlier.size}`));
+  // One that is there already is of the same tree: it was verified with the copy.
+  const kept = join(folder, `checkpoint.${earlier?.size}`);
+  if (earlier !== null && earlier.size < newest.size && !existsSync(kept)) copyFileSync(file, kept);
   // Of one tree, the checkpoint with more cosignatures stays.
   if (earlier === null || earlier.size < newest.size || earlier.witnesses.length <= newest.witnesses.length)
     renameSync(place, file);
@@ -122,10 +117,30 @@ async function copyInto({ folder, work, judge, get }: Copying): Promise<LedgerCo
   return { origin: newest.origin, size: newest.size, added: newest.size - (earlier?.size ?? 0), verdict };
 }
 
-/** Copies a checkpoint, unless the copy is there. */
-function keep(file: string, to: string): void {
-  if (!existsSync(to)) copyFileSync(file, to, constants.COPYFILE_EXCL);
-  else if (!readFileSync(to).equals(readFileSync(file))) copyFileSync(file, `${to}.${Date.now()}`);
+/** Throws a UserError for a checkpoint of less than the folder has, or of another tree. Two signed trees of one size prove a fork: both stay in the folder. */
+function assertLater({
+  earlier,
+  newest,
+  note,
+  folder,
+}: {
+  earlier: Checkpoint;
+  newest: Checkpoint;
+  note: string;
+  folder: string;
+}): void {
+  if (earlier.origin !== newest.origin || earlier.size > newest.size)
+    throw new UserError(
+      'incomplete',
+      `The folder has ${earlier.size} events of the ledger ${earlier.origin}, and the report has ${newest.size} of ${newest.origin}. Keep the folder, and ask the operator why.`,
+    );
+  if (earlier.size === newest.size && !isSameHash(earlier.root, newest.root)) {
+    writeFileSync(join(folder, `checkpoint.${newest.size}.other`), note);
+    throw new UserError(
+      'incomplete',
+      `The key of the ledger has signed two trees of ${newest.size} events. Keep the folder, which has both checkpoints, and ask the operator why.`,
+    );
+  }
 }
 
 /** Returns the address of the log. A token must not cross the network in clear text. */
@@ -169,7 +184,7 @@ function countOf(level: TileLevel, bytes: Uint8Array): number | null {
   return bytes.length / hashSize;
 }
 
-async function download({ token, fetch, sleep, signal }: LedgerSource, url: string): Promise<Uint8Array> {
+async function download({ token, fetch, sleep, signal, nowMs }: Download, url: string): Promise<Uint8Array> {
   for (let attempt = 1; ; attempt += 1) {
     let why: string;
     let waitMs = 500 * 2 ** attempt;
@@ -186,7 +201,7 @@ async function download({ token, fetch, sleep, signal }: LedgerSource, url: stri
       if (status === 200) return body;
       why = `answers ${status}`;
       if (status < 500 && status !== 429) throw notAnswering(`${url} ${why}`);
-      waitMs = Math.max(waitMs, readRetryAfterMs(headers.get('retry-after'), Date.now()));
+      waitMs = Math.max(waitMs, readRetryAfterMs(headers.get('retry-after'), nowMs));
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof UserError) throw error;

@@ -6,17 +6,13 @@ import { canonicalJson, sha256 } from '@keywarden/core/values';
 /** Compares a value of a row with what an event recorded. Returns whether they are the same. */
 export type Comparison = (recorded: string, shown: unknown, event: ProvenEvent) => boolean;
 
-/** Compares what a reference to a key shows: its number, and the address of its control plane, its scope and its id. */
+/** Compares what a reference to a key shows: its number, its scope and its id, and the address of its control plane if it has that too. */
 export const isKey: Comparison = (recorded, shown, { content }) => {
   const { number, control_plane: plane, scope, id } = shown as Record<string, unknown>;
   // The address may have spaces.
-  const [, ...names] = /^(.*) (\S+) (\S+)$/.exec(recorded) ?? [];
-  const [recordedPlane, recordedScope, recordedId] = names;
-  const isSame = (shownPart: unknown, part: string | undefined) => shownPart === undefined || shownPart === part;
-  // Some tables show only the number and the id.
-  return (
-    number === content.key_number && id === recordedId && isSame(plane, recordedPlane) && isSame(scope, recordedScope)
-  );
+  const [, recordedPlane, recordedScope, recordedId] = /^(.*) (\S+) (\S+)$/.exec(recorded) ?? [];
+  const isSamePlane = plane === undefined || plane === recordedPlane;
+  return number === content.key_number && id === recordedId && scope === recordedScope && isSamePlane;
 };
 /** Compares the keys of an exemption with the hash of their names. */
 export const areKeys: Comparison = (recorded, shown) => {

@@ -153,6 +153,7 @@ test('what cannot be copied is said in a sentence, and changes no earlier copy',
     expect(why).toContain('is no address of a report');
     expect(why).not.toContain('secret');
   }
+  expect(await refused('/proc/none', {})).toContain('/proc/none cannot be written');
   expect(await refused(folder, { report: 'HTTP://keywarden.example' })).toContain('cross the network in clear text');
   expect(await refused(folder, { report: 'http://127.0.0.1/elsewhere' })).toContain('is not there');
   for (const body of ['<html>', `test\n1\n${Buffer.alloc(32).toString('base64')}\n\n`])
