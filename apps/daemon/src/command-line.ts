@@ -8,14 +8,13 @@ import { addHelp, sentence } from './command-help.ts';
 import { type ApplyOptions, applyCommand } from './commands/apply.ts';
 import { backtestCommand } from './commands/backtest.ts';
 import { checkCommand } from './commands/check.ts';
-import { copyLedgerCommand } from './commands/copy-ledger.ts';
 import { coverageCommand } from './commands/coverage.ts';
 import { sessionListCommand, sessionRevokeCommand } from './commands/dashboard-sessions.ts';
 import { enforceCommand } from './commands/enforce.ts';
 import { type ExemptOptions, exemptCommand, exemptionsCommand } from './commands/exemptions.ts';
 import { incidentsCommand } from './commands/incidents.ts';
 import { type KeysOptions, keysListCommand, keysShowCommand, ownerListCommand } from './commands/keys.ts';
-import { type LedgerOptions, ledgerCommand, receiptCommand } from './commands/ledger.ts';
+import { type LedgerOptions, ledgerCommand, type ReceiptOptions, receiptCommand } from './commands/ledger.ts';
 import { migrateCommand } from './commands/migrate.ts';
 import { addOutput, type OutputOptions } from './commands/output.ts';
 import { ownerImportCommand, ownerSetCommand } from './commands/owners.ts';
@@ -26,7 +25,7 @@ import { type RotateOptions, rotateCommand } from './commands/rotate.ts';
 import { type RotationsOptions, rotationsCommand } from './commands/rotations.ts';
 import { type SyncOptions, syncCommand } from './commands/sync.ts';
 import { tokenCreateCommand, tokenListCommand, tokenRevokeCommand } from './commands/token.ts';
-import { verifyCommand } from './commands/verify.ts';
+import { copyLedgerCommand, type VerifyOptions, verifyCommand } from './commands/verify.ts';
 import { type WitnessOptions, witnessCommand } from './commands/witness.ts';
 
 const syncDescriptions: Record<RunKind, string> = {
@@ -215,24 +214,20 @@ export function describe(done: (code: number) => void): Command {
     .description('Print a file that proves offline that the ledger has an event')
     .argument('<subject>', 'the row that the event is about: plan_approval/17')
     .option('--type <type>', 'the event, if the row has several: incident.closed')
-    .action(async (subject: string, options: OutputOptions & { type?: string }) =>
-      done(await receiptCommand(subject, options)),
-    );
+    .action(async (subject: string, options: ReceiptOptions) => done(await receiptCommand(subject, options)));
   program
     .command('verify')
     .description('Check receipts, archives and copies of a ledger offline, with its public key')
     .argument('<file...>', 'receipts, archives of evidence or of operations, folders with a copy of the ledger')
     .requiredOption('--key <key...>', 'public keys of the ledger and of its witnesses')
-    .action(async (files: string[], options: OutputOptions & { key: string[] }) =>
-      done(await verifyCommand(files, options)),
-    );
+    .action(async (files: string[], options: VerifyOptions) => done(await verifyCommand(files, options)));
   program
     .command('copy-ledger')
     .description('Download the ledger of a report into a folder, or continue a copy, and verify it')
     .argument('<report>', 'the address of a report, for which AUDITOR_TOKEN is a token of role auditor')
     .argument('<folder>', 'a new folder, or one with an earlier copy')
     .requiredOption('--key <key...>', 'public keys of the ledger and of its witnesses')
-    .action(async (report: string, folder: string, options: OutputOptions & { key: string[] }) =>
+    .action(async (report: string, folder: string, options: VerifyOptions) =>
       done(await copyLedgerCommand(report, folder, options)),
     );
   program

@@ -139,11 +139,10 @@ function inWords(
   ].join('\n');
 }
 
+export type ReceiptOptions = OutputOptions & { type?: string };
+
 /** Prints the receipt of the newest event about a row, or of its newest event of one type. */
-export async function receiptCommand(
-  subject: string,
-  { type, json }: OutputOptions & { type?: string },
-): Promise<number> {
+export async function receiptCommand(subject: string, { type, json }: ReceiptOptions): Promise<number> {
   return await withContext(
     async (context) => {
       const { store } = context;

@@ -1,18 +1,20 @@
+import { setTimeout } from 'node:timers/promises';
 import { type ProvenEvent, parseVerifier, type Verifier } from '@keywarden/core/ledger';
-import { exitCode, print, printableCell, usageError } from '@keywarden/runtime';
+import { exitCode, print, printableCell, readEnvironment, stopSignal, usageError } from '@keywarden/runtime';
+import { copyLedger, isProven } from '../verify/copy-ledger.ts';
 import { instantOf, type ReceiptResult, type Result, rankOf, type Verdict } from '../verify/verdict.ts';
 import { verifyFiles } from '../verify/verify-file.ts';
 import type { OutputOptions } from './output.ts';
 import { printJson } from './session.ts';
 
+/** Public keys of the ledger and of its witnesses. */
+export type VerifyOptions = OutputOptions & { key: string[] };
+
 /**
  * Checks receipts, archives of evidence and of operations, and copies of a ledger, with the public key of the ledger and without a store. Exits with 1 if
  * something contradicts the ledger, and with 3 if something is not proven.
  */
-export async function verifyCommand(
-  files: string[],
-  { key, json }: OutputOptions & { key: string[] },
-): Promise<number> {
+export async function verifyCommand(files: string[], { key, json }: VerifyOptions): Promise<number> {
   const judge = { keys: key.map(readVerifier), nowMs: Date.now() };
   const results = await verifyFiles(files, judge);
   if (json) printJson(results.map(({ file, result }) => ({ file, ...asJson(result) })));
@@ -24,6 +26,18 @@ export async function verifyCommand(
       : exitCode.done;
 }
 
+/** Downloads the ledger of a report into a folder and verifies it, without a store. Exits with 3 if something is not proven. */
+export async function copyLedgerCommand(report: string, folder: string, { key, json }: VerifyOptions): Promise<number> {
+  const { AUDITOR_TOKEN: token } = readEnvironment(process.env);
+  if (token === undefined) throw usageError('Set AUDITOR_TOKEN to a token of role auditor of that report.');
+  const sleep = async (ms: number, signal: AbortSignal) => await setTimeout(ms, undefined, { signal });
+  const source = { report, token, fetch, sleep, signal: stopSignal() };
+  const copy = await copyLedger(source, folder, { keys: key.map(readVerifier), nowMs: Date.now() });
+  if (json) printJson({ is_proven: isProven(copy), ...copy });
+  else print(`${printableCell(folder)}, ${copy.added} events new: ${verdictInWords(copy.verdict)}`);
+  return isProven(copy) ? exitCode.done : exitCode.needsPerson;
+}
+
 function asJson(result: Result): object {
   if (result.kind === 'archive') return { is_proven: rankOf(result) === 0, ...result.verdict };
   const { event, unproven } = result;
@@ -33,7 +47,7 @@ function asJson(result: Result): object {
 }
 
 /** Reads a public key of a command. Throws a UserError for another text. */
-export function readVerifier(text: string): Verifier {
+function readVerifier(text: string): Verifier {
   const verifier = parseVerifier(text);
   if (verifier === null)
     throw usageError(`"${text}" is no public key of a ledger or witness; keywarden ledger prints the key.`);
@@ -49,7 +63,7 @@ function inWords(result: Result): string {
 }
 
 /** Prints what is proven of an archive or a copy, and what is not. */
-export function verdictInWords(verdict: Verdict): string {
+function verdictInWords(verdict: Verdict): string {
   const { proven, unproven, wrong: mistakes } = verdict;
   const lines = (heading: string, all: string[]) =>
     all.length === 0

@@ -12,8 +12,8 @@ import {
 import { codeOf, makeFolder, UserError, usageError } from '@keywarden/runtime';
 import { holdFolder } from '../hold-folder.ts';
 import { eachAtOnce } from '../sync/run.ts';
-import { openCheckpoint, openSigned, verifyCopy } from './ledger-copy.ts';
-import { type Judge, rankOf, type Verdict } from './verdict.ts';
+import { openCheckpoint, verifyCopy } from './ledger-copy.ts';
+import { type Judge, openSigned, rankOf, type Verdict } from './verdict.ts';
 
 const tileWidth = 256;
 const hashSize = 32;

@@ -9,8 +9,6 @@ import {
   hashLeaf,
   hashRanges,
   isSameHash,
-  openNote,
-  parseCheckpoint,
   parseTilePath,
   readLeaf,
   readLogged,
@@ -20,7 +18,16 @@ import {
   unpackContents,
   unpackEntries,
 } from '@keywarden/core/ledger';
-import { isOfFuture, type Judge, type SignedHead, tell, tellHead, type Verdict, wrong } from './verdict.ts';
+import {
+  type CosignedCheckpoint,
+  type Judge,
+  openSigned,
+  type SignedHead,
+  tell,
+  tellHead,
+  type Verdict,
+  wrong,
+} from './verdict.ts';
 
 const tileWidth = 256;
 
@@ -176,21 +183,9 @@ function createEntryReader(beside: Beside[]) {
   };
 }
 
-type Cosigned = Pick<SignedHead, 'witnesses'>;
-
 /** Returns the checkpoint of a file that a key of its ledger signed, or why it proves nothing, as a sentence without a subject. */
-export const openCheckpoint = (file: string, judge: Judge): (Checkpoint & Cosigned) | string =>
+export const openCheckpoint = (file: string, judge: Judge): CosignedCheckpoint | string =>
   openSigned(read(file)?.toString() ?? '', judge);
-
-/** Returns a checkpoint with its cosignatures, or why it is none. */
-export function openSigned(note: string, { keys, nowMs }: Judge): (Checkpoint & Cosigned) | string {
-  const opened = openNote(note, keys);
-  const checkpoint = opened === null ? null : parseCheckpoint(opened.text);
-  const isSigned = opened?.signatures.some(({ by }) => by.kind === 'log' && by.name === checkpoint?.origin) === true;
-  if (opened === null || checkpoint === null || !isSigned) return 'is not signed with one of the given keys';
-  const witnesses = opened.signatures.flatMap(({ by, time }) => (time === null ? [] : [{ name: by.name, time }]));
-  return isOfFuture({ witnesses }, nowMs) ? 'is of a time in the future' : { ...checkpoint, witnesses };
-}
 
 function readEarlier(
   folder: string,

@@ -1,4 +1,11 @@
-import { type ProvenEvent, type Verifier, verifyReceipt } from '@keywarden/core/ledger';
+import {
+  type Checkpoint,
+  openNote,
+  type ProvenEvent,
+  parseCheckpoint,
+  type Verifier,
+  verifyReceipt,
+} from '@keywarden/core/ledger';
 
 /** What a verification found, each as a sentence without a subject's file. */
 export interface Verdict {
@@ -68,6 +75,19 @@ export function judgeReceipt(receipt: string, { keys, nowMs }: Judge): ProvenEve
   const proven = verifyReceipt(receipt, keys);
   if (typeof proven === 'string') return proven;
   return isOfFuture(proven, nowMs) ? 'it is of a time in the future' : proven;
+}
+
+/** A checkpoint with who cosigned it. */
+export type CosignedCheckpoint = Checkpoint & Pick<SignedHead, 'witnesses'>;
+
+/** Returns a checkpoint with its cosignatures, or why it is none. */
+export function openSigned(note: string, { keys, nowMs }: Judge): CosignedCheckpoint | string {
+  const opened = openNote(note, keys);
+  const checkpoint = opened === null ? null : parseCheckpoint(opened.text);
+  const isSigned = opened?.signatures.some(({ by }) => by.kind === 'log' && by.name === checkpoint?.origin) === true;
+  if (opened === null || checkpoint === null || !isSigned) return 'is not signed with one of the given keys';
+  const witnesses = opened.signatures.flatMap(({ by, time }) => (time === null ? [] : [{ name: by.name, time }]));
+  return isOfFuture({ witnesses }, nowMs) ? 'is of a time in the future' : { ...checkpoint, witnesses };
 }
 
 /** Returns whether something was recorded or cosigned after the present, or at no time at all. */
