@@ -91,7 +91,7 @@ export function openSigned(note: string, { keys, nowMs }: Judge): CosignedCheckp
 }
 
 /** Returns whether something was recorded or cosigned after the present, or at no time at all. */
-export function isOfFuture({ recorded, witnesses }: Partial<ProvenEvent>, nowMs: number): boolean {
+function isOfFuture({ recorded, witnesses }: Partial<ProvenEvent>, nowMs: number): boolean {
   const times = [
     ...(recorded === undefined ? [] : [Date.parse(recorded)]),
     ...(witnesses ?? []).map(({ time }) => time * 1000),
