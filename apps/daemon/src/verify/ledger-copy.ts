@@ -200,7 +200,7 @@ function readEarlier(
     else if (found.origin !== newest.origin) tell(verdict.wrong, `${name} is of another ledger, ${found.origin}`);
     else if (found.size > newest.size)
       tell(verdict.wrong, `${name} has ${found.size} events, and the copy has only ${newest.size}`);
-    else return [{ name, size: found.size, root: found.root }];
+    else return [{ ...found, name: name === 'checkpoint' ? 'the earlier checkpoint' : name }];
     return [];
   });
 }
