@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises';
 import { type ProvenEvent, parseVerifier, type Verifier } from '@keywarden/core/ledger';
 import { exitCode, print, printableCell, readEnvironment, stopSignal, usageError } from '@keywarden/runtime';
-import { copyLedger, isProven } from '../verify/copy-ledger.ts';
-import { instantOf, type ReceiptResult, type Result, rankOf, type Verdict } from '../verify/verdict.ts';
+import { copyLedger } from '../verify/copy-ledger.ts';
+import { instantOf, type ReceiptResult, type Result, rankOf, rankOfVerdict, type Verdict } from '../verify/verdict.ts';
 import { verifyFiles } from '../verify/verify-file.ts';
 import type { OutputOptions } from './output.ts';
 import { printJson } from './session.ts';
@@ -33,9 +33,10 @@ export async function copyLedgerCommand(report: string, folder: string, { key, j
   const sleep = async (ms: number, signal: AbortSignal) => await setTimeout(ms, undefined, { signal });
   const source = { report, token, fetch, sleep, signal: stopSignal() };
   const copy = await copyLedger(source, folder, { keys: key.map(readVerifier), nowMs: Date.now() });
-  if (json) printJson({ is_proven: isProven(copy), ...copy });
-  else print(`${printableCell(folder)}, ${copy.added} events new: ${verdictInWords(copy.verdict)}`);
-  return isProven(copy) ? exitCode.done : exitCode.needsPerson;
+  const isProven = rankOfVerdict(copy.verdict) === 0;
+  if (json) printJson({ is_proven: isProven, ...copy });
+  else print(`${printableCell(folder)}, ${copy.added} new events: ${verdictInWords(copy.verdict)}`);
+  return isProven ? exitCode.done : exitCode.needsPerson;
 }
 
 function asJson(result: Result): object {
@@ -70,7 +71,7 @@ function verdictInWords(verdict: Verdict): string {
       ? []
       : [heading, ...all.slice(0, mostShown).map((each) => `  ${printableCell(each)}`), ...more(all)];
   return [
-    headings[rankOf({ kind: 'archive', verdict, head: null, seals: new Map() })],
+    headings[rankOfVerdict(verdict)],
     ...lines('Contradicts the ledger:', mistakes),
     ...lines('Proven:', proven),
     ...lines('Not proven:', unproven),

@@ -1,7 +1,7 @@
 import { readBody } from '@keywarden/core/client';
 import { encodeHash, openNote, parseVerifier, type Verifier } from '@keywarden/core/ledger';
 import { readConsistency, readNewestCheckpoint, readNewestCosignature, saveCosignature } from '@keywarden/db/daemon';
-import { codeOf, type Environment, usageError } from '@keywarden/runtime';
+import { codeOf, type Environment, isLoopback, usageError } from '@keywarden/runtime';
 import { type LedgerPlace, reportInconsistent } from './ledger.ts';
 
 /** A witness that the ledger's checkpoints are sent to: its public key, and its address for submissions. */
@@ -16,7 +16,7 @@ export function readWitnesses({ LEDGER_WITNESSES, ALLOW_HTTP }: Pick<Environment
   return lines.map((line): WitnessPlace => {
     const [text = '', url = '', ...rest] = line.trim().split(/\s+/);
     const key = parseVerifier(text);
-    const isSafe = URL.canParse(url) && (url.startsWith('https://') || ALLOW_HTTP || isLocal(url));
+    const isSafe = URL.canParse(url) && (url.startsWith('https://') || ALLOW_HTTP || isLoopback(new URL(url).hostname));
     if (key?.kind !== 'witness' || !isSafe || rest.length > 0)
       throw usageError(
         'A line of LEDGER_WITNESSES is not the public key of a witness, a space, and its https:// address; fix it.',
@@ -24,8 +24,6 @@ export function readWitnesses({ LEDGER_WITNESSES, ALLOW_HTTP }: Pick<Environment
     return { key, url: url.replace(/\/$/, '') };
   });
 }
-
-const isLocal = (url: string) => ['127.0.0.1', '[::1]', 'localhost'].includes(new URL(url).hostname);
 
 const timeoutMs = 10_000;
 /** In bytes. A cosignature has a few hundred. */

@@ -9,12 +9,12 @@ export interface Sealer {
   finish: () => Promise<void>;
 }
 
-/** A batch of projects that were read is sealed at once: a pass without news then asks the store seldom what there is to seal. */
+/** Projects are sealed in batches of this size, so that a pass without news seldom asks the store what there is to seal. */
 const projectsAtOnce = 8;
 
 /**
- * Returns a sealer of the archive. A first pass reads for long, and waits for the control plane: sealing beside it costs little of its time. A failure is
- * logged: the archive has the operations, and the next pass seals them.
+ * Returns a sealer of the archive. A first pass takes long: sealing uses the time in which it waits for the control plane, and what was read is sealed even
+ * if the pass is interrupted. A failure is logged: the archive has the operations, and the next pass seals them.
  */
 export function createSealer({ store, signal, log }: Context, seal: typeof sealDays): Sealer {
   const sealed = { projects: 0, days: 0 };

@@ -9,11 +9,11 @@ import {
   unpackContents,
   unpackEntries,
 } from '@keywarden/core/ledger';
-import { codeOf, makeFolder, UserError, usageError } from '@keywarden/runtime';
+import { codeOf, isLoopback, makeFolder, UserError, usageError } from '@keywarden/runtime';
 import { holdFolder } from '../hold-folder.ts';
 import { eachAtOnce } from '../sync/run.ts';
 import { openCheckpoint, verifyCopy } from './ledger-copy.ts';
-import { type Judge, openSigned, rankOf, type Verdict } from './verdict.ts';
+import { type Judge, openSigned, type Verdict } from './verdict.ts';
 
 const tileWidth = 256;
 const hashSize = 32;
@@ -33,7 +33,7 @@ export interface LedgerSource {
   signal: AbortSignal;
 }
 
-/** A source with the time of the command's begin, in ms. */
+/** A source, and the time at which the command began, in ms. */
 type Download = LedgerSource & Pick<Judge, 'nowMs'>;
 
 /** A copy of a ledger that nothing contradicts. */
@@ -149,7 +149,7 @@ function readAddress(report: string): string {
   const isPlain = url !== null && url.username === '' && url.password === '' && url.search === '' && url.hash === '';
   if (!isPlain || !['http:', 'https:'].includes(url.protocol))
     throw usageError('The first argument is no address of a report; pass one such as https://keywarden.example.');
-  if (url.protocol === 'http:' && !['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname))
+  if (url.protocol === 'http:' && !isLoopback(url.hostname))
     throw usageError(
       'The report is not on this machine, and the token would cross the network in clear text: use https://.',
     );
@@ -221,7 +221,3 @@ const refusals: Record<number, string> = {
 
 const notAnswering = (sentence: string) =>
   new UserError('incomplete', `${sentence}. What was copied stays; run the command again to continue.`);
-
-/** Returns whether everything of a copy is proven. */
-export const isProven = ({ verdict }: LedgerCopy): boolean =>
-  rankOf({ kind: 'archive', verdict, head: null, seals: new Map() }) === 0;

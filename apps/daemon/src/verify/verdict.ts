@@ -48,7 +48,11 @@ export function rankOf(result: Result): 0 | 1 | 2 {
     if (typeof result.event === 'string') return 2;
     return result.event.hidden.length > 0 || result.unproven.length > 0 ? 1 : 0;
   }
-  const { wrong: mistakes, unproven, proven } = result.verdict;
+  return rankOfVerdict(result.verdict);
+}
+
+/** The rank of an archive or a copy, as `rankOf` has it. */
+export function rankOfVerdict({ wrong: mistakes, unproven, proven }: Verdict): 0 | 1 | 2 {
   return mistakes.length > 0 ? 2 : unproven.length > 0 || proven.length === 0 ? 1 : 0;
 }
 

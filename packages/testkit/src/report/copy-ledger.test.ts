@@ -46,7 +46,11 @@ function signOther(size: number): string {
 const refused = async (folder: string, change: Partial<Source>) =>
   await copy(folder, change).then(
     () => 'copied',
-    (error: unknown) => String(error),
+    (error: unknown) => {
+      const why = String(error);
+      expect(why).not.toContain(change.token ?? packs.fixture.tokens.auditor);
+      return why;
+    },
   );
 
 async function addEvents(count: number): Promise<void> {
