@@ -129,7 +129,8 @@ export function createApp(state: State): Hono {
     await next();
     if (c.res.headers.has('x-hono-already-sent')) return;
     const isJson = /\bjson\b/.test(c.res.headers.get('content-type') ?? '');
-    if (isJson && state.settings.times === 'seconds' && c.req.path.startsWith('/api/'))
+    const isToChange = state.settings.times === 'seconds' && c.get('timesAreRendered') !== true;
+    if (isJson && isToChange && c.req.path.startsWith('/api/'))
       c.res = new Response(inWholeSeconds(await c.res.text()), c.res);
     // Never later than the data that was read: the clock may be moved while a response is written.
     const at = c.get('answeredAt') ?? state.clock.now();

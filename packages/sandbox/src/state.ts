@@ -33,6 +33,8 @@ interface RequestVariables {
   principal: Principal;
   /** When the request's handler began: the data of its response is from then or later. */
   answeredAt: Micros;
+  /** Whether the response already has its times as the settings require. Long lists do, because another reading of them costs more than all else. */
+  timesAreRendered?: boolean;
 }
 
 export type Env = { Variables: RequestVariables & Partial<FaultVariables> };

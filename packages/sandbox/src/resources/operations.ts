@@ -18,16 +18,18 @@ export const operationColumns = `'{"id":"' || id || '","project_id":"' || projec
   || case when error is null then '' else ',"error":' || json_quote(error) end || ',"created_at":"' as head,
   created_at, updated_at, case status when 'failed' then next_at end`;
 
-/** Returns an operation in the control plane's shape, as JSON text. Takes the columns above in their order. */
-export function operationJson([head, created, updated, retryAt]: Row[string][]): string {
+/**
+ * Returns an operation in the control plane's shape, as JSON text. Takes the columns above in their order, and how its times are rendered.
+ */
+export function operationJson([head, created, updated, retryAt]: Row[string][], format: typeof formatInstant): string {
   const createdAt = Number(created);
   const updatedAt = Number(updated);
   const duration = Math.max(0, Math.min(Math.round((updatedAt - createdAt) / 1000), HOUR / 1000));
-  const retry = retryAt === null ? '' : `,"retry_at":"${formatInstant(Number(retryAt))}"`;
-  return `${head}${formatInstant(createdAt)}","updated_at":"${formatInstant(updatedAt)}","total_duration_ms":${duration}${retry}}`;
+  const retry = retryAt === null ? '' : `,"retry_at":"${format(Number(retryAt))}"`;
+  return `${head}${format(createdAt)}","updated_at":"${format(updatedAt)}","total_duration_ms":${duration}${retry}}`;
 }
 
 /** Returns the same as a value, for responses with a few operations. */
 export function renderOperation(row: Row[string][]): Record<string, unknown> {
-  return JSON.parse(operationJson(row));
+  return JSON.parse(operationJson(row, formatInstant));
 }

@@ -4,7 +4,7 @@ import { Refusal } from '../http/errors.ts';
 import { readLimit, readPath } from '../http/query.ts';
 import { operationColumns, operationJson, renderOperation, retentionStart } from '../resources/operations.ts';
 import type { Env, State } from '../state.ts';
-import { formatCursor, parseInstant } from '../store/time.ts';
+import { formatCursor, formatInstant, formatWholeSecond, parseInstant } from '../store/time.ts';
 
 export function operationRoutes(api: Hono<Env>, state: State): void {
   const { db, clock } = state;
@@ -27,7 +27,9 @@ export function operationRoutes(api: Hono<Env>, state: State): void {
     const last = rows.at(-1);
     const hasCursor = last !== undefined && (rows.length === limit || state.settings.pagination === 'every_page');
     const pagination = hasCursor ? `,"pagination":{"cursor":"${formatCursor(Number(last[1]))}"}` : '';
-    const body = `{"operations":[${rows.map(operationJson).join(',')}]${pagination}}`;
+    const format = state.settings.times === 'seconds' ? formatWholeSecond : formatInstant;
+    c.set('timesAreRendered', true);
+    const body = `{"operations":[${rows.map((row) => operationJson(row, format)).join(',')}]${pagination}}`;
     return c.body(body, 200, { 'content-type': 'application/json' });
   });
 

@@ -13,12 +13,15 @@ export const lastInstant: Micros = Date.UTC(2200, 0, 1) * 1000;
 /** Renders an instant as the control plane does: RFC 3339 in UTC, fraction without trailing zeros. */
 export function formatInstant(at: Micros): string {
   const fraction = at % SECOND;
-  if (fraction === 0) return `${formatSeconds(at)}Z`;
+  if (fraction === 0) return formatWholeSecond(at);
   const milliseconds = Math.floor(fraction / 1000);
   const rest = fraction % 1000;
   const digits = rest === 0 ? trimmed[milliseconds] : `${threeDigits[milliseconds]}${trimmed[rest]}`;
   return `${formatSeconds(at)}.${digits}Z`;
 }
+
+/** Renders an instant without its fraction. */
+export const formatWholeSecond = (at: Micros) => `${formatSeconds(at)}Z`;
 
 // Lists render millions of instants, so their parts come from tables.
 const threeDigits = Array.from({ length: 1000 }, (_, value) => String(value).padStart(3, '0'));
