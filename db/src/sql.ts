@@ -99,8 +99,12 @@ export function toJson(value: object): string {
 
 const repair = (text: string) => text.replaceAll('\0', '\uFFFD').toWellFormed();
 
-/** Returns the last row for each id, or other identity. A list whose pages shift while rows arrive shows one twice. */
+/**
+ * Returns the last row for each id, or for each id with something else that `keyOf` adds. A list whose pages shift while rows arrive shows one twice.
+ */
 export function lastOfEach<T extends { id: string }>(rows: T[], keyOf: (row: T) => string = ({ id }) => id): T[] {
+  // Almost no page repeats an id.
+  if (new Set(rows.map(({ id }) => id)).size === rows.length) return rows;
   return [...new Map(rows.map((row) => [keyOf(row), row])).values()];
 }
 
@@ -138,6 +142,10 @@ export function packExtra(
   extra: Record<string, unknown> | null,
   times: Record<string, string | null | undefined>,
 ): Record<string, unknown> | null {
-  const odd = Object.entries(times).filter(([, at]) => typeof at === 'string' && !canonical.test(at));
-  return odd.length === 0 ? extra : { ...extra, ...Object.fromEntries(odd) };
+  let packed = extra;
+  for (const name in times) {
+    const at = times[name];
+    if (typeof at === 'string' && !canonical.test(at)) packed = { ...packed, [name]: at };
+  }
+  return packed;
 }

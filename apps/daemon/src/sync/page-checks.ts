@@ -39,7 +39,10 @@ export function withoutImpossible(
 ): WholePage {
   const nowMs = toMs(askedAt);
   const firstMs = Math.max(toMs(projectCreatedAt) - aheadMs, nowMs - oldestMs);
-  const isPossible = ({ createdAt }: WireOperation) => toMs(createdAt) >= firstMs && toMs(createdAt) <= nowMs + aheadMs;
+  const isPossible = ({ createdAt }: WireOperation) => {
+    const atMs = toMs(createdAt);
+    return atMs >= firstMs && atMs <= nowMs + aheadMs;
+  };
   if (page.items.every(isPossible)) return page;
   const impossible = [...page.items.entries()].filter(([, each]) => !isPossible(each));
   const [first] = impossible;
