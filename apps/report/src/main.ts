@@ -17,7 +17,7 @@ import {
   usageError,
 } from '@keywarden/runtime';
 import type { Context } from 'hono';
-import { isLocal } from './access/transport.ts';
+import { isLocal } from './access/authenticate.ts';
 import { createMarks } from './actions/marks.ts';
 import { createApp } from './app.ts';
 import { makeServer, type Tls } from './server.ts';

@@ -10,8 +10,7 @@ import {
   readPage,
 } from '@keywarden/db/report';
 import type { Context, MiddlewareHandler } from 'hono';
-import { permitted } from './access/pipeline.ts';
-import type { Access } from './access/roles.ts';
+import { type Access, permitted } from './access/roles.ts';
 import type { Env } from './environment.ts';
 import { listOf, openCursor, pagingQuery, sealCursor } from './paging.ts';
 import { notFound, Problem, problemSchema } from './problem.ts';

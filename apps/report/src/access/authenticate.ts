@@ -1,11 +1,73 @@
+import { makeNetworkTest } from '@keywarden/core/values';
 import { authenticate, hashCredential, type Principal } from '@keywarden/db/report';
-import type { Context } from 'hono';
+import type { Context, MiddlewareHandler } from 'hono';
 import { getCookie } from 'hono/cookie';
-import type { Env, Services } from '../environment.ts';
-import { Problem } from '../problem.ts';
+import type { Env, Services, Transport } from '../environment.ts';
+import { Problem, toProblem } from '../problem.ts';
 import { describeAccess } from './describe-access.ts';
 
 type Doors = Pick<Services, 'accessSql' | 'failures' | 'accessLog'>;
+
+const isLoopback = makeNetworkTest(['127.0.0.0/8', '::1']);
+
+/** Returns whether only this machine can reach a listen name or address. */
+export function isLocal(host: string): boolean {
+  return host === 'localhost' || isLoopback(host) === true;
+}
+
+/** Sets the client's address, host and protocol. Rejects requests from other machines without HTTPS, whose tokens would cross in clear text. */
+export function readTransport({ isTls, proxies }: Transport, peerOf: (c: Context) => string): MiddlewareHandler<Env> {
+  const isProxy = makeNetworkTest(proxies);
+  return async (c, next) => {
+    const peer = peerOf(c);
+    const chain = isProxy(peer) ? forwarded(c.req.header('x-forwarded-for')) : [];
+    const client = chain.findLast((address) => !isProxy(address)) ?? peer;
+    const isHttps =
+      isTls || (isProxy(peer) === true && forwarded(c.req.header('x-forwarded-proto')).at(-1) === 'https');
+    c.set('address', client.slice(0, 64));
+    c.set('host', (isProxy(peer) && c.req.header('x-forwarded-host')) || c.req.header('host') || '');
+    c.set('isHttps', isHttps);
+    if (!isHttps && isLoopback(client) !== true)
+      throw new Problem(
+        403,
+        'HTTPS required',
+        'Other machines can reach the report only over HTTPS; use an https:// address.',
+      );
+    await next();
+  };
+}
+
+const forwarded = (header: string | undefined) =>
+  (header ?? '')
+    .split(',')
+    .map((each) => each.trim())
+    .filter(Boolean);
+
+/**
+ * Authenticates a request, and records it with the status of its answer (P1). `refuse` answers a request without a valid token: the API
+ * with a problem, the archive in the control plane's shape, the dashboard with its sign-in page. Reads of metrics are not access to
+ * evidence and are not recorded.
+ */
+export function authenticated(
+  doors: Doors & Pick<Services, 'limits'>,
+  refuse: (c: Context<Env>) => Response,
+  { isRecorded = true }: { isRecorded?: boolean } = {},
+): MiddlewareHandler<Env> {
+  return async (c, next) => {
+    const principal = await findPrincipal(c, doors);
+    if (principal === undefined) return refuse(c);
+    c.set('principal', principal);
+    // Errors of a handler have already become answers when this returns.
+    await doors.limits.run(c.req.raw, principal.token, next).catch(async (error: unknown) => {
+      if (isRecorded) await doors.accessLog.record(describeAccess(c, { status: toProblem(error).status }));
+      throw error;
+    });
+    // A stream records its own start.
+    const isStream = c.get('isStream') && c.res.status === 200;
+    if (isRecorded && !isStream) await doors.accessLog.record(describeAccess(c, { status: c.res.status }));
+    return undefined;
+  };
+}
 
 /** The dashboard's cookie. It has the random id of a session, never a token. */
 export const sessionCookie = 'keywarden_session';

@@ -1,4 +1,6 @@
 import type { Principal } from '@keywarden/db/report';
+import type { MiddlewareHandler } from 'hono';
+import type { Env } from '../environment.ts';
 import { Problem } from '../problem.ts';
 
 export type Role = Principal['role'];
@@ -23,6 +25,14 @@ export const allowWhole = (role: Role): Access => ({ role, organizations: 'all' 
 /** Returns whether the principal has the role or a higher one. */
 export function mayAct(principal: Pick<Principal, 'role'>, role: Role): boolean {
   return roles.indexOf(principal.role) >= roles.indexOf(role);
+}
+
+/** Returns a middleware that checks access. It throws a Problem (403) that names what is missing. */
+export function permitted(access: Access): MiddlewareHandler<Env> {
+  return async (c, next) => {
+    requireAccess(c.get('principal'), access);
+    await next();
+  };
 }
 
 /** Throws a Problem (403) that names what is missing. */

@@ -9,7 +9,7 @@ import {
 } from '@keywarden/db/report';
 import { type Context, Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
-import { authenticated } from '../access/pipeline.ts';
+import { authenticated } from '../access/authenticate.ts';
 import type { Env, Services } from '../environment.ts';
 import { instant } from '../parameters.ts';
 import { toProblem } from '../problem.ts';

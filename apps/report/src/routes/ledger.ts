@@ -1,8 +1,7 @@
 import { parseTilePath } from '@keywarden/core/ledger';
 import { readBundle, readSignedTree, readTile } from '@keywarden/db/report';
 import { Hono, type MiddlewareHandler } from 'hono';
-import { permitted } from '../access/pipeline.ts';
-import { allowWhole } from '../access/roles.ts';
+import { allowWhole, permitted } from '../access/roles.ts';
 import type { Env, Services } from '../environment.ts';
 import { Problem } from '../problem.ts';
 
