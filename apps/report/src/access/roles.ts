@@ -36,7 +36,7 @@ export function permitted(access: Access): MiddlewareHandler<Env> {
 }
 
 /** Throws a Problem (403) that names what is missing. */
-export function requireAccess(principal: Principal, { role, organizations }: Access): void {
+function requireAccess(principal: Principal, { role, organizations }: Access): void {
   if (!mayAct(principal, role))
     throw new Problem(
       403,
