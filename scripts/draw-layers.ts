@@ -49,8 +49,9 @@ run('npm', ['install', '--silent', '--no-save', '--prefix', folder, ...tools]);
 const asked = ['--config', join(folder, 'config.json'), '--output-type', 'json', ...folders];
 const printed = run(process.execPath, [join(folder, 'node_modules/.bin/depcruise'), ...asked]);
 rmSync(folder, { recursive: true });
-// The documented fields of the tool's JSON.
-const { modules } = JSON.parse(printed) as Cruise;
+const committed = new Set(run('git', ['ls-files']).split('\n'));
+// The documented fields of the tool's JSON. Files that are not committed are no part of the figure.
+const modules = (JSON.parse(printed) as Cruise).modules.filter(({ source }) => committed.has(source));
 if (modules.length < 100) throw new Error(`only ${modules.length} files were read; the tool found no TypeScript`);
 
 const packageOf = (path: string) => /^(?:packages|apps)\/(\w+)|^(\w+)/.exec(path)?.slice(1).find(Boolean) ?? path;

@@ -212,7 +212,7 @@ test('the recorded behaviour of the service: a cursor on every page with rows, i
     body: { pagination: 'every_page', times: 'seconds', project_keys: 'administrators' },
   });
   interface Page {
-    operations: { created_at: string }[];
+    operations: { id: string; created_at: string }[];
     projects: { id: string }[];
     pagination?: { cursor: string };
   }
@@ -222,6 +222,9 @@ test('the recorded behaviour of the service: a cursor on every page with rows, i
   const page = await read(operations);
   expect(page.operations.every(({ created_at: at }) => /:\d\dZ$/.test(at))).toBe(true);
   expect(page.pagination?.cursor).toMatch(/\.\d+Z$/);
+  // A list and a single operation have their times rendered in two places.
+  for (const operation of page.operations)
+    expect((await api(`/projects/${project}/operations/${operation.id}`)).body).toEqual({ operation });
   const end = await read(operations, page.pagination?.cursor);
   expect([end.operations, end.pagination]).toEqual([[], undefined]);
   const projects = `/projects?org_id=${organization}&limit=10`;

@@ -27,12 +27,17 @@ export function mayAct(principal: Pick<Principal, 'role'>, role: Role): boolean 
   return roles.indexOf(principal.role) >= roles.indexOf(role);
 }
 
-/** Returns a middleware that checks access. It throws a Problem (403) that names what is missing. */
+/** Returns a middleware that requires access. It throws a Problem (403) that names what is missing. */
 export function permitted(access: Access): MiddlewareHandler<Env> {
   return async (c, next) => {
     requireAccess(c.get('principal'), access);
     await next();
   };
+}
+
+/** Returns the name of a principal for records. */
+export function nameOf({ name, token }: Principal): string {
+  return `${name} (report token ${token})`;
 }
 
 /** Throws a Problem (403) that names what is missing. */
@@ -49,9 +54,4 @@ function requireAccess(principal: Principal, { role, organizations }: Access): v
       'Forbidden',
       'This spans all organizations, and this token sees only some; use a token created without --organization.',
     );
-}
-
-/** Returns the name of a principal for records. */
-export function nameOf({ name, token }: Principal): string {
-  return `${name} (report token ${token})`;
 }

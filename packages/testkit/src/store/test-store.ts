@@ -81,7 +81,9 @@ export async function createTestStore(postgresUrl: string): Promise<TestStore> {
       await store.close();
       await administrator.sql.unsafe(`drop database ${name} with (force)`);
       await administrator.close();
-      if (faults.length > 0) throw new Error(`the ledger does not have what the store has: ${faults.join(', ')}`);
+      const [named, rest] = [faults.slice(0, 10).join(', '), faults.length - 10];
+      if (faults.length > 0)
+        throw new Error(`the ledger does not have what the store has: ${named}${rest > 0 ? ` and ${rest} more` : ''}`);
     },
   };
 }
