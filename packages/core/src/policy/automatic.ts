@@ -35,7 +35,8 @@ export function openBreakers(
   facts: Facts,
   verdicts: Verdict[],
 ): Breaker[] {
-  const live = countBy(facts.keys.map(({ scope }) => scope));
+  const live = new Map<string, number>();
+  for (const { scope } of facts.keys) live.set(scope, (live.get(scope) ?? 0) + 1);
   const counted = verdicts.filter(
     ({ key, held }) => !key.isAcknowledged && (held === null || flaggedKinds.includes(held.kind)),
   );
@@ -62,12 +63,6 @@ export function openBreakers(
     .toSorted((a, b) => (a.scope < b.scope ? -1 : 1));
 }
 
-function countBy(names: string[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
-  return counts;
-}
-
 /**
  * A key that its rule and organization allow to be revoked automatically. `waits` says why it waits; null if it may be revoked now.
  */
@@ -83,9 +78,13 @@ export interface AutomaticVerdict {
  * at least an hour apart must show the key if its rule rests on use. No breaker and no incident may be open, and a canary must have been revoked
  * before. Quotas apply afterwards. Pure; keeps the order of the verdicts.
  */
-export function automatic(policy: Policy, facts: Facts, verdicts: Verdict[]): AutomaticVerdict[] {
+export function automatic(
+  policy: Policy,
+  facts: Facts,
+  { verdicts, breakers }: { verdicts: Verdict[]; breakers: Breaker[] },
+): AutomaticVerdict[] {
   const scopes = new Map(facts.scopes.map((scope) => [scope.scope, scope]));
-  const broken = new Set(openBreakers(policy, facts, verdicts).map(({ scope }) => scope));
+  const broken = new Set(breakers.map(({ scope }) => scope));
   const canaries = new Set<string>();
   return verdicts.flatMap((verdict): AutomaticVerdict[] => {
     const scope = scopes.get(verdict.key.scope);

@@ -26,7 +26,11 @@ export function evaluate(policy: Policy, facts: Facts): Judgement[] {
       judged.push(toJudged(key, { scope, nowMs: scope.nowMs, place: judged.length }));
   }
   const ranks = makeRanks(judged);
-  const rules = [...policy.rules.map((rule) => compileRule(rule, ranks)), ...compileReviewRule(policy, facts)];
+  const matchOf = shareMatches();
+  const rules = [
+    ...policy.rules.map((rule) => compileRule(rule, { ranks, matchOf })),
+    ...compileReviewRule(policy, facts),
+  ];
   const judgements: Judgement[] = [];
   for (const each of judged) {
     const judgement = judgeKey(rules, each);
@@ -41,10 +45,21 @@ interface CompiledRule {
   test: Test;
 }
 
-function compileRule(rule: Rule, ranks: Ranks): CompiledRule {
-  const matches = makeMatch(rule);
+function compileRule(rule: Rule, { ranks, matchOf }: { ranks: Ranks; matchOf: typeof makeMatch }): CompiledRule {
+  const matches = matchOf(rule);
   const name = JSON.stringify(rule.match);
   return { rule, matches, test: compile(rule.condition, (per) => ranks(per, { name, matches })) };
+}
+
+/** Returns `makeMatch` such that rules with the same match share one function, which judgeKey then calls once for rules in a row. */
+function shareMatches(): typeof makeMatch {
+  const made = new Map<string, CompiledRule['matches']>();
+  return (rule) => {
+    const name = JSON.stringify(rule.match);
+    const matches = made.get(name) ?? makeMatch(rule);
+    made.set(name, matches);
+    return matches;
+  };
 }
 
 /**
@@ -76,8 +91,12 @@ function judgeKey(rules: CompiledRule[], judged: Judged): Judgement {
   const { key, nowMs } = judged;
   const findings: Finding[] = [];
   let unknowns: Judgement['unknowns'] = none;
+  let last: CompiledRule['matches'] | undefined;
+  let isMatch = false;
   for (const { rule, matches, test } of rules) {
-    const result = matches(judged) && test(judged);
+    if (matches !== last) isMatch = matches(judged);
+    last = matches;
+    const result = isMatch && test(judged);
     if (result === false) continue;
     if (!isUnknown(result)) findings.push({ rule, key, nowMs, evidence: result });
     else if (rule.action === 'revoke') unknowns = [...unknowns, { rule, why: result.unknown }];

@@ -92,19 +92,26 @@ function toPlannedKey(key: KeyFacts): PlannedKey {
   };
 }
 
-/** The number of keys in a group changes with every revocation, so it is no part of a reason. */
-const withoutCount = (name: string, value: unknown) => (name === 'count' ? undefined : value);
+/** Returns evidence without the number of keys in a group. That changes with every revocation, so it is no part of a reason. */
+function withoutCount(evidence: PlannedEvidence): object {
+  if (evidence.condition === 'all' || evidence.condition === 'any')
+    return { ...evidence, of: evidence.of.map(withoutCount) };
+  if (evidence.condition !== 'more_than') return evidence;
+  const { count: _, ...reason } = evidence;
+  return reason;
+}
 
 /**
  * Returns the hash of what a person approves of a key: the key, the action, and the reason by each rule. Objects have their names in order, so equal
  * content is equal text.
  */
 export function hashItem({ action, findings, key: { number, scope, id, kind } }: PlanItem): string {
-  return sha256(JSON.stringify({ action, findings, key: { id, kind, number, scope } }, withoutCount));
+  const reasons = findings.map((finding) => ({ ...finding, evidence: withoutCount(finding.evidence) }));
+  return sha256(JSON.stringify({ action, findings: reasons, key: { id, kind, number, scope } }));
 }
 
 /** Returns whether a finding is what a plan's reader approved: the same rule for the same reason. */
 export function isSameReason(planned: PlannedFinding, finding: Finding): boolean {
-  const reasonOf = (evidence: PlannedEvidence) => JSON.stringify(evidence, withoutCount);
+  const reasonOf = (evidence: PlannedEvidence) => JSON.stringify(withoutCount(evidence));
   return planned.rule === finding.rule.name && reasonOf(planned.evidence) === reasonOf(withoutRank(finding.evidence));
 }

@@ -52,16 +52,21 @@ export interface Plan {
   canonical(): Iterable<string>;
 }
 
+type Judged = Pick<Plan, 'judgements' | 'verdicts' | 'automatic'> & { breakers: Breaker[] };
+
 /** Returns what the rules, the guards and the quotas decide for each key. Pure. */
-export function judge(policy: Policy, facts: Facts): Pick<Plan, 'judgements' | 'verdicts' | 'automatic'> {
+export function judge(policy: Policy, facts: Facts): Judged {
   const judgements = evaluate(policy, facts);
   const guarded = guard(policy, facts, judgements);
-  const alone = automatic(policy, facts, guarded);
+  // A breaker also counts the keys that a quota holds, so the quotas below change none.
+  const breakers = openBreakers(policy, facts, guarded);
+  const alone = automatic(policy, facts, { verdicts: guarded, breakers });
   // Keys that may be revoked now come before keys that wait for a person. Otherwise the latter would use up the quotas.
   const first = new Set(alone.filter(({ waits }) => waits === null).map(({ verdict }) => verdict.key));
   const verdicts = holdOverQuota(policy, facts, { verdicts: guarded, first });
   const ended = new Map(verdicts.map((verdict) => [verdict.key, verdict]));
   return {
+    breakers,
     judgements,
     verdicts,
     automatic: alone.map((each) => {
@@ -75,8 +80,8 @@ export function judge(policy: Policy, facts: Facts): Pick<Plan, 'judgements' | '
 
 /** Returns the plan of a policy and facts: judged, guarded and hashed. Pure. */
 export function makePlan(policy: Policy, facts: Facts): Plan {
-  const judged = judge(policy, facts);
-  const outline = makeOutline(policy, facts, judged);
+  const { breakers, ...judged } = judge(policy, facts);
+  const outline = makeOutline(policy, facts, { ...judged, breakers });
   const hash = createHash('sha256');
   for (const part of writeCanonical(outline)) hash.update(part);
   const digest = hash.digest('hex');
@@ -145,7 +150,7 @@ type Approved = Told & Pick<ApprovedItem, 'sha256'>;
 function makeOutline(
   policy: Policy,
   facts: Facts,
-  { judgements, verdicts }: Pick<Plan, 'judgements' | 'verdicts'>,
+  { breakers, judgements, verdicts }: Omit<Judged, 'automatic'>,
 ): Outline {
   const held = verdicts.flatMap(({ key, findings, held: hold }) =>
     hold === null ? [] : [{ key, findings, held: hold }],
@@ -164,7 +169,7 @@ function makeOutline(
   }
   return {
     blindSpots: findBlindSpots(facts),
-    breakers: openBreakers(policy, facts, verdicts),
+    breakers,
     held,
     items: verdicts
       .filter((verdict) => verdict.held === null)

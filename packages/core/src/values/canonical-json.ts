@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 
 /** Returns the canonical JSON of a value, by RFC 8785: equal values are equal bytes. Throws for what JSON cannot hold, such as NaN. */
@@ -10,5 +10,5 @@ export function canonicalJson(value: object): string {
 
 /** Returns the SHA-256 of a text in hexadecimal digits. */
 export function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
+  return hash('sha256', text);
 }
