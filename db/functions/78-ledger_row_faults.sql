@@ -1,5 +1,5 @@
 -- Returns the rows that differ from the ledger. altered: the row is not what its newest event says, or not what an earlier one says of a column that never
--- changes; or its time or its actor are not those of the leaf. removed: the row of an event is gone. added: a row has no event. repeated: a row that never changes has two events. Personal data counts as long as
+-- changes; or its time or its actor are not those of the leaf. removed: the row of an event is gone, although Keywarden deletes no such row. added: a row has no event. repeated: a row that never changes has two events. Personal data counts as long as
 -- its salt is there; once the salt is deleted, the data may only be erased: missing, or a text that begins with "erased".
 create or replace function keywarden.ledger_row_faults() returns table (type text, subject text, fault text)
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
@@ -17,7 +17,7 @@ begin
       )
       select distinct %1$L, c.subject, c.fault from (
         select subject, case
-          when p.subject is null then case when e.is_newest and e.content <> ''{"deleted":"true"}'' then ''removed'' end
+          when p.subject is null then case when e.is_newest and (e.content <> ''{"deleted":"true"}'' or not %11$L) then ''removed'' end
           when e.subject is null then case when p.is_due then ''added'' end
           when e.leaf::jsonb ->> ''content'' is distinct from encode(sha256(convert_to(e.content, ''UTF8'')), ''hex'') then ''altered''
           when e.events > 1 and %8$L = ''{}'' then ''repeated''
@@ -36,7 +36,7 @@ begin
       k.kind, 'describe_' || replace(k.kind, '.', '_'), k.relation,
       (select string_agg(format('(to_json(r.%I) #>> ''{}'')', column_name), ' || ''/'' || ') from unnest(k.identity) column_name),
       case when k.ends is null then 'true' else format('r.%I is not null', k.ends) end,
-      k.relation || '/', k.personal, k.changes, k.ends, k.changes || k.hashed);
+      k.relation || '/', k.personal, k.changes, k.ends, k.changes || k.hashed, k.relation in ('operation_retention', 'operation_drop'));
   end loop;
 end
 $$;

@@ -13,7 +13,7 @@ let sql: Sql;
 beforeAll(async () => {
   store = await createTestStore(inject('postgresUrl'));
   line = await openLine(new URL(store.url));
-  await store.sql`create table written (number int)`;
+  await store.sql`create table public.written (number int)`;
 });
 beforeEach(() => {
   sql = postgres(line.url, { max: 1, connect_timeout: 5, connection: { application_name: 'driver test' } });
@@ -70,11 +70,11 @@ test.each(cases)(
   async (how) => {
     const late = Promise.withResolvers<string>();
     const begun = sql.begin(async (tx) => {
-      await tx`insert into written values (1)`;
+      await tx`insert into public.written values (1)`;
       await lose(how);
       // The pool has another session by now. The statements of this transaction must not reach it.
       await sql`select 1`.catch(() => sql`select 1`);
-      await tx`insert into written values (2)`.then(
+      await tx`insert into public.written values (2)`.then(
         () => late.resolve('written'),
         () => late.resolve('refused'),
       );
@@ -83,7 +83,7 @@ test.each(cases)(
       code: expect.stringMatching(/^(CONNECTION_CLOSED|ECONNRESET|57P01)$/),
     });
     expect(await late.promise).toBe('refused');
-    expect(await store.sql`select * from written`).toEqual([]);
+    expect(await store.sql`select * from public.written`).toEqual([]);
     expect(await sql`select 7 as seven`).toEqual([{ seven: 7 }]);
   },
 );

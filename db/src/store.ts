@@ -104,9 +104,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 /** Migrates as the database's own user. The apps then use roles with fewer permissions. */
 async function migrateAsOwner(url: string, options: StoreOptions): Promise<void> {
   const { statementTimeoutMs: _none, ...owner } = options;
-  // Objects that another user made in a schema of the search path must not run as the owner.
-  const pool = { max: 3, settings: { search_path: 'pg_catalog, pg_temp' } };
-  const sql = connect(url, { ...owner, role: undefined, pool });
+  const sql = connect(url, { ...owner, role: undefined, pool: { max: 3 } });
   drizzle(sql);
   try {
     await readVersion(sql, url, undefined);
@@ -117,6 +115,9 @@ async function migrateAsOwner(url: string, options: StoreOptions): Promise<void>
     await sql.end({ timeout: 5 });
   }
 }
+
+/** Objects that another user made in a schema of the search path must not run in a session of ours. */
+const safeSearchPath = 'pg_catalog, pg_temp';
 
 const asText = (text: string) => text;
 const jsonTypes = {
@@ -142,6 +143,8 @@ function connect(url: string, { applicationName, role, statementTimeoutMs, pool 
       application_name: applicationName,
       TimeZone: 'UTC',
       DateStyle: 'ISO, MDY',
+      // The owner of the database could set another search path, with functions of the same names that hide what they should find.
+      search_path: safeSearchPath,
       // Intents and approvals must be there after a crash, under any default of the server (R4).
       synchronous_commit: 'on',
       // Citus: the owner changes several tables in one transaction. Elsewhere, the setting means nothing.

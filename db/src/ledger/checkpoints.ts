@@ -1,4 +1,4 @@
-import { asc, desc, eq, isNull, sql } from 'drizzle-orm';
+import { asc, desc, eq, gte, isNull, or, sql } from 'drizzle-orm';
 import { ledgerBeginning, ledgerCheckpoint, ledgerCosignature, ledgerEvent, ledgerKey } from '../schema/ledger.ts';
 import { anyOf, type Db } from '../sql.ts';
 
@@ -16,14 +16,18 @@ export async function readNewestCheckpoint(db: Db): Promise<StoredCheckpoint | n
   return row === undefined ? null : { ...row, size: Number(row.size) };
 }
 
-/** The events that are not in the tree yet, and how long the oldest has waited by the database's clock. */
+const signedSize = sql`(select coalesce(max(${ledgerCheckpoint.size}), 0) from ${ledgerCheckpoint})`;
+
+/** The events that no checkpoint signs yet, and how long the oldest has waited by the database's clock. */
 export interface WaitingEvents {
   events: number;
   since: string;
   ageMs: number;
 }
 
-/** Returns the events that wait to be added; null if none does. */
+/**
+ * Returns the events that wait to be signed; null if none does. An event with a place in the tree waits too, until the store has a checkpoint of it.
+ */
 export async function readOldestWaiting(db: Db): Promise<WaitingEvents | null> {
   const [row] = await db
     .select({
@@ -32,7 +36,7 @@ export async function readOldestWaiting(db: Db): Promise<WaitingEvents | null> {
       ageMs: sql<number>`(extract(epoch from clock_timestamp() - min(${ledgerEvent.recordedAt})) * 1000)::float8`,
     })
     .from(ledgerEvent)
-    .where(isNull(ledgerEvent.leafIndex));
+    .where(or(isNull(ledgerEvent.leafIndex), gte(ledgerEvent.leafIndex, signedSize)));
   return row === undefined || row.events === 0 ? null : row;
 }
 

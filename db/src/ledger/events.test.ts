@@ -215,6 +215,12 @@ test('what the product changes in a governed row is an event, also when an end i
   });
 });
 
+test('an event that says that its row was deleted excuses no row that Keywarden never deletes', async () => {
+  const claims = `select keywarden.append_event('pause.begun', array[subject, null, null, '{"deleted":"true"}'], null) from (
+    select distinct subject from keywarden.ledger_event where type = 'pause.begun') e`;
+  expect(await faultsAfter('delete from keywarden.pause', claims)).toContain('pause.begun removed');
+});
+
 test('an interrupted upgrade records the rows from before the ledger with its triggers, or neither', async () => {
   const old = await createTestStore(inject('postgresUrl'));
   await old.sql`insert into keywarden.pause (paused_by, resumed_at) values ('ada', now())`;

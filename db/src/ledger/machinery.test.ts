@@ -42,6 +42,21 @@ test.each([
     'ledger_other on pause',
     'create trigger ledger_other before insert on keywarden.pause for each row execute function suppress_redundant_updates_trigger()',
   ],
+  [
+    'a trigger that keeps checkpoints from being stored',
+    'withhold on ledger_checkpoint',
+    'create trigger withhold before insert on keywarden.ledger_checkpoint for each row execute function suppress_redundant_updates_trigger()',
+  ],
+  [
+    'row security that hides a pause from the apps',
+    'row security on pause',
+    'alter table keywarden.pause enable row level security; create policy hidden on keywarden.pause for select using (resumed_at is not null)',
+  ],
+  [
+    'a rule that drops what the apps write',
+    'rule dropped on pause',
+    'create rule dropped as on insert to keywarden.pause do instead nothing',
+  ],
 ])('%s is found', async (_what, name, statement) => {
   const daemon = await store.as('keywarden_daemon');
   expect(await listChangedMachinery(daemon.sql)).toEqual([]);

@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs';
 import type { Sql } from '../sql.ts';
 
 // The functions and triggers that record events and compare rows with them belong to the owner of the database, who could replace them by others that find
-// nothing. machinery.json has the hash of each as this version creates it.
+// nothing. machinery.json has the hash of each as this version creates it. Row security and rules can hide rows from the apps, or keep them from being
+// written; this version creates none.
 
 /** Functions and triggers by name, each with a hash of its definition. */
 export type Machinery = Record<string, string>;
@@ -11,7 +12,7 @@ export type Machinery = Record<string, string>;
 /** The file with the machinery as this version creates it. */
 export const machineryFile = new URL('machinery.json', import.meta.url);
 
-/** Returns the functions and triggers of the ledger in a store. */
+/** Returns the functions and triggers of the ledger in a store, and what may hide rows of any of its tables. */
 export async function readMachinery(sql: Sql): Promise<Machinery> {
   const rows = await sql`
     select format('%s(%s)', p.proname, replace(pg_get_function_identity_arguments(p.oid), 'keywarden.', '')) as name,
@@ -23,7 +24,13 @@ export async function readMachinery(sql: Sql): Promise<Machinery> {
     select format('%s on %s', t.tgname, c.relname),
       json_build_array(p.proname, t.tgenabled, t.tgtype, encode(t.tgargs, 'hex'), t.tgdeferrable, t.tginitdeferred, t.tgqual is null)::text
     from pg_catalog.pg_trigger t join pg_catalog.pg_class c on c.oid = t.tgrelid join pg_catalog.pg_proc p on p.oid = t.tgfoid
-    where c.relnamespace = 'keywarden'::regnamespace and t.tgname ~ '^ledger_' and not t.tgisinternal
+    where c.relnamespace = 'keywarden'::regnamespace and (t.tgname ~ '^ledger_' or c.relname ~ '^ledger_') and not t.tgisinternal
+    union all
+    select format('row security on %s', c.relname), '' from pg_catalog.pg_class c
+    where c.relnamespace = 'keywarden'::regnamespace and (c.relrowsecurity or c.relforcerowsecurity)
+    union all
+    select format('rule %s on %s', r.rulename, c.relname), '' from pg_catalog.pg_rewrite r join pg_catalog.pg_class c on c.oid = r.ev_class
+    where c.relnamespace = 'keywarden'::regnamespace and c.relkind in ('r', 'p')
     order by 1`;
   return Object.fromEntries(
     rows.map(({ name, definition }) => [

@@ -154,7 +154,7 @@ const backMs = 3_600_000;
 /** Looks for events for which an archive has no receipt, and for events that were recorded long before an earlier one. */
 function createEntryReader(beside: Beside[]) {
   const left: { file: string; event: string }[] = [];
-  let beforeMs = Number.NEGATIVE_INFINITY;
+  let latestMs = Number.NEGATIVE_INFINITY;
   const late: number[] = [];
   return {
     read(at: number, entries: Uint8Array[]): void {
@@ -165,8 +165,9 @@ function createEntryReader(beside: Beside[]) {
           if (events !== undefined && index < head.size && type !== 'archive.sealed' && !events.has(index))
             left.push({ file, event: `${String(type)} of ${String(subject)}, event ${index}` });
         const ms = Date.parse(recorded ?? '');
-        if (!(ms >= beforeMs - backMs)) late.push(index);
-        beforeMs = Number.isNaN(ms) ? beforeMs : ms;
+        if (!(ms >= latestMs - backMs)) late.push(index);
+        // The latest time so far: many small steps back are a long one.
+        if (ms > latestMs) latestMs = ms;
       }
     },
     tellEnd({ proven, unproven, wrong: mistakes }: Verdict): void {
