@@ -63,11 +63,11 @@ const company: fc.Arbitrary<Company> = fc
   })
   .map(({ near, ...made }) => ({
     ...made,
-    // Often a few hours from a listing of the members, where evidence begins and ends.
+    // Often a few hours from a listing of the members, where evidence begins and ends. A sum of fractions of a day is not exactly a whole hour.
     asOf:
       near % 2 === 0 || made.memberListings.length === 0
         ? made.asOf
-        : (made.memberListings[Math.abs(near) % made.memberListings.length] ?? 0) + near / 24,
+        : Math.round((made.memberListings[Math.abs(near) % made.memberListings.length] ?? 0) * 24 + near) / 24,
     keys: made.keys.map((key) => ({ ...key, uses: key.uses.filter((use) => use > key.created && use < key.gone) })),
   }));
 
