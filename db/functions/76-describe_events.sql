@@ -62,8 +62,7 @@ begin
         (select string_agg(format('new.%I', column_name), ', ') from unnest(k.changes) column_name),
         case when k.ends is null then 'true' else format('(old.%1$I is not null or new.%1$I is not null)', k.ends) end, k.kind, is_personal);
     end if;
-    -- Only these rows are ever deleted: a retention that is ended, and a month that was announced, but not dropped.
-    if k.relation in ('operation_retention', 'operation_drop') then
+    if k.relation = any(keywarden.ledger_deletes()) then
       execute format('create trigger %I after delete on keywarden.%I for each row execute function keywarden.record_event(%L, %L)',
         'ledger_' || name || '_deleted', k.relation, k.kind, is_personal);
     end if;

@@ -1,6 +1,7 @@
 -- Returns the rows that differ from the ledger. altered: the row is not what its newest event says, or not what an earlier one says of a column that never
--- changes; or its time or its actor are not those of the leaf. removed: the row of an event is gone, although Keywarden deletes no such row. added: a row has no event. repeated: a row that never changes has two events. Personal data counts as long as
--- its salt is there; once the salt is deleted, the data may only be erased: missing, or a text that begins with "erased".
+-- changes; or its time or its actor are not those of the leaf. removed: the row of an event is gone. An event that says that its row was deleted counts only
+-- in tables whose rows Keywarden deletes. added: a row has no event. repeated: a row that never changes has two events. Personal data counts as long as its
+-- salt is there; once the salt is deleted, the data may only be erased: missing, or a text that begins with "erased".
 create or replace function keywarden.ledger_row_faults() returns table (type text, subject text, fault text)
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -36,7 +37,7 @@ begin
       k.kind, 'describe_' || replace(k.kind, '.', '_'), k.relation,
       (select string_agg(format('(to_json(r.%I) #>> ''{}'')', column_name), ' || ''/'' || ') from unnest(k.identity) column_name),
       case when k.ends is null then 'true' else format('r.%I is not null', k.ends) end,
-      k.relation || '/', k.personal, k.changes, k.ends, k.changes || k.hashed, k.relation in ('operation_retention', 'operation_drop'));
+      k.relation || '/', k.personal, k.changes, k.ends, k.changes || k.hashed, k.relation = any(keywarden.ledger_deletes()));
   end loop;
 end
 $$;

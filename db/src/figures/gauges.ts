@@ -115,7 +115,7 @@ async function readRecords(sql: Sql): Promise<Gauge[]> {
     union all
     select 'keywarden_ledger_waiting_seconds', '{}', coalesce(extract(epoch from clock_timestamp() - min(recorded_at)), 0)::float8
     from keywarden.ledger_event
-    where leaf_index is null or leaf_index >= (select coalesce(max(size), 0) from keywarden.ledger_checkpoint)
+    where leaf_index is null or leaf_index = (select coalesce(max(size), 0) from keywarden.ledger_checkpoint)
     union all
     select 'keywarden_ledger_uncosigned_seconds', jsonb_build_object('witness', w.witness),
       coalesce(extract(epoch from clock_timestamp() - min(c.made_at)), 0)::float8

@@ -1,4 +1,4 @@
-import { asc, desc, eq, gte, isNull, or, sql } from 'drizzle-orm';
+import { asc, desc, eq, isNull, or, sql } from 'drizzle-orm';
 import { ledgerBeginning, ledgerCheckpoint, ledgerCosignature, ledgerEvent, ledgerKey } from '../schema/ledger.ts';
 import { anyOf, type Db } from '../sql.ts';
 
@@ -16,8 +16,6 @@ export async function readNewestCheckpoint(db: Db): Promise<StoredCheckpoint | n
   return row === undefined ? null : { ...row, size: Number(row.size) };
 }
 
-const signedSize = sql`(select coalesce(max(${ledgerCheckpoint.size}), 0) from ${ledgerCheckpoint})`;
-
 /** The events that no checkpoint signs yet, and how long the oldest has waited by the database's clock. */
 export interface WaitingEvents {
   events: number;
@@ -25,18 +23,24 @@ export interface WaitingEvents {
   ageMs: number;
 }
 
+/** The events of the newest checkpoint. */
+const signed = sql`(select coalesce(max(${ledgerCheckpoint.size}), 0) from ${ledgerCheckpoint})`;
+/** The events that have a place in the tree. */
+const placed = sql`(select coalesce(max(${ledgerEvent.leafIndex}) + 1, 0) from ${ledgerEvent})`;
+
 /**
- * Returns the events that wait to be signed; null if none does. An event with a place in the tree waits too, until the store has a checkpoint of it.
+ * Returns the events that wait to be signed; null if none does. An event with a place in the tree waits too, until the store has a checkpoint of it. The first
+ * such event is read for all of them: a condition on all would read the whole ledger.
  */
 export async function readOldestWaiting(db: Db): Promise<WaitingEvents | null> {
   const [row] = await db
     .select({
-      events: sql<number>`count(*)::int`,
+      events: sql<number>`(count(*) filter (where ${ledgerEvent.leafIndex} is null) + greatest(${placed} - ${signed}, 0))::int`,
       since: sql<string>`min(${ledgerEvent.recordedAt})`.mapWith(ledgerEvent.recordedAt),
       ageMs: sql<number>`(extract(epoch from clock_timestamp() - min(${ledgerEvent.recordedAt})) * 1000)::float8`,
     })
     .from(ledgerEvent)
-    .where(or(isNull(ledgerEvent.leafIndex), gte(ledgerEvent.leafIndex, signedSize)));
+    .where(or(isNull(ledgerEvent.leafIndex), eq(ledgerEvent.leafIndex, signed)));
   return row === undefined || row.events === 0 ? null : row;
 }
 

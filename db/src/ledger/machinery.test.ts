@@ -70,3 +70,31 @@ test.each([
   await expect(changed).rejects.toBe(undo);
   expect(found).toEqual([name]);
 });
+
+test('a function is found that functions of the same names, in a search path of the database, would show unchanged', async () => {
+  const other = await createTestStore(inject('postgresUrl'));
+  const changed = 'a source that finds nothing';
+  await other.sql
+    .unsafe(
+      `create schema evil;
+      grant usage on schema evil to public;
+      create table evil.former as select prosrc from pg_proc where oid = 'keywarden.ledger_time(timestamptz)'::regprocedure;
+      grant select on evil.former to public;
+      create function evil.json_build_array(source text, language name, definer boolean, volatility "char", config text, result text) returns json language sql
+        as $$ select pg_catalog.json_build_array(case when source ~ '${changed}' then (select prosrc from evil.former) else source end,
+          language, definer, volatility, config, result) $$;
+      do $$ begin execute format('alter database %I set search_path = evil, pg_catalog', current_database()); end $$;
+      create or replace function keywarden.ledger_time(at timestamptz) returns text language sql stable
+        as $$ select '' /* ${changed} */ $$`,
+    )
+    .simple();
+  other.isTampered();
+  const daemon = await other.as('keywarden_daemon');
+  // The function would hide the change.
+  await daemon.sql.begin(async (tx) => {
+    await tx`set local search_path = evil, pg_catalog`;
+    expect(await listChangedMachinery(tx as never)).toEqual([]);
+  });
+  expect(await listChangedMachinery(daemon.sql)).toEqual(['ledger_time(at timestamp with time zone)']);
+  await other.close();
+});

@@ -122,7 +122,7 @@ function inWords(
 ): string {
   return [
     origin === null ? 'The ledger has no events yet.' : `Ledger ${origin}: ${size} events, signed at ${signedAt}.`,
-    ...(waiting > 0 ? [`${waiting} events wait to be added, the oldest since ${since}.`] : []),
+    ...(waiting > 0 ? [`${waiting} events wait for a signed checkpoint, the oldest since ${since}.`] : []),
     `This machine has seen ${seen} of them, in a file outside the database.`,
     ...(keys.length > 0
       ? keys.map((key) => `Public key, for auditors: ${key}`)

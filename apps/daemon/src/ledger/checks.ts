@@ -32,7 +32,7 @@ export async function whyLedgerDiffers(place: LedgerPlace): Promise<string | nul
     return 'the ledger in this store is not the one that was signed; keywarden incidents has the reason, and docs/LEDGER.md the steps';
   const waiting = await readOldestWaiting(store.db);
   if (waiting === null || waiting.ageMs < mostLagMs) return null;
-  return `${waiting.events} events have waited for the ledger since ${waiting.since}, because no machine with its key adds them; start the daemon there, or see docs/LEDGER.md`;
+  return `${waiting.events} events have waited for a signed checkpoint since ${waiting.since}; start the daemon on a machine with the ledger's key, or see docs/LEDGER.md`;
 }
 
 /** What a comparison of the store with its ledger found, as sentences without a subject. */

@@ -165,3 +165,17 @@ test('functions of another version that has migrated the store are no fault', as
   await expect(checkLedger(first)).rejects.toThrow(/run keywarden migrate/);
   expect(await hasOpenIncident(owner.db, 'ledger_inconsistent')).toBe(false);
 });
+
+test('a run that ended between the places and the checkpoint is continued with the same tree', async () => {
+  const first = await machines.create();
+  await grow(first);
+  await machines.addEvent();
+  await growWithoutStoring(first);
+  const signed = readSeen(first.folder);
+  expect(await checkLedger(first)).toEqual([]);
+  expect(await whyLedgerDiffers(first)).toBeNull();
+  expect((await readNewestCheckpoint(first.store.db))?.note).toBe(signed?.note);
+  await machines.addEvent();
+  expect(await grow(first)).toMatchObject({ state: 'grown', added: 2 });
+  expect(await checkLedger(first)).toEqual([]);
+});

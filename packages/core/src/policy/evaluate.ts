@@ -47,11 +47,10 @@ interface CompiledRule {
 
 function compileRule(rule: Rule, { ranks, matchOf }: { ranks: Ranks; matchOf: typeof makeMatch }): CompiledRule {
   const matches = matchOf(rule);
-  const name = JSON.stringify(rule.match);
-  return { rule, matches, test: compile(rule.condition, (per) => ranks(per, { name, matches })) };
+  return { rule, matches, test: compile(rule.condition, (per) => ranks(per, matches)) };
 }
 
-/** Returns `makeMatch` such that rules with the same match share one function, which judgeKey then calls once for rules in a row. */
+/** Returns a `makeMatch` that gives rules with the same match one function. Such rules in a row match a key once, and their ranks are computed once. */
 function shareMatches(): typeof makeMatch {
   const made = new Map<string, CompiledRule['matches']>();
   return (rule) => {
@@ -73,16 +72,18 @@ function compileReviewRule({ rules }: Policy, { keys }: Facts): CompiledRule[] {
   return [{ rule: reviewRule, matches, test: compile(reviewRule.condition, noRanks) }];
 }
 
-type Ranks = (per: Grouping, among: { name: string; matches: CompiledRule['matches'] }) => RankOf;
+type Ranks = (per: Grouping, matches: CompiledRule['matches']) => RankOf;
 
 /** Returns a function that ranks keys once for all rules that match the same keys. */
 function makeRanks(judged: Judged[]): Ranks {
   let scopes: Judged[][] | undefined;
-  const made = new Map<string, RankOf>();
-  return (per, { name, matches }) => {
+  const made = new Map<CompiledRule['matches'], Map<Grouping, RankOf>>();
+  return (per, matches) => {
     scopes ??= sortByUse(judged);
-    const ranks = made.get(`${per} ${name}`) ?? rankByGroup(scopes, { count: judged.length, per, matches });
-    made.set(`${per} ${name}`, ranks);
+    const ofMatch = made.get(matches) ?? new Map<Grouping, RankOf>();
+    made.set(matches, ofMatch);
+    const ranks = ofMatch.get(per) ?? rankByGroup(scopes, { count: judged.length, per, matches });
+    ofMatch.set(per, ranks);
     return ranks;
   };
 }

@@ -52,10 +52,10 @@ export interface Plan {
   canonical(): Iterable<string>;
 }
 
-type Judged = Pick<Plan, 'judgements' | 'verdicts' | 'automatic'> & { breakers: Breaker[] };
+type Decisions = Pick<Plan, 'judgements' | 'verdicts' | 'automatic'> & { breakers: Breaker[] };
 
 /** Returns what the rules, the guards and the quotas decide for each key. Pure. */
-export function judge(policy: Policy, facts: Facts): Judged {
+export function judge(policy: Policy, facts: Facts): Decisions {
   const judgements = evaluate(policy, facts);
   const guarded = guard(policy, facts, judgements);
   // A breaker also counts the keys that a quota holds, so the quotas below change none.
@@ -80,8 +80,8 @@ export function judge(policy: Policy, facts: Facts): Judged {
 
 /** Returns the plan of a policy and facts: judged, guarded and hashed. Pure. */
 export function makePlan(policy: Policy, facts: Facts): Plan {
-  const { breakers, ...judged } = judge(policy, facts);
-  const outline = makeOutline(policy, facts, { ...judged, breakers });
+  const decisions = judge(policy, facts);
+  const outline = makeOutline(policy, facts, decisions);
   const hash = createHash('sha256');
   for (const part of writeCanonical(outline)) hash.update(part);
   const digest = hash.digest('hex');
@@ -100,7 +100,9 @@ export function makePlan(policy: Policy, facts: Facts): Plan {
       document ??= toDocument(outline);
       return document;
     },
-    ...judged,
+    judgements: decisions.judgements,
+    verdicts: decisions.verdicts,
+    automatic: decisions.automatic,
     canonical: () => writeCanonical(outline),
   };
 }
@@ -150,7 +152,7 @@ type Approved = Told & Pick<ApprovedItem, 'sha256'>;
 function makeOutline(
   policy: Policy,
   facts: Facts,
-  { breakers, judgements, verdicts }: Omit<Judged, 'automatic'>,
+  { breakers, judgements, verdicts }: Omit<Decisions, 'automatic'>,
 ): Outline {
   const held = verdicts.flatMap(({ key, findings, held: hold }) =>
     hold === null ? [] : [{ key, findings, held: hold }],
