@@ -1,11 +1,12 @@
+import { rotationStates } from '@keywarden/core/rotation';
 import { type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { columnsOf, instant, jsonOf, time } from '../item.ts';
 import { keyReference, referenceToKey } from '../keys/reference.ts';
 import { type List, visible, when, within } from '../list.ts';
-import { rotationEventStates, rotationVias } from '../schema/rotations.ts';
+import { rotationVias } from '../schema/rotations.ts';
 
-const state = z.enum(rotationEventStates);
+const state = z.enum(rotationStates);
 const event = z.strictObject({ state, at: instant, why: z.string().nullable() });
 
 export const rotationItem = z

@@ -1,6 +1,7 @@
 import {
   advance,
   type Effects,
+  firstState,
   isOver,
   type MintIntent,
   type Rotation,
@@ -79,7 +80,7 @@ export async function openRotation(sql: Sql, rotation: NewRotation): Promise<str
       returning number`;
     if (row === undefined) return undefined;
     const db = builderOf(tx);
-    await insertEvent(db, { number: String(row.number), sequence: 1, to: 'planned', why: null, at: rotation.at });
+    await insertEvent(db, { number: String(row.number), sequence: 1, to: firstState, why: null, at: rotation.at });
     const note = 'another rotation has begun';
     await closeIncidentsOfKey(db, { kind: 'rotation_stalled', key: rotation.key, note });
     return String(row.number);

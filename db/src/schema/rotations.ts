@@ -1,3 +1,4 @@
+import { rotationStates } from '@keywarden/core/rotation';
 import { sql } from 'drizzle-orm';
 import { check, index, integer, interval, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { instant, int64, keywarden, oneOf, reference } from './columns.ts';
@@ -39,20 +40,6 @@ export const rotation = keywarden.table(
   ],
 );
 
-export const rotationEventStates = [
-  'planned',
-  'minting',
-  'minted',
-  'delivered',
-  'overlapping',
-  'adopted',
-  'retiring',
-  'retired',
-  'failed',
-  'orphaned',
-  'stalled',
-] as const;
-
 /**
  * Each transition. at: the control plane's time. One statement counts and takes the number, so that only one of two callers gets it.
  */
@@ -61,7 +48,7 @@ export const rotationEvent = keywarden.table(
   {
     rotationNumber: int64('rotation_number').notNull(),
     sequence: integer('sequence').notNull(),
-    state: text('state', { enum: rotationEventStates }).notNull(),
+    state: text('state', { enum: rotationStates }).notNull(),
     at: instant('at').notNull(),
     why: text('why'),
     recordedAt: instant('recorded_at').notNull().default(sql`now()`),
@@ -69,7 +56,7 @@ export const rotationEvent = keywarden.table(
   (t) => [
     primaryKey({ name: 'rotation_event_pkey', columns: [t.rotationNumber, t.sequence] }),
     reference(t.rotationNumber, rotation.number),
-    oneOf(t.state, rotationEventStates),
+    oneOf(t.state, rotationStates),
   ],
 );
 

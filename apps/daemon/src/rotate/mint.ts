@@ -64,7 +64,7 @@ export async function whyNotReady(
       if (keyFile !== null && (await realPath(keyFile)) === file)
         return { why: `${sink.file} has the key of connection ${connection} itself`, isFinal: true };
     if (await isPlaceTaken(store.db, { place: file, lineage })) {
-      const why = `another key has been delivered to ${sink.file}; let its path name the key, as {line} does`;
+      const why = `another key has been delivered to ${sink.file}; let its path name the key, as {lineage} does`;
       return { why, isFinal: true };
     }
   }

@@ -1,18 +1,10 @@
 import { exemptionOf, type Finding, hashPolicy, modeOf, type Policy } from '@keywarden/core/policy';
-import { toMs } from '@keywarden/core/values';
+import { type OpeningLimits, openingLimits } from '@keywarden/core/rotation';
 import { listLiveKeys, listOpenRotations, readCanaries, readFailures } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { type Opened, open, refusal } from './open.ts';
 import type { Run } from './run.ts';
 import { controlPlaneOf, endDueRules, readDueRules } from './slots.ts';
-
-/**
- * The default limit of open rotations. Each adds a key. Stalled rotations wait for a person, and do not count.
- */
-const mostOpen = 100;
-
-/** For this long after a rotation failed, its key gets no other one, by the control plane's clock. */
-const restMs = 86_400_000;
 
 /**
  * Opens the rotations that the policy requests automatically. Rule and organization must both be in `mode: enforce`. The rule's own
@@ -61,45 +53,15 @@ function dueFinding(policy: Policy, { key, findings }: Run['judgements'][number]
   return due === undefined ? [] : [due];
 }
 
-interface Limits {
-  whyNot(finding: Finding): { whyNot: string; isTransient: boolean } | null;
-  /** Records that a rotation of the finding has begun. */
-  take(finding: Finding): void;
-}
-
-/**
- * Returns the limits that keep the policy from opening a rotation now: the number of open ones, and the result of the key's last one. For
- * each rule and scope one key goes first. The others follow when its successor has been in its sink for `canary_wait` (R6).
- */
-async function readLimits({ store, config: { policy } }: Context, wanted: Finding[]): Promise<Limits> {
-  const { canary_wait: wait } = policy.enforcement;
-  const most = policy.quotas.open_rotations ?? mostOpen;
+/** Returns the limits of the rotations that the policy opens, from the stored rotations. */
+async function readLimits({ store, config: { policy } }: Context, wanted: Finding[]): Promise<OpeningLimits> {
   const moving = (await listOpenRotations(store.db)).filter(({ state }) => state !== 'stalled');
-  const failures = await readFailures(store.sql);
-  const canaries = new Map<string, string | null>();
   const rules = new Map(wanted.map(({ rule }) => [rule.name, rule.rotation?.sink ?? '']));
-  for (const [rule, sink] of rules)
-    for (const [scope, at] of await readCanaries(store.db, { rule, sink })) canaries.set(`${rule} ${scope}`, at);
-  let free = most - moving.length;
-  return {
-    whyNot({ key, rule, nowMs }) {
-      const failure = failures.get(key.number);
-      if (failure?.givenUpBy != null) {
-        const whyNot = `${failure.givenUpBy} gave up its last rotation; run keywarden rotate ${key.id} to start another`;
-        return { whyNot, isTransient: false };
-      }
-      if (failure !== undefined && nowMs - toMs(failure.at) < restMs)
-        return { whyNot: 'its last rotation failed within a day', isTransient: true };
-      if (free <= 0) return { whyNot: `at most ${most} rotations are open at once`, isTransient: true };
-      const first = canaries.get(`${rule.name} ${key.scope}`);
-      if (first === undefined || (first !== null && nowMs - toMs(first) >= wait.ms)) return null;
-      const whyNot = `one key of its scope goes first, the others ${wait.text} after its successor was delivered`;
-      return { whyNot, isTransient: true };
-    },
-    take({ key, rule }) {
-      free -= 1;
-      const place = `${rule.name} ${key.scope}`;
-      if (!canaries.has(place)) canaries.set(place, null);
-    },
-  };
+  const canaries = new Map<string, Map<string, string | null>>();
+  for (const [rule, sink] of rules) canaries.set(rule, await readCanaries(store.db, { rule, sink }));
+  return openingLimits(policy, {
+    open: moving.length,
+    failures: await readFailures(store.sql),
+    canaryOf: (rule, scope) => canaries.get(rule)?.get(scope),
+  });
 }

@@ -52,12 +52,10 @@ async function judgeRetirement(
   const step = decide(rotation, await factsOf(context, rotation, { scopes: facts.scopes, connections }));
   if (step.do === 'wait' || step.do === 'move') return notNow(step.why ?? 'it has already advanced');
   if (step.do === 'mint') return notNow('it has already advanced');
-  const { number: key, id, factScope: scope, controlPlane } = rotation.key;
-  const user = connections.find((each) => each.ownKeyId === id && each.controlPlane === controlPlane);
-  if (user !== undefined) return notNow(`connection ${user.name} itself uses this key`);
-  // A connection's own key is retired only by its own rotation. First, every connection that takes its key from that file must work with
-  // the successor (R2).
-  const exceptOwnOf = new Set(ownUsers(rotation.sink, connections).map(({ name }) => name));
+  const { number: key, id, factScope: scope } = rotation.key;
+  // R2: a connection's own key is retired only by its own rotation, once the connections that take their key from that file use the successor.
+  const moved = ownUsers(rotation.sink, connections).filter(({ ownKeyId }) => ownKeyId !== id);
+  const exceptOwnOf = new Set(moved.map(({ name }) => name));
   const { rule, via } = rotation;
   const why =
     revocationHold(config.policy, facts, { scope, number: key, id, exceptOwnOf })?.text ??

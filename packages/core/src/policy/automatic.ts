@@ -1,6 +1,7 @@
 import { sha256 } from '../values/canonical-json.ts';
 import { toMs } from '../values/time.ts';
 import { isKeyKind } from '../wire/index.ts';
+import { canaryStep } from './canary.ts';
 import { exemptionOf, type Facts, type ScopeFacts } from './facts.ts';
 import type { Finding } from './finding.ts';
 import { hasSeen } from './guard.ts';
@@ -136,24 +137,22 @@ export function unwantedRotationHold(
 const canaryLastsMs = 30 * 86_400_000;
 
 /**
- * R6: returns why a key waits for the canary of its scope. One key is revoked first, the others `canary_wait` later.
+ * R6: returns why a key waits for the canary of its scope. One key is revoked first, the others `canary_wait` later. `taken` has the scopes
+ * whose canary this plan chose.
  */
 function waitsForCanary(
   { enforcement: { canary_wait: wait } }: Policy,
-  scope: ScopeFacts,
-  canaries: Set<string>,
+  { scope, nowMs, automatic: revoked }: ScopeFacts,
+  taken: Set<string>,
 ): string | null {
-  const nowMs = scope.nowMs ?? Number.NaN;
-  const wentMs = scope.automatic
-    .map(toMs)
-    .filter((ms) => nowMs - ms <= canaryLastsMs)
-    .toSorted((a, b) => a - b);
-  const [first] = wentMs;
-  if (first === undefined) {
-    if (canaries.has(scope.scope)) return `one key of its scope is revoked first, the others ${wait.text} later`;
-    canaries.add(scope.scope);
-    return null;
-  }
-  if (nowMs - first >= wait.ms) return null;
-  return `a key of its scope was revoked first, at ${new Date(first).toISOString()}; the others follow ${wait.text} later`;
+  const now = nowMs ?? Number.NaN;
+  const revokedMs = revoked.map(toMs).filter((ms) => now - ms <= canaryLastsMs);
+  const first = revokedMs.length === 0 ? null : Math.min(...revokedMs);
+  const canary = first === null && !taken.has(scope) ? undefined : { atMs: first };
+  const step = canaryStep(canary, { nowMs: now, waitMs: wait.ms });
+  if (step === 'first') taken.add(scope);
+  if (step !== 'wait') return null;
+  return first === null
+    ? `one key of its scope is revoked first, the others ${wait.text} later`
+    : `a key of its scope was revoked first, at ${new Date(first).toISOString()}; the others follow ${wait.text} later`;
 }

@@ -1,6 +1,7 @@
 export { quietNeededMs, whyNotAdopted } from './adoption.ts';
 export { decide, isOverdue, type Step } from './decide.ts';
 export { lineageName, makeRotationId, successorName } from './name.ts';
+export { type OpeningLimits, openingLimits, type Refusal } from './opening.ts';
 export { whyNoOrphan } from './orphan.ts';
 export {
   currentMint,
@@ -11,5 +12,5 @@ export {
   type SinkAnswer,
   wantsSink,
 } from './rotation.ts';
-export { isOver, mayFollow, type RotationState } from './states.ts';
+export { firstState, isOver, mayFollow, type RotationState, rotationStates } from './states.ts';
 export { advance, type Effects, type RotationEvent } from './transition.ts';

@@ -12,18 +12,24 @@
  * stalled: the successor is not adopted in time, or it is unknown whether its sink has it.
  * failed: the rotation is over, and the old key stays.
  */
-export type RotationState =
-  | 'planned'
-  | 'minting'
-  | 'minted'
-  | 'delivered'
-  | 'overlapping'
-  | 'adopted'
-  | 'retiring'
-  | 'retired'
-  | 'failed'
-  | 'orphaned'
-  | 'stalled';
+export type RotationState = (typeof rotationStates)[number];
+
+export const rotationStates = [
+  'planned',
+  'minting',
+  'minted',
+  'delivered',
+  'overlapping',
+  'adopted',
+  'retiring',
+  'retired',
+  'failed',
+  'orphaned',
+  'stalled',
+] as const;
+
+/** The state of a rotation that opens. */
+export const firstState = 'planned' satisfies RotationState;
 
 /** The states that may follow each state. */
 export const followers: Record<RotationState, readonly RotationState[]> = {
