@@ -132,7 +132,13 @@ export { rotationItem, rotationList, rotationRequestItem, rotationRequestList } 
 export { requestRotation } from './rotations/requests.ts';
 export { runItem, runList } from './runs/list.ts';
 export { incidentKinds } from './schema/incidents.ts';
-export { listSealedProjects, readDropEvents, readSealEvents, type SealedProject } from './seals/list.ts';
+export {
+  listSealedProjects,
+  readDropEvents,
+  readGapSealEvents,
+  readSealEvents,
+  type SealedProject,
+} from './seals/list.ts';
 export { openSnapshot, type Snapshot } from './snapshot.ts';
 export { accessItem, accessList } from './tokens/access-list.ts';
 export { type Access, recordAccess } from './tokens/access-log.ts';

@@ -40,10 +40,35 @@ export async function* readSealEvents(
     where s.project_number = ${project}::bigint and s.day >= ${from}::date and s.day < ${to}::date
       and not exists (select from keywarden.operation_sealing g where g.project_number = ${project}::bigint and g.changed @> s.day)
     order by s.day, s.number`);
-  const subjects = rows.map(({ number }) => `operation_seal/${String(number)}`);
-  for (let at = 0; at < subjects.length; at += sealsAtOnce) {
+  yield* eventsOfSeals(db, rows, size);
+}
+
+/**
+ * Yields the events of the newest seal of each day that was sealed with gaps, of all projects, from one day up to another, which is excluded. A day that
+ * changed since and waits to be sealed again is left out.
+ */
+export async function* readGapSealEvents(
+  db: Reader,
+  { from, to, size }: { from: string; to: string; size: number },
+): AsyncGenerator<PlacedEvent[]> {
+  const rows = await db.execute(sql`
+    select s.number::text from (
+      select distinct on (project_number, day) number, project_number, day, gaps from keywarden.operation_seal
+      where day >= ${from}::date and day < ${to}::date order by project_number, day, number desc) s
+    where s.gaps <> '[]'
+      and not exists (select from keywarden.operation_sealing g where g.project_number = s.project_number and g.changed @> s.day)
+    order by s.project_number, s.day`);
+  yield* eventsOfSeals(db, rows, size);
+}
+
+async function* eventsOfSeals(
+  db: Reader,
+  seals: Record<string, unknown>[],
+  size: number,
+): AsyncGenerator<PlacedEvent[]> {
+  const subjects = seals.map(({ number }) => `operation_seal/${String(number)}`);
+  for (let at = 0; at < subjects.length; at += sealsAtOnce)
     yield await readPlacedEvents(db, { subjects: subjects.slice(at, at + sealsAtOnce), size });
-  }
 }
 
 /** Returns the events of the months that retention has dropped, from one day up to another, which is excluded. */

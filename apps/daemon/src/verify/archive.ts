@@ -2,9 +2,10 @@ import { createHash } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { codeOf, usageError } from '@keywarden/runtime';
+import { codeOf } from '@keywarden/runtime';
 import { type Entry, fromFdPromise, type ZipFile } from 'yauzl';
 import { findOddPlace } from './archive-layout.ts';
+import { DamagedFile } from './damaged-file.ts';
 
 /** No line and no text of ours is as long; a longer one is not read to its end. */
 const longestLine = 16_000_000;
@@ -15,14 +16,14 @@ const mostFiles = 65_534;
 /** A zip archive, read file by file as its directory lists them. Memory does not grow with its size. */
 export interface Archive {
   names: string[];
-  /** Passes on each line of a file, and returns the SHA-256 of its bytes. Throws an Error for a damaged file. */
+  /** Passes on each line of a file, and returns the SHA-256 of its bytes. Throws a DamagedFile if it is damaged. */
   eachLine(name: string, use: (line: string) => void): Promise<string>;
   text(name: string): Promise<string>;
   hash(name: string): Promise<string>;
   close(): void;
 }
 
-/** Opens a zip archive. Throws a UserError for a file that is none, or that programs would read in different ways. */
+/** Opens a zip archive. Throws a DamagedFile for a file that is none, or that programs would read in different ways. */
 export async function openArchive(path: string): Promise<Archive> {
   const descriptor = openSync(path, 'r');
   const entries = new Map<string, Entry>();
@@ -30,17 +31,16 @@ export async function openArchive(path: string): Promise<Archive> {
   try {
     file = await fromFdPromise(descriptor, { lazyEntries: true, autoClose: false, strictFileNames: true });
     for await (const entry of file.eachEntry()) {
-      if (entries.has(entry.fileName)) throw usageError(`${path} has ${entry.fileName} twice.`);
-      if (entries.size >= mostFiles) throw usageError(`${path} has more than ${mostFiles} files.`);
+      if (entries.has(entry.fileName)) throw new DamagedFile(`it has ${entry.fileName} twice`);
+      if (entries.size >= mostFiles) throw new DamagedFile(`it has more than ${mostFiles} files`);
       entries.set(entry.fileName, entry);
     }
     const odd = await findOddPlace({ descriptor, file, entries: [...entries.values()] });
-    if (odd !== null) throw usageError(`${path} is read in different ways by different programs: ${odd}.`);
+    if (odd !== null) throw new DamagedFile(`different programs read it in different ways: ${odd}`);
   } catch (error) {
     closeSync(descriptor);
-    throw codeOf(error) === 'usage'
-      ? error
-      : usageError(`${path} is no whole zip archive (${error instanceof Error ? error.message : codeOf(error)}).`);
+    if (error instanceof DamagedFile) throw error;
+    throw new DamagedFile(`it is no whole zip archive (${error instanceof Error ? error.message : codeOf(error)})`);
   }
   return {
     names: [...entries.keys()],
@@ -50,7 +50,7 @@ export async function openArchive(path: string): Promise<Archive> {
       let length = 0;
       for await (const chunk of await openEntry(file, entries, name)) {
         length += (chunk as Buffer).length;
-        if (length > longestText) throw new Error(`${name} is too long`);
+        if (length > longestText) throw new DamagedFile(`${name} is too long`);
         chunks.push(chunk as Buffer);
       }
       return Buffer.concat(chunks).toString();
@@ -66,7 +66,7 @@ export async function openArchive(path: string): Promise<Archive> {
 
 async function openEntry(file: ZipFile, entries: Map<string, Entry>, name: string): Promise<Readable> {
   const entry = entries.get(name);
-  if (entry === undefined) throw new Error(`it has no file ${name}`);
+  if (entry === undefined) throw new DamagedFile(`it has no file ${name}`);
   return await file.openReadStreamPromise(entry);
 }
 
@@ -87,7 +87,7 @@ async function passLines(
     }
     if (from < chunk.length) rest.push(chunk.subarray(from));
     length += chunk.length - from;
-    if (length > longestLine) throw new Error(`a line of ${name} is too long`);
+    if (length > longestLine) throw new DamagedFile(`a line of ${name} is too long`);
   }
   if (length > 0) use(Buffer.concat(rest).toString());
   return hash.digest('hex');

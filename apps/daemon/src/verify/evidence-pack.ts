@@ -3,13 +3,16 @@ import { z } from 'zod';
 import type { Archive } from './archive.ts';
 import { type Binding, bindings, listDue, type Period, type Row } from './evidence-bindings.ts';
 import { addEvent, type EventIndex, findEvent } from './evidence-events.ts';
+import { compareCoverage, compareHoles, gapsFile, readSealedGaps } from './evidence-gaps.ts';
 import { compareRow, unboundOf } from './evidence-rows.ts';
 import { parseOnce } from './json.ts';
-import { checkVerifyPage, readLine } from './operations-pack.ts';
+import { checkVerifyPage } from './operations-pack.ts';
+import { readLine } from './receipt-lines.ts';
 import {
   type ArchiveResult,
   createReceiptJudge,
   type Judge,
+  type ReceiptJudge,
   type SignedHead,
   tell,
   tellHead,
@@ -17,13 +20,18 @@ import {
   wrong,
 } from './verdict.ts';
 
+/** No measure looks further back. */
+const mostDays = 36_600;
+
 const filePart = z.object({ file: z.string(), records: z.int(), sha256: z.string() });
 const manifestSchema = z.object({
   from: z.string().refine(isInstant),
   to: z.string().refine(isInstant),
+  as_of: z.string().refine(isInstant),
   files: z.array(
     z.object({
       ...filePart.shape,
+      measure: z.object({ measure: z.string(), days: z.int().min(1).max(mostDays).optional() }),
       csv: z.object({ file: z.string(), sha256: z.string() }),
       not_assessable: z
         .object({ ...filePart.shape, csv: z.object({ file: z.string(), sha256: z.string() }) })
@@ -38,16 +46,17 @@ const manifestSchema = z.object({
  * Everything else is computed from listings, which the ledger does not have.
  */
 export async function verifyEvidence(archive: Archive, given: unknown, judge: Judge): Promise<ArchiveResult> {
-  const result = (verdict: Verdict, receipts?: Receipts): ArchiveResult => ({
+  const result = (verdict: Verdict, receipts?: Receipts & Pick<ArchiveResult, 'seals' | 'gapDays'>): ArchiveResult => ({
     kind: 'archive',
     verdict,
     head: receipts?.head ?? null,
-    seals: new Map(),
+    seals: receipts?.seals ?? new Map(),
     events: receipts?.places,
+    gapDays: receipts?.gapDays,
   });
   const read = manifestSchema.safeParse(given);
   if (!read.success) return result(wrong('its manifest.json has an unknown form'));
-  const { files, attachments, from, to } = read.data;
+  const { files, attachments, from, to, as_of: asOf } = read.data;
   if (compareInstants(from, to) >= 0) return result(wrong('its period ends before it begins'));
   const verdict: Verdict = { proven: [], unproven: [], wrong: [] };
   const listed = [
@@ -65,13 +74,17 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
   const names = new Set([...listed.map(({ file }) => file), 'manifest.json', 'summary.md', 'summary.html']);
   for (const name of archive.names) if (!names.has(name)) tell(verdict.wrong, `${name} is not in manifest.json`);
   if (verdict.wrong.length > 0) return result(verdict);
-  const receipts = await readReceipts(archive, judge, verdict);
+  const judgeOne = createReceiptJudge(judge);
+  const receipts = await readReceipts(archive, judgeOne, verdict);
+  const sealed = await readSealedGaps(archive, judgeOne, verdict);
   const { events } = receipts;
+  if (receipts.head !== null) tellHead(receipts.head, judge, verdict);
   verdict.proven.push(`the tables are compared with the events from ${from} to ${to}`);
   const others = new Map<string, string[]>();
   const note = (what: string, file: string) => void others.set(what, [...(others.get(what) ?? []), file]);
   for (const { file, sha256 } of listed) {
     const binding = bindings.find(({ table }) => table.test(file));
+    const history = files.find((each) => each.file === file)?.measure;
     const review = /^reviews\/(\d+)\.json$/.exec(file)?.[1];
     if (binding !== undefined) {
       const fields = await compareRows(archive, { file, binding, receipts, period: { from, to }, verdict });
@@ -79,9 +92,17 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
     } else if (review !== undefined) compareReview({ file, review, sha256, events, verdict });
     else if (/^policies\/.*\.json$/.test(file))
       comparePolicy({ file, text: await archive.text(file), events, verdict });
-    else if (file === 'VERIFY.md') continue;
+    else if (file === holesFile || history?.measure === 'operation_history') {
+      const since = file === holesFile ? from : daysBefore(asOf, history?.days ?? mostDays);
+      await compareHoles(archive, { file, sealed, period: { from: since, to: asOf }, verdict });
+      note(isOfSeals, file);
+    } else if (file === 'coverage/operations.ndjson') {
+      await compareCoverage(archive, { file, sealed, verdict });
+      note(isOfSeals, file);
+    } else if (file === 'VERIFY.md') continue;
     else if (!file.endsWith('.ndjson')) note(isRepeated, file);
-    else if (file !== receiptsFile) note('the ledger does not have what these are computed from', file);
+    else if (file !== receiptsFile && file !== gapsFile)
+      note('the ledger does not have what these are computed from', file);
   }
   await checkVerifyPage(archive, receipts.head, verdict);
   for (const binding of bindings) {
@@ -91,9 +112,14 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
   }
   for (const name of archive.names) if (/^(manifest\.json|summary\.(md|html))$/.test(name)) note(isRepeated, name);
   for (const [what, of] of others) verdict.unproven.push(`${what}: ${of.join(', ')}`);
-  return result(verdict, receipts);
+  return result(verdict, { ...receipts, seals: sealed.seals, gapDays: { from: dayOf(from), to: dayOf(asOf) } });
 }
 
+const dayOf = (at: string) => new Date(at).toISOString().slice(0, 'YYYY-MM-DD'.length);
+const daysBefore = (at: string, days: number) => new Date(Date.parse(at) - days * 86_400_000).toISOString();
+
+const holesFile = 'not-seen/operation-holes.ndjson';
+const isOfSeals = 'only sealed gaps are compared, and of a time without a seal the ledger has none';
 const isRepeated = 'these repeat other files, and are not compared with them';
 
 const receiptsFile = 'ledger/receipts.ndjson';
@@ -107,7 +133,7 @@ interface Receipts {
   newest: string;
 }
 
-async function readReceipts(archive: Archive, judge: Judge, verdict: Verdict): Promise<Receipts> {
+async function readReceipts(archive: Archive, receipts: ReceiptJudge, verdict: Verdict): Promise<Receipts> {
   const events: EventIndex = new Map();
   const places = new Set<number>();
   let newest = '1970-01-01T00:00:00Z';
@@ -115,7 +141,6 @@ async function readReceipts(archive: Archive, judge: Judge, verdict: Verdict): P
     verdict.unproven.push('it has no receipts');
     return { events, head: null, places, newest };
   }
-  const receipts = createReceiptJudge(judge);
   let last = -1;
   await archive.eachLine(receiptsFile, (line) => {
     const receipt = readLine(line);
@@ -130,7 +155,6 @@ async function readReceipts(archive: Archive, judge: Judge, verdict: Verdict): P
     }
   });
   const head = receipts.head();
-  if (head !== null) tellHead(head, judge, verdict);
   verdict.proven.push(`${places.size} governance events are in the ledger, up to event ${last}`);
   return { events, head, places, newest };
 }

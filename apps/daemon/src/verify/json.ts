@@ -1,13 +1,15 @@
+import { DamagedFile } from './damaged-file.ts';
+
 /** More objects and lists than any file of ours has. A small archive can have texts of millions. */
 const mostParts = 200_000;
 
-/** Parses JSON. Throws an Error if an object has a member twice: programs read different ones of the two. */
+/** Parses JSON. Throws a DamagedFile if an object has a member twice: programs read different ones of the two. */
 export function parseOnce(text: string): unknown {
-  if (hasMore(text, mostParts)) throw new Error('it has too many parts');
+  if (hasMore(text, mostParts)) throw new DamagedFile('it has too many parts');
   const value = JSON.parse(text) as unknown;
   const names = text.match(/"[^"\\]*(?:\\.[^"\\]*)*"\s*:?/g) ?? [];
   if (names.filter((each) => each.endsWith(':')).length !== countMembers(value))
-    throw new Error('an object has a member twice');
+    throw new DamagedFile('an object has a member twice');
   return value;
 }
 

@@ -10,14 +10,13 @@ import {
   hashRanges,
   isSameHash,
   parseTilePath,
-  readLeaf,
-  readLogged,
-  readSeal,
   type Tile,
   tilePath,
   unpackContents,
   unpackEntries,
 } from '@keywarden/core/ledger';
+import { type Beside, createContentReader, createEntryReader, tileWidth } from './copy-readers.ts';
+import { DamagedFile } from './damaged-file.ts';
 import {
   type CosignedCheckpoint,
   type Judge,
@@ -28,18 +27,6 @@ import {
   type Verdict,
   wrong,
 } from './verdict.ts';
-
-const tileWidth = 256;
-
-/** A receipt or an archive that is compared with a copy. */
-export interface Beside {
-  file: string;
-  head: SignedHead;
-  /** The place in the ledger of the newest seal that it has of each project and day. */
-  seals: Map<string, number>;
-  /** The places of the events that it has receipts for, if it should have those of all but seals. */
-  events?: Set<number> | undefined;
-}
 
 /** A tree that the copy must continue. */
 interface Earlier {
@@ -62,7 +49,7 @@ export function verifyCopy(
   try {
     return compareCopy(folder, { judge, beside, checkpoint });
   } catch (error) {
-    if (error instanceof UnreadableFile) return wrong(error.message);
+    if (error instanceof DamagedFile) return wrong(error.message);
     throw error;
   }
 }
@@ -148,42 +135,6 @@ function listTiles(folder: string): string[] {
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)).replaceAll('\\', '/'));
 }
 
-/** Clocks of a database may go back by so much. */
-const backMs = 3_600_000;
-
-/** Looks for events for which an archive has no receipt, and for events that were recorded long before an earlier one. */
-function createEntryReader(beside: Beside[]) {
-  const left: { file: string; event: string }[] = [];
-  let latestMs = Number.NEGATIVE_INFINITY;
-  const late: number[] = [];
-  return {
-    read(at: number, entries: Uint8Array[]): void {
-      for (const [place, entry] of entries.entries()) {
-        const { type, subject, recorded } = readLeaf(Buffer.from(entry).toString()) ?? {};
-        const index = at + place;
-        for (const { file, head, events } of beside)
-          if (events !== undefined && index < head.size && type !== 'archive.sealed' && !events.has(index))
-            left.push({ file, event: `${String(type)} of ${String(subject)}, event ${index}` });
-        const ms = Date.parse(recorded ?? '');
-        if (!(ms >= latestMs - backMs)) late.push(index);
-        // The latest time so far: many small steps back are a long one.
-        if (ms > latestMs) latestMs = ms;
-      }
-    },
-    tellEnd({ proven, unproven, wrong: mistakes }: Verdict): void {
-      for (const { file, event } of left) tell(mistakes, `${file}: it has no receipt of ${event}`);
-      for (const { file, events } of beside)
-        if (events !== undefined && !left.some((each) => each.file === file))
-          tell(proven, `${file}: it has the receipts of all events of its tree but seals`);
-      if (late.length > 0)
-        tell(
-          unproven,
-          `the times of some events: ${late.length} times the time of recording goes back by more than an hour, first at event ${late[0]}`,
-        );
-    },
-  };
-}
-
 /** Returns the checkpoint of a file that a key of its ledger signed, or why it proves nothing, as a sentence without a subject. */
 export const openCheckpoint = (file: string, judge: Judge): CosignedCheckpoint | string =>
   openSigned(read(file)?.toString() ?? '', judge);
@@ -227,61 +178,6 @@ const isRoot = (found: Hash | undefined, root: Hash) => found !== undefined && i
 /** Returns the root of a tree of this size from the tiles at its edge. */
 const rootOf = (tiles: Tile[], size: number): Hash | undefined => hashRanges([{ from: 0, to: size }], tiles)[0];
 
-/** Reads the contents of entries, and looks for seals that are newer than those of archives. */
-function createContentReader(
-  readOf: (path: string) => Buffer | null,
-  { size, archives }: { size: number; archives: Beside[] },
-) {
-  const asked = archives.filter(({ seals }) => seals.size > 0);
-  let missing = 0;
-  const found: { file: string; seal: string; isOlder: boolean }[] = [];
-  return {
-    /** Compares a bundle of contents with its entries. Returns what is wrong with it; null if nothing is, or the copy does not have it. */
-    read(at: number, entries: Uint8Array[]): string | null {
-      const path = tilePath({ level: 'contents', index: at / tileWidth, width: entries.length });
-      const bundle = readOf(path);
-      if (bundle === null) {
-        missing += entries.length;
-        return null;
-      }
-      const contents = unpackContents(bundle.toString());
-      if (contents?.length !== entries.length) return `${path} is cut`;
-      for (const [place, content] of contents.entries()) {
-        const event = readLogged({ leaf: Buffer.from(entries[place] ?? []).toString(), content });
-        if (typeof event === 'string') return `${path} has other contents than its entries`;
-        const seal = readSeal(event);
-        if (seal === null) continue;
-        for (const { file, head, seals } of asked) {
-          const index = at + place;
-          const own = seals.get(`${seal.project} ${seal.day}`);
-          if (own === undefined || index <= own) continue;
-          found.push({
-            file,
-            seal: `${seal.project}: ${seal.day} was sealed again at ${seal.sealedAt}, event ${index}`,
-            isOlder: index < head.size,
-          });
-        }
-      }
-      return null;
-    },
-    tellEnd({ proven, unproven, wrong: mistakes }: Verdict): void {
-      for (const { file, seal, isOlder } of found)
-        tell(
-          isOlder ? mistakes : unproven,
-          `${file}: ${isOlder ? 'it has an older seal than the newest' : 'since then'}: ${seal}`,
-        );
-      for (const { file } of asked)
-        if (missing > 0)
-          tell(
-            unproven,
-            `${file}: a newer seal may be among the ${missing} events whose contents the copy does not have`,
-          );
-        else if (!found.some((each) => each.file === file))
-          tell(proven, `${file}: none of its days has a newer seal, up to event ${size - 1}`);
-    },
-  };
-}
-
 /** No file of a copy is longer: 256 contents, among them whole policies. */
 const longestFile = 256_000_000;
 
@@ -289,10 +185,7 @@ const longestFile = 256_000_000;
 function read(path: string): Buffer | null {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return null;
-  if (!found.isFile()) throw new UnreadableFile(`${basename(path)} is no file`);
-  if (found.size > longestFile) throw new UnreadableFile(`${basename(path)} is longer than it can be`);
+  if (!found.isFile()) throw new DamagedFile(`${basename(path)} is no file`);
+  if (found.size > longestFile) throw new DamagedFile(`${basename(path)} is longer than it can be`);
   return readFileSync(path);
 }
-
-/** What a forged copy has in the place of a file. */
-class UnreadableFile extends Error {}

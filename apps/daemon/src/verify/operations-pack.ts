@@ -1,15 +1,8 @@
-import {
-  createDayHasher,
-  emptyRoot,
-  type HashedDay,
-  isVerifyPage,
-  readDroppedMonth,
-  readSeal,
-  type Seal,
-} from '@keywarden/core/ledger';
+import { createDayHasher, emptyRoot, type HashedDay, isVerifyPage, type Seal } from '@keywarden/core/ledger';
 import { z } from 'zod';
 import type { Archive } from './archive.ts';
-import { parseOnce } from './json.ts';
+import { DamagedFile, damageInWords } from './damaged-file.ts';
+import { droppedMonthOf, sealOf } from './receipt-lines.ts';
 import {
   type ArchiveResult,
   createReceiptJudge,
@@ -99,7 +92,7 @@ function findOddManifest({ from, to, retention, projects }: Manifest): string | 
     : null;
 }
 
-/** Passes on each line of a file. Throws an Error if it is not the file that the manifest names. */
+/** Passes on each line of a file. Throws a DamagedFile if it is not the file that the manifest names. */
 async function readPart(
   archive: Archive,
   { file, records, sha256 }: FilePart,
@@ -110,7 +103,7 @@ async function readPart(
     lines += 1;
     use(line);
   });
-  if (lines !== records || hash !== sha256) throw new Error(`${file} is not the file that manifest.json names`);
+  if (lines !== records || hash !== sha256) throw new DamagedFile(`${file} is not the file that manifest.json names`);
 }
 
 interface Asked {
@@ -130,7 +123,7 @@ async function verifyProject(archive: Archive, asked: Asked): Promise<void> {
   const doubt = (why: string) => tell(verdict.unproven, `${project}: ${why}`);
   const seals = await readSeals(archive, asked, fail);
   const days = await hashDays(archive, part, seals).catch((error: unknown) => {
-    fail(error instanceof Error ? error.message : String(error));
+    fail(damageInWords(error));
     return null;
   });
   if (days === null) return;
@@ -208,34 +201,6 @@ async function readSeals(
       );
   }
   return new Map([...days].map(([day, { newest }]) => [day, newest]));
-}
-
-function sealOf(line: string, { judge }: ReceiptJudge): { seal: Seal; index: number } | string {
-  const receipt = readLine(line);
-  if (receipt === null) return 'a line of its seals is no receipt';
-  const proven = judge(receipt);
-  if (typeof proven === 'string') return `a seal is not proven: ${proven}`;
-  const seal = readSeal(proven);
-  return seal === null
-    ? `a receipt is of ${proven.type} of ${proven.subject}, not of a seal of a day that has ended`
-    : { seal, index: proven.index };
-}
-
-function droppedMonthOf(line: string, { judge }: ReceiptJudge): string | null {
-  const receipt = readLine(line);
-  const proven = receipt === null ? 'it is no receipt' : judge(receipt);
-  return typeof proven === 'string' ? null : readDroppedMonth(proven);
-}
-
-const lineSchema = z.strictObject({ receipt: z.string() });
-
-/** Returns the receipt of a line as an archive has it; null for any other line. */
-export function readLine(line: string): string | null {
-  try {
-    return lineSchema.parse(parseOnce(line)).receipt;
-  } catch {
-    return null;
-  }
 }
 
 const emptyRootText = Buffer.from(emptyRoot).toString('hex');

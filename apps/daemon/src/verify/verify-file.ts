@@ -1,9 +1,11 @@
 import { closeSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { codeOf, usageError } from '@keywarden/runtime';
-import { openArchive } from './archive.ts';
+import { type Archive, openArchive } from './archive.ts';
+import type { Beside } from './copy-readers.ts';
+import { damageInWords } from './damaged-file.ts';
 import { verifyEvidence } from './evidence-pack.ts';
 import { parseOnce } from './json.ts';
-import { type Beside, verifyCopy } from './ledger-copy.ts';
+import { verifyCopy } from './ledger-copy.ts';
 import { verifyOperations } from './operations-pack.ts';
 import { type ArchiveResult, type Judge, judgeReceipt, missingWitnesses, type Result, wrong } from './verdict.ts';
 
@@ -33,8 +35,10 @@ export async function verifyFiles(files: string[], judge: Judge): Promise<{ file
 }
 
 function besideOf(file: string, result: Result): Beside | null {
-  if (result.kind === 'archive')
-    return result.head === null ? null : { file, head: result.head, seals: result.seals, events: result.events };
+  if (result.kind === 'archive') {
+    const { head, seals, events, gapDays } = result;
+    return head === null ? null : { file, head, seals, events, gapDays };
+  }
   return typeof result.event === 'string' ? null : { file, head: result.event, seals: new Map() };
 }
 
@@ -51,22 +55,16 @@ async function verifyFile(file: string, judge: Judge): Promise<Result> {
 }
 
 async function verifyArchive(file: string, judge: Judge): Promise<ArchiveResult> {
-  const archive = await openArchive(file);
-  const damaged = (why: string): ArchiveResult => ({
-    kind: 'archive',
-    verdict: wrong(why),
-    head: null,
-    seals: new Map(),
-  });
+  let archive: Archive | undefined;
   try {
+    archive = await openArchive(file);
     const manifest = parseOnce(await archive.text('manifest.json'));
     const isSealed = typeof manifest === 'object' && manifest !== null && 'kind' in manifest;
     return await (isSealed ? verifyOperations : verifyEvidence)(archive, manifest, judge);
   } catch (error) {
-    // Its reader says what is damaged.
-    return damaged(error instanceof Error ? error.message : String(error));
+    return { kind: 'archive', verdict: wrong(damageInWords(error)), head: null, seals: new Map() };
   } finally {
-    archive.close();
+    archive?.close();
   }
 }
 

@@ -82,7 +82,7 @@ export async function* writeEvidence(
       ...(await attachPolicies(snapshot, zip, period)),
       ...(yield* attachReviews(snapshot, zip, period)),
       ...(yield* attachCoverage(snapshot, zip)),
-      ...(yield* attachReceipts(snapshot, zip, fileName)),
+      ...(yield* attachReceipts(snapshot, zip, { fileName, controls, period })),
     ],
   };
   writeText(zip, 'summary.md', summarize(manifest));

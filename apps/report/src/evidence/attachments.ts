@@ -1,4 +1,5 @@
 import { verifyPage } from '@keywarden/core/ledger';
+import { compareInstants } from '@keywarden/core/values';
 import {
   countItems,
   inventoryCoverage,
@@ -7,8 +8,9 @@ import {
   listInventoryCoverage,
   listInventoryHoles,
   listPolicies,
-  makeReceipts,
   operationCoverage,
+  type PlacedEvent,
+  readGapSealEvents,
   readPlacedEvents,
   readReviewDocumentOf,
   readSignedTree,
@@ -19,8 +21,8 @@ import {
 import { readOperationHoles } from '../export/operation-holes.ts';
 import type { Control } from './controls.ts';
 import { writeLines, writeTable, writeText, type Zip } from './files.ts';
-import type { Period } from './measures.ts';
-import { originOf, writeReceipts } from './sealed.ts';
+import { daysBefore, type Period } from './measures.ts';
+import { originOf, receiptsOf, writeReceipts } from './sealed.ts';
 import type { Manifest } from './summary.ts';
 
 type Attachments = Manifest['attachments'];
@@ -131,24 +133,41 @@ export async function* attachCoverage(snapshot: Snapshot, zip: Zip): AsyncGenera
 
 const eventsAtOnce = 250;
 
-/** Writes the receipts of all events of the ledger but seals, and VERIFY.md. Writes nothing before the first checkpoint. */
+/**
+ * Writes the receipts of all events of the ledger but seals, those of the newest seals of days with gaps, and VERIFY.md. The gaps are those of the
+ * period and of the days before its end that measures look at. Writes nothing before the first checkpoint.
+ */
 export async function* attachReceipts(
   snapshot: Snapshot,
   zip: Zip,
-  fileName: string,
+  { fileName, controls, period: { from, asOf } }: { fileName: string; controls: Control[]; period: Period },
 ): AsyncGenerator<Uint8Array, Attachments> {
   const tree = await readSignedTree(snapshot, { cosigned: 'recent' });
   if (tree === null) return [];
-  const batches = async function* () {
-    for (let after = -1; ; ) {
-      const events = await readPlacedEvents(snapshot, { after, limit: eventsAtOnce, size: tree.size });
-      yield await makeReceipts(snapshot, events, tree);
-      const last = events.at(-1);
-      if (last === undefined) return;
-      after = last.leafIndex;
-    }
-  };
-  const receipts = yield* writeReceipts(zip, 'ledger/receipts.ndjson', batches());
+  const { size } = tree;
+  const days = controls.flatMap(({ measures }) =>
+    measures.flatMap((each) => (each.measure === 'operation_history' ? [each.days] : [])),
+  );
+  const [since = from] = [from, ...days.map((count) => daysBefore(asOf, count))].toSorted(compareInstants);
+  const events = yield* writeReceipts(
+    zip,
+    'ledger/receipts.ndjson',
+    receiptsOf(snapshot, eventsOf(snapshot, size), tree),
+  );
+  const gaps = readGapSealEvents(snapshot, { from: dayOf(since), to: dayOf(daysBefore(asOf, -1)), size });
+  const seals = yield* writeReceipts(zip, 'ledger/seals-with-gaps.ndjson', receiptsOf(snapshot, gaps, tree));
   const sha256 = writeText(zip, 'VERIFY.md', verifyPage(originOf(tree), fileName));
-  return [receipts, { file: 'VERIFY.md', records: 1, sha256 }];
+  return [events, seals, { file: 'VERIFY.md', records: 1, sha256 }];
 }
+
+async function* eventsOf(snapshot: Snapshot, size: number): AsyncGenerator<PlacedEvent[]> {
+  for (let after = -1; ; ) {
+    const events = await readPlacedEvents(snapshot, { after, limit: eventsAtOnce, size });
+    yield events;
+    const last = events.at(-1);
+    if (last === undefined) return;
+    after = last.leafIndex;
+  }
+}
+
+const dayOf = (at: string) => new Date(at).toISOString().slice(0, 'YYYY-MM-DD'.length);

@@ -119,7 +119,8 @@ export async function take(snapshot: Snapshot, measure: Measure, period: Period)
   }
 }
 
-const daysBefore = (at: string, days: number) => new Date(Date.parse(at) - days * dayMs).toISOString();
+/** Returns the instant so many days before another. */
+export const daysBefore = (at: string, days: number) => new Date(Date.parse(at) - days * dayMs).toISOString();
 
 /** Returns the findings of the period's newest plan. The same facts give the same plan again, which counts as created at that time. */
 async function takeFindings(snapshot: Snapshot, { from, to }: Period): Promise<Measured> {

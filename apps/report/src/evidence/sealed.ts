@@ -1,6 +1,7 @@
 import { verifyPage } from '@keywarden/core/ledger';
 import {
   makeReceipts,
+  type PlacedEvent,
   readDropEvents,
   readSealEvents,
   readSignedTree,
@@ -46,10 +47,11 @@ export async function* writeSealedOperations(
   const files: object[] = [];
   let records = 0;
   const drops = await readDropEvents(snapshot, { from, to, size: tree.size });
-  const retention = yield* writeReceipts(zip, 'retention.ndjson', oneBatch(await makeReceipts(snapshot, drops, tree)));
+  const retention = yield* writeReceipts(zip, 'retention.ndjson', receiptsOf(snapshot, [drops], tree));
   for (const [index, { number, name }] of projects.entries()) {
     const place = String(index + 1).padStart(5, '0');
-    const seals = yield* writeReceipts(zip, `seals/${place}.ndjson`, receiptsOf(snapshot, { number, from, to, tree }));
+    const events = readSealEvents(snapshot, { project: number, from, to, size: tree.size });
+    const seals = yield* writeReceipts(zip, `seals/${place}.ndjson`, receiptsOf(snapshot, events, tree));
     const lines = writeLines(zip, `operations/${place}.ndjson`);
     const range = { from: `${from}T00:00:00Z`, to: `${to}T00:00:00Z` };
     for await (const items of snapshot.stream(sealedOperationList(range, number))) {
@@ -74,16 +76,13 @@ export async function* writeSealedOperations(
   return { last: zip.take(), records, sha256 };
 }
 
-async function* oneBatch(receipts: string[]): AsyncGenerator<string[]> {
-  yield await Promise.resolve(receipts);
-}
-
-async function* receiptsOf(
+/** Yields the receipts of each batch of events. */
+export async function* receiptsOf(
   snapshot: Snapshot,
-  { number, from, to, tree }: { number: string; from: string; to: string; tree: SignedTree },
+  batches: AsyncIterable<PlacedEvent[]> | PlacedEvent[][],
+  tree: SignedTree,
 ): AsyncGenerator<string[]> {
-  for await (const events of readSealEvents(snapshot, { project: number, from, to, size: tree.size }))
-    yield await makeReceipts(snapshot, events, tree);
+  for await (const events of batches) yield await makeReceipts(snapshot, events, tree);
 }
 
 /** Writes a file of receipts, each as the member `receipt` of a line. Takes the bytes of each batch. */

@@ -1,7 +1,9 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createSigningKey } from '@keywarden/core/ledger';
 import { createTestLedger } from '@keywarden/testkit/store/ledger';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { amend, change, download, editLines, type Files, pack, unpack, verifyBytes } from './packs.ts';
+import { amend, change, download, editLines, type Files, pack, unpack, verifyBytes, verifyTogether } from './packs.ts';
 import { createPacks, type Packs } from './packs-fixture.ts';
 
 // An archive of operations, checked with the public key alone; and each way to change it.
@@ -203,10 +205,14 @@ test('another key, no archive, and a cut archive prove nothing', async () => {
   const other = createTestLedger(packs.fixture.daemon, createSigningKey('test', 'log')).publicKey;
   expect((await packs.verify(operations, other)).rank).toBe(2);
   const whole = pack(operations);
-  for (const length of [whole.length - 1, whole.length - 30, Math.floor(whole.length / 2)])
-    await expect(verifyBytes(packs.folder, whole.subarray(0, length), packs.fixture.ledger.publicKey)).rejects.toThrow(
-      /is no whole zip archive/,
-    );
+  const cutTo = (length: number) => whole.subarray(0, length);
+  const files = [whole, ...[whole.length - 1, whole.length - 30, Math.floor(whole.length / 2)].map(cutTo)];
+  const names = files.map((bytes, index) => join(packs.folder, `cut-${index}.zip`));
+  for (const [index, bytes] of files.entries()) writeFileSync(names[index] ?? '', bytes);
+  // A cut archive keeps no other file from its check.
+  const found = await verifyTogether(names.toReversed(), [packs.fixture.ledger.publicKey]);
+  expect(found.map(({ rank }) => rank)).toEqual([2, 2, 2, 0]);
+  for (const { words } of found.slice(0, 3)) expect(words).toContain('it is no whole zip archive');
   await expect(verifyBytes(packs.folder, operations['operations/00001.ndjson'] ?? '', other)).rejects.toThrow(
     /is an export without receipts/,
   );

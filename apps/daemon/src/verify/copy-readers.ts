@@ -1,0 +1,123 @@
+import { readLeaf, readLogged, readSeal, tilePath, unpackContents } from '@keywarden/core/ledger';
+import { type SignedHead, tell, type Verdict } from './verdict.ts';
+
+// What a copy of a ledger says about the archives beside it: the entries and contents of its events, read in their order.
+
+export const tileWidth = 256;
+
+/** A receipt or an archive that is compared with a copy. */
+export interface Beside {
+  file: string;
+  head: SignedHead;
+  /** The place in the ledger of the newest seal that it has of each project and day. */
+  seals: Map<string, number>;
+  /** The places of the events that it has receipts for, if it should have those of all but seals. */
+  events?: Set<number> | undefined;
+  /** The days, the last one included, of which it should have the newest seal if that has gaps. */
+  gapDays?: { from: string; to: string } | undefined;
+}
+
+/** Clocks of a database may go back by so much. */
+const backMs = 3_600_000;
+
+/** Looks for events for which an archive has no receipt, and for events that were recorded long before an earlier one. */
+export function createEntryReader(beside: Beside[]) {
+  const left: { file: string; event: string }[] = [];
+  let latestMs = Number.NEGATIVE_INFINITY;
+  const late: number[] = [];
+  return {
+    read(at: number, entries: Uint8Array[]): void {
+      for (const [place, entry] of entries.entries()) {
+        const { type, subject, recorded } = readLeaf(Buffer.from(entry).toString()) ?? {};
+        const index = at + place;
+        for (const { file, head, events } of beside)
+          if (events !== undefined && index < head.size && type !== 'archive.sealed' && !events.has(index))
+            left.push({ file, event: `${String(type)} of ${String(subject)}, event ${index}` });
+        const ms = Date.parse(recorded ?? '');
+        if (!(ms >= latestMs - backMs)) late.push(index);
+        // The latest time so far: many small steps back are a long one.
+        if (ms > latestMs) latestMs = ms;
+      }
+    },
+    tellEnd({ proven, unproven, wrong: mistakes }: Verdict): void {
+      for (const { file, event } of left) tell(mistakes, `${file}: it has no receipt of ${event}`);
+      for (const { file, events } of beside)
+        if (events !== undefined && !left.some((each) => each.file === file))
+          tell(proven, `${file}: it has the receipts of all events of its tree but seals`);
+      if (late.length > 0)
+        tell(
+          unproven,
+          `the times of some events: ${late.length} times the time of recording goes back by more than an hour, first at event ${late[0]}`,
+        );
+    },
+  };
+}
+
+/** Reads the contents of entries, and looks for seals that are newer than those of archives. */
+export function createContentReader(
+  readOf: (path: string) => Buffer | null,
+  { size, archives }: { size: number; archives: Beside[] },
+) {
+  const asked = archives.filter(({ seals, gapDays }) => seals.size > 0 || gapDays !== undefined);
+  /** For each archive: the days that have gaps in their newest seal of its tree, and no receipt. */
+  const leftOut = new Map(asked.map(({ file }) => [file, new Set<string>()]));
+  let missing = 0;
+  const found: { file: string; seal: string; isOlder: boolean }[] = [];
+  return {
+    /** Compares a bundle of contents with its entries. Returns what is wrong with it; null if nothing is, or the copy does not have it. */
+    read(at: number, entries: Uint8Array[]): string | null {
+      const path = tilePath({ level: 'contents', index: at / tileWidth, width: entries.length });
+      const bundle = readOf(path);
+      if (bundle === null) {
+        missing += entries.length;
+        return null;
+      }
+      const contents = unpackContents(bundle.toString());
+      if (contents?.length !== entries.length) return `${path} is cut`;
+      for (const [place, content] of contents.entries()) {
+        const event = readLogged({ leaf: Buffer.from(entries[place] ?? []).toString(), content });
+        if (typeof event === 'string') return `${path} has other contents than its entries`;
+        const seal = readSeal(event);
+        if (seal === null) continue;
+        for (const { file, head, seals, gapDays } of asked) {
+          const index = at + place;
+          const name = `${seal.project} ${seal.day}`;
+          const own = seals.get(name);
+          if (own === undefined && index < head.size && isWithin(seal.day, gapDays))
+            if (seal.gaps.length > 0) leftOut.get(file)?.add(name);
+            else leftOut.get(file)?.delete(name);
+          if (own === undefined || index <= own) continue;
+          found.push({
+            file,
+            seal: `${seal.project}: ${seal.day} was sealed again at ${seal.sealedAt}, event ${index}`,
+            isOlder: index < head.size,
+          });
+        }
+      }
+      return null;
+    },
+    tellEnd({ proven, unproven, wrong: mistakes }: Verdict): void {
+      for (const { file, seal, isOlder } of found)
+        tell(
+          isOlder ? mistakes : unproven,
+          `${file}: ${isOlder ? 'it has an older seal than the newest' : 'since then'}: ${seal}`,
+        );
+      for (const [file, days] of leftOut)
+        for (const day of days)
+          tell(
+            unproven,
+            `${file}: it leaves out the seal of ${day}, which has gaps; its maker must show that the day waited to be sealed again`,
+          );
+      for (const { file } of asked)
+        if (missing > 0)
+          tell(
+            unproven,
+            `${file}: a newer seal may be among the ${missing} events whose contents the copy does not have`,
+          );
+        else if (!found.some((each) => each.file === file))
+          tell(proven, `${file}: none of its days has a newer seal, up to event ${size - 1}`);
+    },
+  };
+}
+
+const isWithin = (day: string, days: Beside['gapDays']) => days !== undefined && day >= days.from && day <= days.to;

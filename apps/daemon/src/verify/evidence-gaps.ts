@@ -1,0 +1,132 @@
+import { compareInstants, isInstant } from '@keywarden/core/values';
+import { z } from 'zod';
+import type { Archive } from './archive.ts';
+import type { Period } from './evidence-bindings.ts';
+import { parseOnce } from './json.ts';
+import { sealOf } from './receipt-lines.ts';
+import { type ReceiptJudge, tell, type Verdict } from './verdict.ts';
+
+// The gaps of operations in an evidence archive, compared with those in the newest seals.
+
+export const gapsFile = 'ledger/seals-with-gaps.ndjson';
+
+const instant = z.string().refine(isInstant);
+const interval = z.object({ from: instant, to: instant });
+type Interval = z.output<typeof interval>;
+
+/** The gaps of the newest seals, by project: the control plane's address, a space and the id. */
+export interface SealedGaps {
+  gaps: Map<string, (Interval & { reason: string | undefined })[]>;
+  /** The place in the ledger of each seal: by the project, a space and the day. */
+  seals: Map<string, number>;
+}
+
+/** Reads the receipts of the newest seals that have gaps. An archive with receipts has the file, even if there are none. */
+export async function readSealedGaps(archive: Archive, receipts: ReceiptJudge, verdict: Verdict): Promise<SealedGaps> {
+  const sealed: SealedGaps = { gaps: new Map(), seals: new Map() };
+  if (!archive.names.includes(gapsFile)) {
+    if (receipts.head() !== null) tell(verdict.wrong, `it has no ${gapsFile}`);
+    return sealed;
+  }
+  await archive.eachLine(gapsFile, (line) => {
+    const read = sealOf(line, receipts);
+    if (typeof read === 'string') {
+      tell(verdict.wrong, `a line of ${gapsFile} is not proven: ${read}`);
+      return;
+    }
+    const { seal, index } = read;
+    const name = `${seal.project} ${seal.day}`;
+    if (sealed.seals.has(name)) tell(verdict.wrong, `${gapsFile} has two seals of ${name}`);
+    sealed.seals.set(name, index);
+    const gaps = sealed.gaps.get(seal.project) ?? [];
+    gaps.push(...seal.gaps.map(({ from, to, reason }) => ({ from, to, reason })));
+    sealed.gaps.set(seal.project, gaps);
+  });
+  return sealed;
+}
+
+/** A file names no more gaps; further ones are only counted. */
+const mostNamed = 10_000;
+/** The newest operations are covered by a later walk. Files leave such gaps out if they began so shortly before the end. */
+const settlingMs = 25 * 3_600_000;
+
+const holeSchema = z.object({ control_plane: z.string(), project_id: z.string(), ...interval.shape });
+const coverageSchema = z.object({ control_plane: z.string(), project_id: z.string(), unknown: z.array(interval) });
+
+interface Gaps {
+  file: string;
+  sealed: SealedGaps;
+  verdict: Verdict;
+}
+
+/** Looks for the sealed gaps of a period in a file of gaps. */
+export async function compareHoles(
+  archive: Archive,
+  { period: { from, to }, ...asked }: Gaps & { period: Period },
+): Promise<void> {
+  const named = new Map<string, Interval[]>();
+  let count = 0;
+  await archive.eachLine(asked.file, (line) => {
+    const hole = holeSchema.parse(parseOnce(line));
+    count += 1;
+    addOf(named, hole, [hole], asked.sealed);
+  });
+  const settled = new Date(Date.parse(to) - settlingMs).toISOString();
+  tellMissing(named, {
+    ...asked,
+    isCut: count >= mostNamed,
+    isDue: (gap) =>
+      compareInstants(gap.to, from) > 0 &&
+      compareInstants(gap.from, to) < 0 &&
+      (gap.reason !== 'recent' || compareInstants(gap.from, settled) <= 0),
+  });
+}
+
+/** Looks for the sealed gaps of each project in its row of the coverage. */
+export async function compareCoverage(archive: Archive, asked: Gaps): Promise<void> {
+  const named = new Map<string, Interval[]>();
+  await archive.eachLine(asked.file, (line) => {
+    const row = coverageSchema.parse(parseOnce(line));
+    addOf(named, row, row.unknown, asked.sealed);
+  });
+  tellMissing(named, { ...asked, isCut: false, isDue: () => true });
+}
+
+/** Adds intervals of a project that has sealed gaps. */
+function addOf(
+  named: Map<string, Interval[]>,
+  of: { control_plane: string; project_id: string },
+  intervals: Interval[],
+  { gaps }: SealedGaps,
+): void {
+  const project = `${of.control_plane} ${of.project_id}`;
+  if (!gaps.has(project)) return;
+  const all = named.get(project) ?? [];
+  all.push(...intervals);
+  named.set(project, all);
+}
+
+function tellMissing(
+  named: Map<string, Interval[]>,
+  {
+    file,
+    sealed,
+    verdict: { proven, unproven, wrong },
+    isCut,
+    isDue,
+  }: Gaps & { isCut: boolean; isDue: (gap: Interval & { reason: string | undefined }) => boolean },
+): void {
+  let found = 0;
+  for (const [project, gaps] of sealed.gaps) {
+    const intervals = named.get(project) ?? [];
+    for (const gap of gaps.filter(isDue))
+      if (intervals.some((each) => compareInstants(each.from, gap.from) <= 0 && compareInstants(each.to, gap.to) >= 0))
+        found += 1;
+      else
+        tell(
+          isCut ? unproven : wrong,
+          `${file}: it lacks the gap of ${project} from ${gap.from} to ${gap.to}, which was sealed`,
+        );
+  }
+  proven.push(`${file}: ${found} gaps that its seals name are in it`);
+}
