@@ -1,5 +1,5 @@
 -- Returns the rows that differ from the ledger. altered: the row is not what its newest event says, or not what an earlier one says of a column that never
--- changes; or its time or its actor are not those of the leaf. removed: the row of an event is gone. An event that says that its row was deleted counts only
+-- changes, or of an end that is set once; or its time or its actor are not those of the leaf. removed: the row of an event is gone. An event that says that its row was deleted counts only
 -- in tables whose rows Keywarden deletes. added: a row has no event. repeated: a row that never changes has two events. Personal data counts as long as its
 -- salt is there; once the salt is deleted, the data may only be erased: missing, or a text that begins with "erased".
 create or replace function keywarden.ledger_row_faults() returns table (type text, subject text, fault text)
@@ -32,12 +32,13 @@ begin
             case when l.described[4]::jsonb - l.left_out is distinct from e.content::jsonb - l.left_out then ''altered'' end
           end as fault
         from events e full join present p using (subject) cross join lateral (select keywarden.%2$I(p.record, coalesce(e.salt, '''')) as described,
-          case when e.is_newest then ''{}'' else %10$L::text[] end || case when e.salt is null then %7$L::text[] else ''{}'' end as left_out offset 0) l) c
+          case when e.is_newest or %12$L then ''{}'' else %10$L::text[] end || case when e.salt is null then %7$L::text[] else ''{}'' end as left_out offset 0) l) c
       where c.fault is not null',
       k.kind, 'describe_' || replace(k.kind, '.', '_'), k.relation,
       (select string_agg(format('(to_json(r.%I) #>> ''{}'')', column_name), ' || ''/'' || ') from unnest(k.identity) column_name),
       case when k.ends is null then 'true' else format('r.%I is not null', k.ends) end,
-      k.relation || '/', k.personal, k.changes, k.ends, k.changes || k.hashed, k.relation = any(keywarden.ledger_deletes()));
+      k.relation || '/', k.personal, k.changes, k.ends, k.changes || k.hashed, k.relation = any(keywarden.ledger_deletes()),
+      k.kind = any(keywarden.ledger_ends_once()));
   end loop;
 end
 $$;

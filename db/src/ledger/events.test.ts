@@ -221,6 +221,31 @@ test('an event that says that its row was deleted excuses no row that Keywarden 
   expect(await faultsAfter('delete from keywarden.pause', claims)).toContain('pause.begun removed');
 });
 
+test.each(['exemption.ended', 'campaign.canceled', 'pause.ended', 'incident.closed', 'token.revoked'])(
+  '%s: an end that is set again, or taken back, is found although it is an event',
+  async (kind) => {
+    const { relation, personal, at } = (await listKinds()).find((each) => each.kind === kind) as Kind;
+    const faults = async (...changes: string[]) => {
+      let found: string[] = [];
+      await undone(async (tx) => {
+        for (const each of changes) expect((await tx.unsafe(each)).count, each).toBeGreaterThan(0);
+        found = (await listLedgerRowFaults(tx)).map(({ type, fault }) => `${type} ${fault}`);
+      });
+      return found;
+    };
+    const set = (...values: string[]) => `update keywarden.${relation} set ${values.join()} where ${at} is not null`;
+    const [by] = personal;
+    expect(await faults(set(`${at} = ${at} + interval '1 day'`))).toEqual([`${kind} altered`]);
+    const all = [String(at), ...personal];
+    expect(await faults(set(...all.map((name) => `${name} = null`)))).toEqual([`${kind} altered`]);
+    if (by === undefined) return;
+    expect(await faults(set(`${by} = 'mallory'`))).toEqual([`${kind} altered`]);
+    // To erase is no change.
+    const erase = `delete from keywarden.ledger_salt where event_number in (select number from keywarden.ledger_event where type = '${kind}')`;
+    expect(await faults(erase, set(...personal.map((name) => `${name} = 'erased'`)))).toEqual([]);
+  },
+);
+
 test('an interrupted upgrade records the rows from before the ledger with its triggers, or neither', async () => {
   const old = await createTestStore(inject('postgresUrl'));
   await old.sql`insert into keywarden.pause (paused_by, resumed_at) values ('ada', now())`;

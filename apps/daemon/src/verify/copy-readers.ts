@@ -13,7 +13,7 @@ export interface Beside {
   seals: Map<string, number>;
   /** The places of the events that it has receipts for, if it should have those of all but seals. */
   events?: Set<number> | undefined;
-  /** The days, the last one included, of which it should have the newest seal if that has gaps. */
+  /** The days, the last one included, whose newest seals it should have if they have gaps. */
   gapDays?: { from: string; to: string } | undefined;
 }
 

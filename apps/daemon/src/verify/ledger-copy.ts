@@ -21,7 +21,6 @@ import {
   type CosignedCheckpoint,
   type Judge,
   openSigned,
-  type SignedHead,
   tell,
   tellHead,
   type Verdict,
