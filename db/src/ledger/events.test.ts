@@ -119,7 +119,7 @@ const kindNames = [
   'store.migrated',
 ];
 
-test.each(kindNames)('%s: a row that is altered, deleted or added without its event is found', async (kind) => {
+test.each(kindNames)('%s: keywarden ledger --check finds a row that is altered, backdated, deleted or added without its event', async (kind) => {
   const { relation, fields, hashed, personal, at } = (await listKinds()).find((each) => each.kind === kind) as Kind;
   // Each recorded column, one by one.
   const columns = [...fields, ...hashed, ...personal];

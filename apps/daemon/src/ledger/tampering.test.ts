@@ -78,7 +78,7 @@ const tampered: [string, string, (sql: TestStore['sql']) => Promise<unknown>][] 
     async (sql) => await sql`update keywarden.ledger_checkpoint set note = replace(note, '— keywarden', '— another')`,
   ],
 ];
-test.each(tampered)('%s opens an incident, and nothing is enforced', async (_what, why, change) => {
+test.each(tampered)('%s: found by the sequencer before it signs, and nothing is enforced', async (_what, why, change) => {
   const [first, second] = [await machines.create(), await machines.create()];
   await grow(first);
   await machines.addEvent();
@@ -137,6 +137,12 @@ test.each([
     /^tile\/0\/000 is not the tile of its events$/,
   ],
   [
+    'two events in another order',
+    `update keywarden.ledger_event set leaf_index = -1 where leaf_index = 20; update keywarden.ledger_event set leaf_index = 20 where leaf_index = 21;
+     update keywarden.ledger_event set leaf_index = 21 where leaf_index = -1`,
+    /^tile\/0\/000 is not the tile of its events$/,
+  ],
+  [
     'an event outside the tree',
     `update keywarden.ledger_event set leaf_index = 9000000000000 + number where leaf_index is null`,
     /^the event of pause\/\d+ has a place outside the tree$/,
@@ -177,7 +183,7 @@ test.each([
     `update keywarden.ledger_event set content = content || ' ' where subject = 'pause/1' and type = 'pause.begun'`,
     /^1 rows differ from their events \(pause\/1 was altered\)$/,
   ],
-])('%s: the daily comparison finds it, and enforcement stops', async (_what, statement, fault) => {
+])('%s: found by keywarden ledger --check and the daily comparison, and enforcement stops', async (_what, statement, fault) => {
   const first = await machines.create();
   for (let count = 0; count < 150; count += 1) await machines.addEvent();
   await grow(first);

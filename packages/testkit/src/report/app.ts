@@ -6,7 +6,7 @@ import { createLogger } from '@keywarden/runtime';
 import type { TestStore } from '../store/test-store.ts';
 
 /** Creates the report's app over a test store, in its own role, without a limit of requests. A client is named by the header x-peer. */
-export async function makeApp(store: TestStore, { now = Date.now }: { now?: () => number } = {}) {
+export async function makeApp(store: Pick<TestStore, 'as'>, { now = Date.now }: { now?: () => number } = {}) {
   const { db, sql } = await store.as('keywarden_report');
   const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
   const app = createApp({
