@@ -33,14 +33,17 @@ export const gauges = {
 } as const;
 type GaugeName = keyof typeof gauges;
 
-/** Returns the metrics of the store's current state. If a node of its cluster does not answer, the metrics of coverage are absent. */
-export async function readGauges(sql: Sql): Promise<Gauge[]> {
+/**
+ * Returns the metrics of the store's current state. If a node of its cluster does not answer, the metrics of coverage are absent. `witnesses` are the names of
+ * the configured ones: one that has never cosigned has a metric too.
+ */
+export async function readGauges(sql: Sql, witnesses: string[] = []): Promise<Gauge[]> {
   const nodes = await listNodes(sql);
   const up = nodes.map(({ name, answers }): Gauge => {
     return { name: 'keywarden_store_node_up', labels: { node: name }, value: answers ? 1 : 0 };
   });
   const coverage = nodes.every(({ answers }) => answers) ? await readCoverage(sql) : [];
-  return [...up, ...coverage, ...(await readRecords(sql))];
+  return [...up, ...coverage, ...(await readRecords(sql, witnesses))];
 }
 
 /** Returns the metrics of coverage, which needs every node. */
@@ -71,7 +74,7 @@ async function readCoverage(sql: Sql): Promise<Gauge[]> {
 }
 
 /** Returns the metrics of all other records. */
-async function readRecords(sql: Sql): Promise<Gauge[]> {
+async function readRecords(sql: Sql, witnesses: string[]): Promise<Gauge[]> {
   const rows = await sql`
     select 'keywarden_sync_age_seconds' as name, jsonb_build_object('connection', c.name, 'kind', k.kind) as labels,
       extract(epoch from now() - coalesce(max(r.finished_at), min(p.first_seen_at)))::float8 as value
@@ -119,7 +122,9 @@ async function readRecords(sql: Sql): Promise<Gauge[]> {
     union all
     select 'keywarden_ledger_uncosigned_seconds', jsonb_build_object('witness', w.witness),
       coalesce(extract(epoch from clock_timestamp() - min(c.made_at)), 0)::float8
-    from (select witness, max(size) as size from keywarden.ledger_cosignature group by witness) w
+    from (
+      select witness, max(size) as size from (
+        select witness, size from keywarden.ledger_cosignature union all select unnest(${witnesses}::text[]), -1) known group by witness) w
       left join keywarden.ledger_checkpoint c on c.size > w.size group by w.witness`;
   return rows.map(toGauge);
 }

@@ -119,43 +119,46 @@ const kindNames = [
   'store.migrated',
 ];
 
-test.each(kindNames)('%s: keywarden ledger --check finds a row that is altered, backdated, deleted or added without its event', async (kind) => {
-  const { relation, fields, hashed, personal, at } = (await listKinds()).find((each) => each.kind === kind) as Kind;
-  // Each recorded column, one by one.
-  const columns = [...fields, ...hashed, ...personal];
-  const types = await store.sql`
+test.each(kindNames)(
+  '%s: keywarden ledger --check finds a row that is altered, backdated, deleted or added without its event',
+  async (kind) => {
+    const { relation, fields, hashed, personal, at } = (await listKinds()).find((each) => each.kind === kind) as Kind;
+    // Each recorded column, one by one.
+    const columns = [...fields, ...hashed, ...personal];
+    const types = await store.sql`
     select attname as name, format_type(atttypid, null) as type from pg_attribute
     where attrelid = ${`keywarden.${relation}`}::regclass and attname = any(${columns}::text[])
       and attname not in (select unnest(identity) from keywarden.ledger_kinds() where kind = ${kind})`;
-  const otherValue: Record<string, (name: string) => string> = {
-    date: (name) => `${name} + 1`,
-    text: (name) => `${name} || 'x'`,
-    bigint: (name) => `coalesce(${name}, 0) + 1`,
-    integer: (name) => `coalesce(${name}, 0) + 1`,
-    boolean: (name) => `not ${name}`,
-    jsonb: () => `'{"other": 1}'`,
-    interval: (name) => `${name} + interval '1 day'`,
-    'text[]': () => `'{other}'`,
-    'integer[]': () => `'{1,2,3}'`,
-    'timestamp with time zone': (name) => `${name} + interval '1 microsecond'`,
-  };
-  const checks = await store.sql`
+    const otherValue: Record<string, (name: string) => string> = {
+      date: (name) => `${name} + 1`,
+      text: (name) => `${name} || 'x'`,
+      bigint: (name) => `coalesce(${name}, 0) + 1`,
+      integer: (name) => `coalesce(${name}, 0) + 1`,
+      boolean: (name) => `not ${name}`,
+      jsonb: () => `'{"other": 1}'`,
+      interval: (name) => `${name} + interval '1 day'`,
+      'text[]': () => `'{other}'`,
+      'integer[]': () => `'{1,2,3}'`,
+      'timestamp with time zone': (name) => `${name} + interval '1 microsecond'`,
+    };
+    const checks = await store.sql`
     select conname as name from pg_constraint where contype = 'c' and conrelid = ${`keywarden.${relation}`}::regclass`;
-  const unchecked = checks.map(({ name }) => `alter table keywarden.${relation} drop constraint ${String(name)}`);
-  for (const { name, type } of types) {
-    const value = otherValue[String(type)]?.(String(name));
-    expect(value, `${String(name)} ${String(type)}`).toBeDefined();
-    const change = `update keywarden.${relation} set ${String(name)} = ${value ?? ''}`;
-    expect(await faultsAfter(...unchecked, change), `column ${String(name)}`).toContain(`${kind} altered`);
-  }
-  expect(types.length).toBeGreaterThan(0);
-  expect(at === null || fields.includes(at)).toBe(true);
-  expect(await faultsAfter(`delete from keywarden.${relation}`)).toContain(`${kind} removed`);
-  expect(await faultsAfter(`delete from keywarden.ledger_event where type = '${kind}'`)).toContain(`${kind} added`);
-  expect(
-    await faultsAfter(`update keywarden.ledger_event set content = content || ' ' where type = '${kind}'`),
-  ).toContain(`${kind} altered`);
-});
+    const unchecked = checks.map(({ name }) => `alter table keywarden.${relation} drop constraint ${String(name)}`);
+    for (const { name, type } of types) {
+      const value = otherValue[String(type)]?.(String(name));
+      expect(value, `${String(name)} ${String(type)}`).toBeDefined();
+      const change = `update keywarden.${relation} set ${String(name)} = ${value ?? ''}`;
+      expect(await faultsAfter(...unchecked, change), `column ${String(name)}`).toContain(`${kind} altered`);
+    }
+    expect(types.length).toBeGreaterThan(0);
+    expect(at === null || fields.includes(at)).toBe(true);
+    expect(await faultsAfter(`delete from keywarden.${relation}`)).toContain(`${kind} removed`);
+    expect(await faultsAfter(`delete from keywarden.ledger_event where type = '${kind}'`)).toContain(`${kind} added`);
+    expect(
+      await faultsAfter(`update keywarden.ledger_event set content = content || ' ' where type = '${kind}'`),
+    ).toContain(`${kind} altered`);
+  },
+);
 
 test('the keys of an exemption and the items of a review belong to their events', async () => {
   expect(await faultsAfter('delete from keywarden.exemption_key')).toEqual(['exemption.granted altered']);

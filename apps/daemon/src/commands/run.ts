@@ -8,6 +8,7 @@ import type { Context } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
 import { planKeys } from '../enforce/plan.ts';
 import { ensureFirstToken } from '../first-token.ts';
+import { readWitnesses } from '../ledger/witnesses.ts';
 import { createMetrics } from '../observe/observer.ts';
 import { createObserveApp, listenToObservers } from '../observe/server.ts';
 import { silentProgress } from '../progress.ts';
@@ -35,6 +36,7 @@ async function run(context: Context): Promise<number> {
   const { store, config, log, replica } = context;
   if (replica === null) throw new Error('a daemon has a replica of its own');
   await requireAppLogin(context);
+  const witnesses = readWitnesses(context.environment).map(({ key }) => key.name);
   const connections = await connectionsOf(context, { skipFailing: true });
   const names = config.connections.map(({ name }) => name);
   await removeOtherConnections(store.db, names);
@@ -51,6 +53,7 @@ async function run(context: Context): Promise<number> {
   const app = createObserveApp({
     metrics,
     sql,
+    witnesses,
     log,
     whyNotReady: () => whyNotReady(sql, daemon),
     whyDegraded: () => whyNodesMissing(sql),

@@ -78,18 +78,21 @@ const tampered: [string, string, (sql: TestStore['sql']) => Promise<unknown>][] 
     async (sql) => await sql`update keywarden.ledger_checkpoint set note = replace(note, '— keywarden', '— another')`,
   ],
 ];
-test.each(tampered)('%s: found by the sequencer before it signs, and nothing is enforced', async (_what, why, change) => {
-  const [first, second] = [await machines.create(), await machines.create()];
-  await grow(first);
-  await machines.addEvent();
-  await grow(first);
-  await grow(second);
-  await change(owner.sql);
-  expect(await grow(first)).toMatchObject({ state: 'inconsistent', why: expect.stringContaining(why) });
-  // What one machine finds stops all of them.
-  expect(await whyLedgerDiffers(second)).toMatch(/^the ledger in this store is not the one that was signed/);
-  expect(await hasOpenIncident(first.store.db, 'ledger_inconsistent')).toBe(true);
-});
+test.each(tampered)(
+  '%s: found by the sequencer before it signs, and nothing is enforced',
+  async (_what, why, change) => {
+    const [first, second] = [await machines.create(), await machines.create()];
+    await grow(first);
+    await machines.addEvent();
+    await grow(first);
+    await grow(second);
+    await change(owner.sql);
+    expect(await grow(first)).toMatchObject({ state: 'inconsistent', why: expect.stringContaining(why) });
+    // What one machine finds stops all of them.
+    expect(await whyLedgerDiffers(second)).toMatch(/^the ledger in this store is not the one that was signed/);
+    expect(await hasOpenIncident(first.store.db, 'ledger_inconsistent')).toBe(true);
+  },
+);
 
 test('a rebuilt ledger with another history is refused, and enforcement stops', async () => {
   const first = await machines.create();
@@ -183,17 +186,20 @@ test.each([
     `update keywarden.ledger_event set content = content || ' ' where subject = 'pause/1' and type = 'pause.begun'`,
     /^1 rows differ from their events \(pause\/1 was altered\)$/,
   ],
-])('%s: found by keywarden ledger --check and the daily comparison, and enforcement stops', async (_what, statement, fault) => {
-  const first = await machines.create();
-  for (let count = 0; count < 150; count += 1) await machines.addEvent();
-  await grow(first);
-  await machines.addEvent();
-  await machines.behindTriggers(statement);
-  const [found] = await checkLedger(first);
-  expect(found).toMatch(fault);
-  expect(await hasOpenIncident(first.store.db, 'ledger_inconsistent')).toBe(true);
-  expect(await whyLedgerDiffers(first)).toMatch(/^the ledger in this store is not the one that was signed/);
-});
+])(
+  '%s: found by keywarden ledger --check and the daily comparison, and enforcement stops',
+  async (_what, statement, fault) => {
+    const first = await machines.create();
+    for (let count = 0; count < 150; count += 1) await machines.addEvent();
+    await grow(first);
+    await machines.addEvent();
+    await machines.behindTriggers(statement);
+    const [found] = await checkLedger(first);
+    expect(found).toMatch(fault);
+    expect(await hasOpenIncident(first.store.db, 'ledger_inconsistent')).toBe(true);
+    expect(await whyLedgerDiffers(first)).toMatch(/^the ledger in this store is not the one that was signed/);
+  },
+);
 
 test('a row that was changed behind the triggers opens an incident that names it', async () => {
   const first = await machines.create();

@@ -47,6 +47,7 @@ const appOf = (whyNotReady: () => Promise<string | null>, why: string | null = n
   createObserveApp({
     metrics,
     sql: fixture.context.store.sql,
+    witnesses: ['witness.example/new'],
     log: createLogger({ level: 'silent', format: 'json', name: 'test' }),
     whyNotReady,
     whyDegraded: () => Promise.resolve(why),
@@ -79,6 +80,13 @@ test('the metrics show the state of the sync, its coverage, the keys, the findin
   expect(valueOf(text, 'keywarden_control_plane_requests_total', route)).toBeGreaterThanOrEqual(3);
   expect(valueOf(text, 'keywarden_limiter_wait_seconds_count', { connection: 'main' })).toBeGreaterThan(3);
   expect(text).not.toContain('napi_');
+});
+
+test('a configured witness that has never cosigned is late from the first checkpoint on', async () => {
+  await store.sql`update keywarden.ledger_checkpoint set made_at = now() - interval '2 hours'`;
+  const text = await (await appOf(() => Promise.resolve(null)).request('/metrics')).text();
+  const late = valueOf(text, 'keywarden_ledger_uncosigned_seconds', { witness: 'witness.example/new' });
+  expect(late).toBeGreaterThan(7000);
 });
 
 test('alive is not ready: a daemon that cannot do its work gives the reason', async () => {

@@ -101,8 +101,8 @@ interface Figures {
   queues: QueueState[];
 }
 
-export async function readFigures(sql: Sql): Promise<Figures> {
-  const [figures, queues] = [await readGauges(sql), await readQueues(sql)];
+export async function readFigures(sql: Sql, witnesses: string[]): Promise<Figures> {
+  const [figures, queues] = [await readGauges(sql, witnesses), await readQueues(sql)];
   return { figures, queues };
 }
 

@@ -8,6 +8,8 @@ export interface Observed {
   metrics: Pick<Metrics, 'contentType' | 'render'>;
   /** A pool of its own, so that monitoring never waits behind the work. */
   sql: Sql;
+  /** The names of the ledger's witnesses, as this daemon is configured. */
+  witnesses: string[];
   log: Logger;
   /** Returns why the daemon is not ready; null when it is. */
   whyNotReady: () => Promise<string | null>;
@@ -16,7 +18,7 @@ export interface Observed {
 }
 
 /** Creates the monitoring app: liveness, readiness and metrics. It never listens. */
-export function createObserveApp({ metrics, sql, log, whyNotReady, whyDegraded }: Observed): Hono {
+export function createObserveApp({ metrics, sql, witnesses, log, whyNotReady, whyDegraded }: Observed): Hono {
   const app = new Hono();
   app.get('/healthz', (c) => c.json({ status: 'ok' }));
   app.get('/readyz', async (c) => {
@@ -27,7 +29,7 @@ export function createObserveApp({ metrics, sql, log, whyNotReady, whyDegraded }
   });
   app.get('/metrics', async (c) => {
     const text = await metrics.render(
-      async () => await within(figuresMs, readFigures(sql), undefined),
+      async () => await within(figuresMs, readFigures(sql, witnesses), undefined),
       (error) => log.warn({ err: error }, 'the figures of the store cannot be read'),
     );
     return c.body(text, 200, { 'content-type': metrics.contentType });

@@ -17,15 +17,7 @@ import {
 } from '@keywarden/core/ledger';
 import { type Beside, createContentReader, createEntryReader, tileWidth } from './copy-readers.ts';
 import { DamagedFile } from './damaged-file.ts';
-import {
-  type CosignedCheckpoint,
-  type Judge,
-  openSigned,
-  tell,
-  tellHead,
-  type Verdict,
-  wrong,
-} from './verdict.ts';
+import { type CosignedCheckpoint, type Judge, openSigned, tell, tellHead, type Verdict, wrong } from './verdict.ts';
 
 /** A tree that the copy must continue. */
 interface Earlier {
