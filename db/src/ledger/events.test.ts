@@ -231,7 +231,7 @@ test.each(['exemption.ended', 'campaign.canceled', 'pause.ended', 'incident.clos
     const faults = async (...changes: string[]) => {
       let found: string[] = [];
       await undone(async (tx) => {
-        for (const each of changes) expect((await tx.unsafe(each)).count, each).toBeGreaterThan(0);
+        for (const each of changes) expect((await tx.unsafe(each)).count, `rows of ${each}`).toBeGreaterThan(0);
         found = (await listLedgerRowFaults(tx)).map(({ type, fault }) => `${type} ${fault}`);
       });
       return found;

@@ -38,16 +38,18 @@ async function run({ databaseUrl, writer, rows, killAfter }: WriterOrder): Promi
  * there leaves the same rows. The process has no other sockets than those to the database.
  */
 function dieAfter(nth: number): void {
-  const write = Socket.prototype.write;
+  // Its overloads differ in later arguments only, which pass through.
+  const sockets = Socket.prototype as unknown as { write: (this: Socket, ...given: unknown[]) => boolean };
+  const { write } = sockets;
   const reads = createReadDetector();
   let seen = 0;
-  Socket.prototype.write = function (this: Socket, ...given: Parameters<typeof write>) {
+  sockets.write = function (...given) {
     const isRead = reads(Buffer.from(given[0] as Uint8Array).toString('latin1'));
     const sent = write.apply(this, given);
     if (!isRead) seen += 1;
     if (!isRead && seen === nth) process.kill(process.pid, 'SIGKILL');
     return sent;
-  } as typeof write;
+  };
 }
 
 /** A query that changes nothing. Functions of the store may write. */
