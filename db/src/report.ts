@@ -45,7 +45,7 @@ export {
 export { keyReference } from './keys/reference.ts';
 export type { Inventoried } from './keys/source.ts';
 export { readBundle, readTile } from './ledger/bundles.ts';
-export { ledgerEventItem, ledgerEventList } from './ledger/list.ts';
+export { type LedgerRecordKind, ledgerEventItem, ledgerEventList, ledgerRecordKinds } from './ledger/list.ts';
 export {
   makeReceipts,
   type PlacedEvent,

@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { columnsOf, instant, time } from '../item.ts';
 import { type List, when, within } from '../list.ts';
@@ -17,13 +17,51 @@ export interface LedgerEventFilter {
   number?: string | undefined;
   type?: string | undefined;
   subject?: string | undefined;
+  /** A record of the report with everything that belongs to it. */
+  about?: LedgerRecord | undefined;
   /** Recorded at this instant or later. */
   from?: string | undefined;
   to?: string | undefined;
 }
 
+/** A record of the report, by its kind and the id that the report shows. */
+export interface LedgerRecord {
+  kind: LedgerRecordKind;
+  id: string;
+}
+
+/** Returns the number that an id has; that of no row if it is none. */
+const numberOf = (id: string) => (/^\d{1,18}$/.test(id) ? id : '0');
+
+/** The subjects of the events about each kind of record: a query with one column. */
+const subjectsOf = {
+  plan: (id) => sql`select 'plan/' || ${id}
+    union all select 'plan_rejection/' || number from keywarden.plan_rejection where plan_id = ${id}
+    union all select t || number from keywarden.plan_approval cross join unnest('{plan_approval/,approval_end/}'::text[]) t where plan_id = ${id}`,
+  revocation: (id) => sql`values ('revocation_intent/' || ${id}), ('revocation_outcome/' || ${id})`,
+  rotation: (id) => sql`select 'rotation/' || number from keywarden.rotation where id = ${id}
+    union all select 'rotation_event/' || rotation_number || '/' || sequence from keywarden.rotation_event
+      join keywarden.rotation r on r.number = rotation_number where r.id = ${id}`,
+  review: (id) => sql`values ('review/' || ${id}), ('review_signature/' || ${id})
+    union all select 'review_decision/' || number from keywarden.review_decision where review_number = ${numberOf(id)}::bigint`,
+  campaign: (id) => sql`select 'review_campaign/' || ${id}
+    union all select 'review/' || number from keywarden.review where campaign_number = ${numberOf(id)}::bigint`,
+  exemption: (id) => sql`select 'exemption/' || ${id}`,
+  incident: (id) => sql`select 'incident/' || ${id}`,
+} satisfies Record<string, (id: string) => SQL>;
+
+export type LedgerRecordKind = keyof typeof subjectsOf;
+export const ledgerRecordKinds = Object.keys(subjectsOf) as [LedgerRecordKind, ...LedgerRecordKind[]];
+
 /** Lists the events of the ledger, newest first. */
-export function ledgerEventList({ number, type, subject, from, to }: LedgerEventFilter): List<typeof ledgerEventItem> {
+export function ledgerEventList({
+  number,
+  type,
+  subject,
+  about,
+  from,
+  to,
+}: LedgerEventFilter): List<typeof ledgerEventItem> {
   return {
     schema: ledgerEventItem,
     from: sql`keywarden.ledger_event e`,
@@ -37,6 +75,7 @@ export function ledgerEventList({ number, type, subject, from, to }: LedgerEvent
       when(number, (wanted) => sql`e.number = ${wanted}::bigint`),
       when(type, (wanted) => sql`e.type = ${wanted}`),
       when(subject, (wanted) => sql`e.subject = ${wanted}`),
+      when(about, ({ kind, id }) => sql`e.subject = any(array(${subjectsOf[kind](id)}))`),
       ...within(sql`e.recorded_at`, { from, to }),
     ],
     order: [{ by: sql`e.number`, type: 'bigint' }],

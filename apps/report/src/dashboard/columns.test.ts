@@ -15,16 +15,41 @@ beforeAll(async () => {
 });
 afterAll(async () => await fixture.close());
 
-test.each(['plans', 'reviews', 'campaigns', 'exemptions', 'incidents', 'revocations'])(
+test.each(['plans', 'reviews', 'campaigns', 'exemptions', 'incidents', 'revocations', 'rotations'])(
   'each row of %s links an auditor to its events in the ledger, and shows a viewer no link',
   async (name) => {
     const { text } = await fixture.ask(`/${name}`, { as: 'auditor' });
-    const links = [...text.matchAll(/href="(\/ledger\/events\?subject=[^"]+)"/g)].map(([, path = '']) => path);
+    const links = [...text.matchAll(/href="(\/ledger\/events\?about=[^"]+)"/g)].map(([, path = '']) => path);
     const rows = text.match(/<tbody>[^]*?<\/tbody>/)?.[0].match(/<tr/g)?.length;
     expect(links.length).toBe(rows);
     const events = await fixture.ask(links[0] ?? '', { as: 'auditor' });
     expect(events.status).toBe(200);
     expect(events.text).toMatch(/\/ledger\/events\/\d+">proof/);
-    expect((await fixture.ask(`/${name}`, { as: 'viewer' })).text).not.toContain('/ledger/events?subject=');
+    expect((await fixture.ask(`/${name}`, { as: 'viewer' })).text).not.toContain('/ledger/events?about=');
   },
 );
+
+test('the events about a record are those of all its rows: decisions, signatures, outcomes and transitions', async () => {
+  const { store, planId } = fixture;
+  const post = async (path: string, body?: object) =>
+    await fixture.ask(path, { as: 'operator', method: 'POST', ...(body === undefined ? {} : { body }) });
+  await post(`/v1/plans/${planId}/approvals`);
+  await post(`/v1/plans/${planId}/rejections`, { reason: 'no' });
+  const { id } = (await post('/v1/reviews', { title: 'Winter', keys: { organization_id: 'other' } })).body;
+  await post(`/v1/reviews/${id}/decisions`, { keys: [fixture.keys['13']], decision: 'keep', reason: 'used' });
+  await post(`/v1/reviews/${id}/signature`);
+  await fixture.ledger.sign();
+  const [intent] = await store.sql`select number from keywarden.revocation_intent`;
+  const typesOf = async (about: string) => {
+    const { body } = await fixture.ask(`/v1/ledger/events?about=${encodeURIComponent(about)}`, { as: 'auditor' });
+    return body.items.map(({ type }) => String(type)).toSorted();
+  };
+  expect(await typesOf(`plan/${planId}`)).toEqual(['plan.approved', 'plan.approved', 'plan.rejected', 'plan.stored']);
+  expect(await typesOf(`review/${id}`)).toEqual(['review.decided', 'review.opened', 'review.signed']);
+  expect(await typesOf(`revocation/${intent?.number}`)).toEqual(['revocation.ended', 'revocation.intended']);
+  expect(await typesOf('rotation/abcd2345')).toEqual(['rotation.begun', 'rotation.moved']);
+  expect(await typesOf('review/no-number')).toEqual([]);
+  for (const path of [`/plans/${planId}`, `/reviews/${id}`])
+    expect((await fixture.ask(path, { as: 'auditor' })).text).toContain('/ledger/events?about=');
+  expect((await fixture.ask('/v1/ledger/events?about=project/1', { as: 'auditor' })).status).toBe(400);
+});

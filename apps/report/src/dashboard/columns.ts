@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { isInstant, type Principal, unwrap } from '@keywarden/db/report';
+import { isInstant, type LedgerRecordKind, type Principal, unwrap } from '@keywarden/db/report';
 import { mayAct } from '../access/roles.ts';
 import { type Column, type Field, link, type Part, state, time } from './html.ts';
 
@@ -72,11 +72,22 @@ function controlOf(name: string, filter: z.core.$ZodType | undefined): Partial<F
   return asked instanceof z.ZodISODateTime ? { placeholder: '2026-03-31' } : {};
 }
 
-/** Returns the column that links a row to its events in the ledger, for those who may see them. `table` is that of the row. */
-export function proofColumn<T extends { id: string }>(
-  { principal }: { principal: Principal },
-  table: string,
+/** Returns columns with one that links each record to its events in the ledger, for those who may see them. */
+export function withProof<T extends { id: string }>(
+  visit: { principal: Principal },
+  kind: LedgerRecordKind,
+  columns: Column<T>[],
 ): Column<T>[] {
-  if (!mayAct(principal, 'auditor') || principal.organizations !== null) return [];
-  return [{ label: 'Ledger', cell: ({ id }) => link(`/ledger/events?subject=${table}%2F${id}`, 'proof') }];
+  return maySeeLedger(visit) ? [...columns, { label: 'Ledger', cell: ({ id }) => proofLink(kind, id) }] : columns;
 }
+
+/** Returns the link as a fact of a record's own page. */
+export function proofFact(visit: { principal: Principal }, kind: LedgerRecordKind, id: string): [string, Part][] {
+  return maySeeLedger(visit) ? [['Ledger', proofLink(kind, id)]] : [];
+}
+
+const maySeeLedger = ({ principal }: { principal: Principal }) =>
+  mayAct(principal, 'auditor') && principal.organizations === null;
+
+const proofLink = (kind: LedgerRecordKind, id: string) =>
+  link(`/ledger/events?about=${kind}%2F${encodeURIComponent(id)}`, 'proof');

@@ -3,8 +3,8 @@ import { campaignItem, campaignList, type Reader, reviewItem, reviewList, type S
 import { html } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
 import { cancelCampaign, openCampaign } from '../actions/reviews.ts';
-import { columnsFor, proofColumn } from '../dashboard/columns.ts';
-import { ago, facts, type Html, link, section, state, time } from '../dashboard/html.ts';
+import { columnsFor, proofFact, withProof } from '../dashboard/columns.ts';
+import { ago, facts, type Html, link, type Part, section, state, time } from '../dashboard/html.ts';
 import { listPart, type Pages, readField, readForm, readParameter } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { dayOrInstant, digits, reason, word } from '../parameters.ts';
@@ -54,17 +54,19 @@ export function addCampaigns(app: OpenAPIHono<Env>, pages: Pages, services: Serv
     page: {
       title: 'Review campaigns',
       fields: { state: 'State' },
-      columns: (visit) => [
-        ...columnsFor(campaignItem, {
-          title: { label: 'Campaign', cell: ({ id, title }) => link(`/campaigns/${id}`, title) },
-          state: 'State',
-          due_at: { label: 'Due', cell: ({ due_at: due }) => ago(due) },
-          reviews: { label: 'Signed', cell: ({ reviews, signed }) => `${signed} of ${reviews}` },
-          keys: { label: 'Decided', cell: ({ keys, undecided }) => `${keys - undecided} of ${keys} keys` },
-          opened_by: 'Opened by',
-        }),
-        ...proofColumn<z.output<typeof campaignItem>>(visit, 'review_campaign'),
-      ],
+      columns: (visit) =>
+        withProof(
+          visit,
+          'campaign',
+          columnsFor(campaignItem, {
+            title: { label: 'Campaign', cell: ({ id, title }) => link(`/campaigns/${id}`, title) },
+            state: 'State',
+            due_at: { label: 'Due', cell: ({ due_at: due }) => ago(due) },
+            reviews: { label: 'Signed', cell: ({ reviews, signed }) => `${signed} of ${reviews}` },
+            keys: { label: 'Decided', cell: ({ keys, undecided }) => `${keys - undecided} of ${keys} keys` },
+            opened_by: 'Opened by',
+          }),
+        ),
       empty: 'No matching campaigns.',
       below: async ({ principal }) =>
         mayAct(principal, 'auditor')
@@ -192,7 +194,7 @@ function campaignPages({ page, form }: Pages, services: Services): void {
     const mayCancel = mayAct(visit.principal, 'auditor') && ['open', 'overdue'].includes(campaign.state);
     return {
       title: campaign.title,
-      body: html`${describe(campaign)} ${section('Reviews', reviews)} ${mayCancel ? cancelForm(campaign) : ''}`,
+      body: html`${describe(campaign, proofFact(visit, 'campaign', campaign.id))} ${section('Reviews', reviews)} ${mayCancel ? cancelForm(campaign) : ''}`,
     };
   });
   form('/campaigns/:campaign/cancel', auditor, async ({ c, principal }, sent) => {
@@ -215,7 +217,7 @@ const reasons = {
   flagged: 'for keys that a rule wants to revoke or rotate',
 } as const;
 
-function describe(campaign: Campaign): Html {
+function describe(campaign: Campaign, proof: [string, Part][]): Html {
   const {
     keys,
     undecided,
@@ -245,6 +247,7 @@ function describe(campaign: Campaign): Html {
           ] as [string, Html],
         ]),
     ...(byDefault === 0 ? [] : [['Decided by default', `${byDefault} keys`] as [string, string]]),
+    ...proof,
   ])}
     <p>
       <label for="progress">${keys - undecided} of ${keys} keys decided, ${signed} of ${reviews} reviews signed.</label>

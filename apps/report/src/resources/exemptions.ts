@@ -3,7 +3,7 @@ import { exemptionItem, exemptionList, readOne } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow, mayAct } from '../access/roles.ts';
 import { endExemption, grantExemption } from '../actions/exemptions.ts';
-import { columnsFor, proofColumn } from '../dashboard/columns.ts';
+import { columnsFor, withProof } from '../dashboard/columns.ts';
 import { link } from '../dashboard/html.ts';
 import { type Pages, readParameter } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
@@ -55,8 +55,7 @@ export function addExemptions(app: OpenAPIHono<Env>, pages: Pages, services: Ser
       title: 'Exemptions',
       fields: { state: 'State' },
       columns: (visit) => [
-        ...exemptionColumns,
-        ...proofColumn<z.output<typeof exemptionItem>>(visit, 'exemption'),
+        ...withProof(visit, 'exemption', exemptionColumns),
         {
           label: '',
           cell: ({ id, state }) =>

@@ -2,7 +2,7 @@ import type { z } from '@hono/zod-openapi';
 import { incidentItem, incidentList } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
-import { columnsFor, proofColumn } from '../dashboard/columns.ts';
+import { columnsFor, withProof } from '../dashboard/columns.ts';
 import { time } from '../dashboard/html.ts';
 import { digits, range } from '../parameters.ts';
 import type { Resource } from '../resource.ts';
@@ -35,7 +35,7 @@ export const incidents: Resource<typeof incidentItem, typeof filters> = {
   page: {
     title: 'Incidents',
     fields: { state: 'State', kind: 'Kind' },
-    columns: (visit) => [...incidentColumns, ...proofColumn<z.output<typeof incidentItem>>(visit, 'incident')],
+    columns: (visit) => withProof(visit, 'incident', incidentColumns),
     empty: 'No matching incidents.',
   },
 };

@@ -22,7 +22,7 @@ import {
 import { html } from 'hono/html';
 import { allow, mayAct } from '../access/roles.ts';
 import { grantExemption } from '../actions/exemptions.ts';
-import { columnsFor } from '../dashboard/columns.ts';
+import { columnsFor, withProof } from '../dashboard/columns.ts';
 import {
   ago,
   type Column,
@@ -72,7 +72,8 @@ const reviewColumns = columnsFor(reviewedKey, {
 /** Adds the page of one key or credential: its record, its history and its actions. */
 export function keyPage({ page, form }: Pages, services: Services): void {
   const { db } = services;
-  page('/keys/:key', allow('viewer'), async ({ c, principal }) => {
+  page('/keys/:key', allow('viewer'), async (visit) => {
+    const { c, principal } = visit;
     const number = readParameter(c, 'key', digits);
     const { organizations } = principal;
     const found =
@@ -96,9 +97,9 @@ export function keyPage({ page, form }: Pages, services: Services): void {
         ${await part('Findings', findingList(of, organizations), { columns: findingColumns, empty: 'The newest plan has no finding for it.' })}
         ${await part('Observed use', keyUseList(number), { caption: 'Use', columns: useColumns, empty: 'No use was observed.' })}
         ${await part('Observations', keyObservationList(number), { caption: 'Observations', columns: observationColumns, empty: 'It was never observed.', limit: 200 })}
-        ${await part('Revocations', revocationList(of, organizations), { columns: revocationColumns, empty: 'There was no attempt to revoke it.' })}
-        ${isApiKey ? await part('Rotations', rotationList(of, organizations), { columns: rotationColumns, empty: 'It was never rotated.' }, requests) : ''}
-        ${await part('Exemptions', exemptionList(of, organizations), { columns: exemptionColumns, empty: 'It is not exempt from anything.' })}
+        ${await part('Revocations', revocationList(of, organizations), { columns: withProof(visit, 'revocation', revocationColumns), empty: 'There was no attempt to revoke it.' })}
+        ${isApiKey ? await part('Rotations', rotationList(of, organizations), { columns: withProof(visit, 'rotation', rotationColumns), empty: 'It was never rotated.' }, requests) : ''}
+        ${await part('Exemptions', exemptionList(of, organizations), { columns: withProof(visit, 'exemption', exemptionColumns), empty: 'It is not exempt from anything.' })}
         ${organizations === null ? await part('Reviews', reviewItemList(of), { columns: reviewColumns, empty: 'It is not in any review.' }) : ''}
         ${mayAct(principal, 'operator') && key.state !== 'gone' ? actionForms({ key: number, rules: await listRules(db), rotates: isApiKey }) : ''}
       `,

@@ -3,6 +3,7 @@ import { parseVerifier, verifyReceipt } from '@keywarden/core/ledger';
 import {
   ledgerEventItem,
   ledgerEventList,
+  ledgerRecordKinds,
   listSealedProjects,
   makeReceipts,
   readLedgerKeys,
@@ -24,6 +25,14 @@ import { addRoute, type Missing, requireItem } from '../route.ts';
 
 const day = z.iso.date();
 const eventNumber = z.string().regex(/^[1-9]\d{0,17}$/);
+/** A record of the report: `plan/p-123`. */
+const record = z
+  .string()
+  .regex(new RegExp(`^(${ledgerRecordKinds.join('|')})/[\\w-]{1,40}$`))
+  .transform((text) => {
+    const [kind, id = ''] = text.split('/');
+    return { kind: z.enum(ledgerRecordKinds).parse(kind), id };
+  });
 const missing: Missing = ['event with this number', '/v1/ledger/events'];
 
 /** Adds the events of the ledger with their receipts, and exports of operations that carry the receipts of their seals. */
@@ -37,6 +46,9 @@ export function addLedger(app: OpenAPIHono<Env>, pages: Pages, services: Service
     filters: {
       type: word.optional(),
       subject: word.optional().openapi({ description: 'The row that it is about: plan_approval/17' }),
+      about: record.optional().openapi({
+        description: `A record with everything that belongs to it, such as a plan with its approvals: plan/p-123. Kinds: ${ledgerRecordKinds.join(', ')}`,
+      }),
       from: instant.optional().openapi({ description: 'Recorded at this instant or later' }),
       to: instant.optional().openapi({ description: 'Recorded before this instant' }),
     },
@@ -46,6 +58,7 @@ export function addLedger(app: OpenAPIHono<Env>, pages: Pages, services: Service
       fields: {
         type: { label: 'Event', placeholder: 'plan.approved' },
         subject: { label: 'Row', placeholder: 'plan_approval/17' },
+        about: { label: 'Record', placeholder: 'plan/p-123' },
         from: 'From',
         to: 'Before',
       },

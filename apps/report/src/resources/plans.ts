@@ -14,7 +14,7 @@ import {
 import { html, raw } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
 import { approvePlan, rejectPlan } from '../actions/plans.ts';
-import { columnsFor, proofColumn } from '../dashboard/columns.ts';
+import { columnsFor, proofFact, withProof } from '../dashboard/columns.ts';
 import { ago, facts, type Html, link, type Part, section, time } from '../dashboard/html.ts';
 import { firstPart, listPart, type Pages, readField, readForm, readParameter, type Visit } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
@@ -43,22 +43,24 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
     page: {
       title: 'Plans',
       fields: {},
-      columns: (visit) => [
-        ...columnsFor(planItem, {
-          id: {
-            label: 'Plan',
-            cell: ({ id, derived_from: from }) =>
-              html`${link(`/plans/${id}`, id)}${from === null ? '' : html`<br />part of ${link(`/plans/${from}`, from)}`}`,
-          },
-          created_at: 'Created',
-          items: 'To revoke',
-          held: 'Held',
-          reported: 'Reported',
-          revoked: 'Revoked',
-          approvals: { label: 'Standing', is: 'text', cell: standing },
-        }),
-        ...proofColumn<z.output<typeof planItem>>(visit, 'plan'),
-      ],
+      columns: (visit) =>
+        withProof(
+          visit,
+          'plan',
+          columnsFor(planItem, {
+            id: {
+              label: 'Plan',
+              cell: ({ id, derived_from: from }) =>
+                html`${link(`/plans/${id}`, id)}${from === null ? '' : html`<br />part of ${link(`/plans/${from}`, from)}`}`,
+            },
+            created_at: 'Created',
+            items: 'To revoke',
+            held: 'Held',
+            reported: 'Reported',
+            revoked: 'Revoked',
+            approvals: { label: 'Standing', is: 'text', cell: standing },
+          }),
+        ),
       empty: 'There is no plan yet. The daemon creates one in each pass.',
     },
   });
@@ -95,6 +97,7 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
             : [['Part of', link(`/plans/${plan.derived_from}`, plan.derived_from)] as [string, Part]]),
           ['Next pass', state?.nextAt == null ? 'not scheduled' : ago(state.nextAt)],
           ['SHA-256', html`<code>${plan.sha256}</code>`],
+          ...proofFact(visit, 'plan', id),
         ])}
         ${mayDecide && plan.superseded_by === null ? decisionForms(plan, { hasApproved, state }) : ''}
         ${mayDecide && plan.superseded_by === null && plan.items > 1 ? await partForm(services, plan.id) : ''}

@@ -14,6 +14,7 @@ import { html, raw } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
 import { makePart } from '../actions/plans.ts';
 import { decideReview, openReview, signReview } from '../actions/reviews.ts';
+import { proofFact } from '../dashboard/columns.ts';
 import {
   ago,
   type Column,
@@ -57,7 +58,7 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
     const campaign = review.campaign_id === null ? undefined : await findCampaign(db, review.campaign_id);
     return {
       title: review.title,
-      body: html`${describe(review)} ${section('Keys', mayDecide ? decisionForm(review, { keys, campaign }) : keys)}
+      body: html`${describe(review, proofFact(visit, 'review', review.id))} ${section('Keys', mayDecide ? decisionForm(review, { keys, campaign }) : keys)}
       ${review.state === 'open' && mayAct(visit.principal, 'operator') ? signForm(review) : ''}
       ${review.state === 'signed' && review.revoke > 0 && mayAct(visit.principal, 'operator') ? await planForm(services, review) : ''}`,
     };
@@ -111,7 +112,7 @@ async function planForm(services: Services, { id }: Review): Promise<Html> {
   );
 }
 
-function describe(review: Review): Html {
+function describe(review: Review, proof: [string, Part][]): Html {
   const decided = review.keys - review.undecided;
   return html`${facts([
     ['State', state(review.state)],
@@ -138,6 +139,7 @@ function describe(review: Review): Html {
     ...(review.sha256 === null
       ? []
       : [['SHA-256 of its document', html`<code>${review.sha256}</code>`] as [string, Html]]),
+    ...proof,
   ])}
     ${review.intact === false ? html`<p class="notice bad" role="alert">The content of this review differs from what was signed. Its decisions have no effect.</p>` : ''}
     <p>

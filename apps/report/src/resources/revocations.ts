@@ -1,7 +1,7 @@
 import type { z } from '@hono/zod-openapi';
 import { revocationItem, revocationList } from '@keywarden/db/report';
 import { allow } from '../access/roles.ts';
-import { columnsFor, proofColumn } from '../dashboard/columns.ts';
+import { columnsFor, withProof } from '../dashboard/columns.ts';
 import { link, time } from '../dashboard/html.ts';
 import { digits, range, word } from '../parameters.ts';
 import type { Resource } from '../resource.ts';
@@ -47,10 +47,7 @@ export const revocations: Resource<typeof revocationItem, typeof filters> = {
       from: 'From',
       to: 'Before',
     },
-    columns: (visit) => [
-      ...revocationColumns,
-      ...proofColumn<z.output<typeof revocationItem>>(visit, 'revocation_intent'),
-    ],
+    columns: (visit) => withProof(visit, 'revocation', revocationColumns),
     empty: 'No matching revocations.',
   },
   file: {

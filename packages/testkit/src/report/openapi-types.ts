@@ -7411,6 +7411,8 @@ export interface operations {
                 type?: string;
                 /** @description The row that it is about: plan_approval/17 */
                 subject?: string;
+                /** @description A record with everything that belongs to it, such as a plan with its approvals: plan/p-123. Kinds: plan, revocation, rotation, review, campaign, exemption, incident */
+                about?: string;
                 /** @description Recorded at this instant or later */
                 from?: string;
                 /** @description Recorded before this instant */
