@@ -14,7 +14,7 @@ export async function benchClient(): Promise<void> {
   const sandbox = await startSandbox({ company });
   try {
     await sandbox.generate();
-    const [project] = (await (await fetch(`${sandbox.controlUrl}/projects`)).json()) as { id: string }[];
+    const [project] = await sandbox.controls.projects();
     const client = createClient({ baseUrl: sandbox.url, apiKey: sandbox.adminKey });
     const bare = bareReader(sandbox);
     const id = project?.id ?? '';

@@ -41,9 +41,8 @@ export async function benchSandbox(): Promise<void> {
   }
 }
 
-async function listAll({ url, controlUrl, adminKey }: { url: string; controlUrl: string; adminKey: string }) {
-  // The sandbox's own control responds in this shape.
-  const projects = (await (await fetch(`${controlUrl}/projects`)).json()) as { id: string }[];
+async function listAll({ url, controls, adminKey }: Awaited<ReturnType<typeof startSandbox>>) {
+  const projects = await controls.projects();
   let page = '';
   const { result: rows, seconds } = await timed(async () => {
     let seen = 0;

@@ -1,5 +1,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import type { Company } from '@keywarden/sandbox';
+import { createControls } from '@keywarden/testkit/sandbox/controls';
 
 interface Started {
   url: string;
@@ -13,7 +15,7 @@ interface Used {
 }
 
 /** Starts a sandbox in a separate process, with its state in a file or in memory, and generates a company in it. */
-export async function startSandbox({ file = ':memory:', company }: { file?: string; company: object }) {
+export async function startSandbox({ file = ':memory:', company }: { file?: string; company: Partial<Company> }) {
   const child = fork(new URL('sandbox-process.ts', import.meta.url), [file]);
   const died = once(child, 'exit').then(([code]) => {
     throw new Error(`the sandbox's process ended with ${String(code)}`);
@@ -22,14 +24,11 @@ export async function startSandbox({ file = ':memory:', company }: { file?: stri
   // The two messages that sandbox-process.ts sends.
   const hear = async <T>() => (await Promise.race([once(child, 'message'), died]))[0] as T;
   const sandbox = await hear<Started>();
-  const generate = async () => {
-    const init = { method: 'POST', body: JSON.stringify(company) };
-    const made = await fetch(`${sandbox.controlUrl}/generate`, init);
-    if (!made.ok) throw new Error(`the sandbox made no company: ${made.status}`);
-  };
+  const controls = createControls(sandbox.controlUrl);
   return {
     ...sandbox,
-    generate,
+    controls,
+    generate: async () => await controls.generate(company),
     /** Returns the resources that the process has used so far. */
     async used(): Promise<Used> {
       child.send('used');

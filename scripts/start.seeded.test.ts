@@ -2,6 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sized, until } from '@keywarden/testkit';
+import { type Controls, createControls } from '@keywarden/testkit/sandbox/controls';
 import { afterAll, expect, test } from 'vitest';
 import { entry, type Started, start } from './processes.ts';
 
@@ -24,7 +25,7 @@ afterAll(async () => {
 interface Running {
   started: Started;
   report: string;
-  controls: string;
+  controls: Controls;
   token: string;
 }
 
@@ -37,7 +38,7 @@ async function startAll(): Promise<Running> {
   });
   const find = (pattern: RegExp) => pattern.exec(started.output())?.[1] ?? '';
   const sandbox = find(/Sandbox +(http:\S+)/);
-  const controls = sandbox.replace('/api/v2', '/_sandbox');
+  const controls = createControls(sandbox.replace('/api/v2', '/_sandbox'));
   return { started, report: find(/Report +(http:\S+)/), controls, token: find(/First token +(\S+)/) };
 }
 
@@ -99,7 +100,7 @@ async function archived({ report, token }: Running, project: string): Promise<st
 
 /** Checks that the store has each of the sandbox's projects exactly once, however often everything was started. */
 async function expectOneOfEach({ report, controls, token }: Running): Promise<void> {
-  const truth = await get<unknown[]>(`${controls}/projects`);
+  const truth = await controls.projects();
   const { projects } = await get<{ projects: unknown[] }>(`${report}/api/v2/projects?limit=400`, token);
   expect(projects).toHaveLength(truth.length);
 }
@@ -123,15 +124,13 @@ test('npm start makes a company, archives its whole history, makes a token, prin
   const running = await startAll();
   const keys = await get<{ items: unknown[] }>(`${running.report}/v1/keys?limit=1000`, running.token);
   expect(keys.items.length).toBeGreaterThanOrEqual(120);
-  const projects = await get<{ id: string; organization_id: string; operations: number }[]>(
-    `${running.controls}/projects`,
-  );
+  const projects = await running.controls.projects();
   expect(projects.length).toBeGreaterThanOrEqual(40);
   expect(new Set(projects.map((project) => project.organization_id)).size).toBeGreaterThanOrEqual(3);
   let total = 0;
   let unserved = 0;
   for (const { id } of projects) {
-    const truth = await get<{ served: string[]; pruned: string[] }>(`${running.controls}/operations?project_id=${id}`);
+    const truth = await running.controls.operations(id);
     const ids = await archived(running, id);
     const there = new Set(ids);
     expect(there.size).toBe(ids.length);
@@ -148,7 +147,7 @@ test('npm start makes a company, archives its whole history, makes a token, prin
   // R6: the policy flags dozens of keys, and the daemon has revoked none automatically.
   const findings = await get<{ items: unknown[] }>(`${running.report}/v1/findings?disposition=planned`, running.token);
   expect(findings.items.length).toBeGreaterThan(10);
-  const truth = await get<{ revoked_at: string | null }[]>(`${running.controls}/keys`);
+  const truth = await running.controls.keys();
   expect(truth.filter((key) => key.revoked_at !== null)).toEqual([]);
   expect(running.started.output()).not.toMatch(alarming);
   await stopAll(running);

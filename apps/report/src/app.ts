@@ -20,7 +20,7 @@ import type { Dependencies, Env, Services } from './environment.ts';
 import { createStreams } from './export/stream.ts';
 import { createLimits } from './limits/limits.ts';
 import { createMetrics } from './metrics.ts';
-import { clientGone, Problem, renderProblem, toProblem } from './problem.ts';
+import { Problem, renderProblem, toLoggedProblem } from './problem.ts';
 import { addResources } from './resources/index.ts';
 import { archiveRoutes } from './routes/archive.ts';
 import { assetRoutes } from './routes/assets.ts';
@@ -137,14 +137,7 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
   const render = (c: Context<Env>, problem: Problem) =>
     wantsPage(c) ? renderErrorPage(c, problem) : renderProblem(c, problem);
   app.notFound((c) => render(c, new Problem(404, 'Not found', 'This address does not exist; /docs lists the routes.')));
-  app.onError((error, c) => {
-    const problem = c.req.raw.signal.aborted ? clientGone() : toProblem(error);
-    if (problem.status >= 500) {
-      const says = problem.status === 503 ? 'the store does not answer' : 'a request failed';
-      log[problem.status === 503 ? 'warn' : 'error']({ err: error, request: c.get('requestId') }, says);
-    }
-    return render(c, problem);
-  });
+  app.onError((error, c) => render(c, toLoggedProblem(error, c, log)));
   return app;
 }
 

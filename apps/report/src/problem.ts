@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { codeOf, isStoreFailure, isStoreUnavailable } from '@keywarden/runtime';
+import { codeOf, isStoreFailure, isStoreUnavailable, type Logger } from '@keywarden/runtime';
 import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
@@ -75,4 +75,17 @@ export function toProblem(error: unknown): Problem {
       'The audit store has an internal error; on a cluster, a node may not answer.',
     );
   return new Problem(500, 'Internal error', 'The request failed; find the details in the log by the request id.');
+}
+
+/**
+ * Returns the Problem that the client sees for an error of its request, and logs what an operator must know. A client that has gone sees nothing, and is no
+ * failure.
+ */
+export function toLoggedProblem(error: unknown, c: Context, log: Logger): Problem {
+  const problem = c.req.raw.signal.aborted ? clientGone() : toProblem(error);
+  if (problem.status >= 500) {
+    const says = problem.status === 503 ? 'the store does not answer' : 'a request failed';
+    log[problem.status === 503 ? 'warn' : 'error']({ err: error, request: c.get('requestId') }, says);
+  }
+  return problem;
 }

@@ -25,7 +25,7 @@ export interface LedgerEventFilter {
 }
 
 /** A record of the report, by its kind and the id that the report shows. */
-export interface LedgerRecord {
+interface LedgerRecord {
   kind: LedgerRecordKind;
   id: string;
 }

@@ -1,3 +1,4 @@
+export { writeCsv } from './csv.ts';
 export {
   createDataFile,
   type Environment,

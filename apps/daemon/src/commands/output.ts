@@ -1,6 +1,5 @@
-import { printableJson, usageError } from '@keywarden/runtime';
+import { printableJson, usageError, writeCsv } from '@keywarden/runtime';
 import type { Command } from 'commander';
-import { stringify } from 'csv-stringify/sync';
 import { renderTable } from './table.ts';
 
 const forms = ['table', 'json', 'csv'] as const;
@@ -68,7 +67,7 @@ export function renderList(
 ): string {
   if (form === 'json') return printableJson(json);
   if (form === 'csv')
-    return stringify([headers.map((header) => header.toLowerCase()), ...rows], { escape_formulas: true }).trimEnd();
+    return writeCsv([headers.map((header) => header.toLowerCase()), ...rows], { lineEnd: '\n' }).trimEnd();
   if (rows.length === 0) return none;
   return [renderTable(headers, rows), ...(after === undefined ? [] : [after])].join('\n\n');
 }

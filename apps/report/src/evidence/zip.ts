@@ -1,24 +1,26 @@
 import { Zip, ZipDeflate } from 'fflate';
+import { Problem } from '../problem.ts';
 
 /** What the format can say without an extension that few programs write in the same way. The number 65,535 marks that extension. */
 export const mostFiles = 65_534;
 const mostBytes = 2 ** 32 - 1;
 
-/** Creates a zip archive for streaming: add texts, and take the finished bytes. Throws an Error if it becomes larger than the format allows. */
+/** Creates a zip archive for streaming: add texts, and take the finished bytes. Throws a Problem (422) if it becomes larger than the format allows. */
 export function createZip(modifiedAt: Date) {
   let ready: Uint8Array[] = [];
   let [bytes, files] = [0, 0];
   const zip = new Zip((error, chunk) => {
     if (error !== null) throw error;
     bytes += chunk.length;
-    if (bytes > mostBytes) throw new Error('an archive has at most 4 GB; ask for fewer days or projects');
+    if (bytes > mostBytes) throw tooLarge('An archive has at most 4 GB; ask for fewer days or projects.');
     ready.push(chunk);
   });
   return {
     /** Begins a file. End the previous file first. */
     add(name: string) {
       files += 1;
-      if (files > mostFiles) throw new Error(`an archive has at most ${mostFiles} files`);
+      if (files > mostFiles)
+        throw tooLarge(`An archive has at most ${mostFiles} files; ask for fewer days or projects.`);
       const file = new ZipDeflate(name);
       file.mtime = modifiedAt;
       zip.add(file);
@@ -36,3 +38,5 @@ export function createZip(modifiedAt: Date) {
     },
   };
 }
+
+const tooLarge = (detail: string) => new Problem(422, 'Cannot be done', detail);

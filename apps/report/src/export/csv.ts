@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { unwrap } from '@keywarden/db/report';
-import { stringify } from 'csv-stringify/sync';
+import { writeCsv } from '@keywarden/runtime';
 
 /** A column's name, and the path of its value in an item. */
 interface Column {
@@ -15,20 +15,15 @@ interface Column {
 export function createCsvWriter(item: z.ZodObject): { header: string; rows: (items: string[]) => string } {
   const columns = columnsOf(item, []);
   return {
-    header: writeRows([columns.map(({ name }) => name)]),
+    header: writeCsv([columns.map(({ name }) => name)]),
     rows: (items) =>
-      writeRows(
+      writeCsv(
         items.map((json) => {
           const value: unknown = JSON.parse(json);
           return columns.map(({ path }) => toCell(path.reduce(fieldOf, value)));
         }),
       ),
   };
-}
-
-/** Returns rows as CSV. An apostrophe precedes each text that a spreadsheet would run as a formula; spreadsheets then treat it as text. */
-export function writeRows(rows: unknown[][]): string {
-  return stringify(rows, { escape_formulas: true, record_delimiter: '\r\n', quoted_match: /[;\t\r\n]|^\s|\s$/ });
 }
 
 function columnsOf(shape: z.ZodObject, path: string[]): Column[] {
@@ -43,13 +38,9 @@ function fieldOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
 }
 
-/** A formula after leading whitespace, which spreadsheets still run. */
-const indentedFormula = /^\s+[=+\-@＝＋－＠]/;
-
-/** Returns a value as a CSV cell. Numbers stay numbers. */
-export function toCell(value: unknown): string | number | null {
+/** Returns a value as a CSV cell. Numbers stay numbers; lists and free-form objects are JSON. */
+function toCell(value: unknown): string | number | null {
   if (value === null || value === undefined) return null;
-  if (typeof value === 'number') return value;
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
-  return indentedFormula.test(text) ? `'${text}` : text;
+  if (typeof value === 'number' || typeof value === 'string') return value;
+  return JSON.stringify(value);
 }

@@ -1,4 +1,3 @@
-import type { z } from '@hono/zod-openapi';
 import { incidentItem, incidentList } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';

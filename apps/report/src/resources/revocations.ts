@@ -1,4 +1,3 @@
-import type { z } from '@hono/zod-openapi';
 import { revocationItem, revocationList } from '@keywarden/db/report';
 import { allow } from '../access/roles.ts';
 import { columnsFor, withProof } from '../dashboard/columns.ts';

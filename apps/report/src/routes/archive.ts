@@ -12,7 +12,7 @@ import { HTTPException } from 'hono/http-exception';
 import { authenticated } from '../access/authenticate.ts';
 import type { Env, Services } from '../environment.ts';
 import { instant } from '../parameters.ts';
-import { toProblem } from '../problem.ts';
+import { toLoggedProblem } from '../problem.ts';
 
 /** The part of an operation's cursor after the time. */
 const placeAndId = /^\d{1,9}_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -134,8 +134,7 @@ export function archiveRoutes(services: Services): Hono<Env> {
   api.all('*', (c) => renderError(c, 404, 'this route does not exist'));
   api.onError((error, c) => {
     if (error instanceof Refusal) return renderError(c, error.status, error.message);
-    const { status, message, headers } = toProblem(error);
-    if (status >= 500) log.error({ err: error, request: c.get('requestId') }, 'a request of the archive failed');
+    const { status, message, headers } = toLoggedProblem(error, c, log);
     for (const [name, value] of Object.entries(headers)) c.header(name, value);
     return renderError(c, status, status === 500 ? 'internal error' : message);
   });

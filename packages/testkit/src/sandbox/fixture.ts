@@ -1,5 +1,6 @@
 import { createSandbox, noLimits, type Sandbox, type SandboxOptions } from '@keywarden/sandbox';
 import { onTestFinished } from 'vitest';
+import { createControls } from './controls.ts';
 
 interface Answer<T> {
   status: number;
@@ -63,7 +64,7 @@ export function fixtureOf(sandbox: Sandbox): Fixture {
       await ask(`${sandbox.url}${path}`, { ...asking, headers: { authorization: `Bearer ${key}`, ...asking.headers } }),
     control: async (path, asking = {}) => await ask(`${sandbox.controlUrl}${path}`, asking),
     advance: async (seconds) => {
-      await fixture.control('/clock', { body: { advance_seconds: seconds } });
+      await createControls(sandbox.controlUrl).advance(seconds);
     },
     settle: async (projectId) => {
       for (;;) {
