@@ -64,7 +64,10 @@ export function traceEnded(
   attributes: Attributes,
   { durationMs, isError }: { durationMs: number; isError: boolean },
 ): void {
-  const span = tracer().startSpan(name, { attributes, startTime: Date.now() - durationMs });
+  const span = tracer().startSpan(name, {
+    attributes,
+    startTime: performance.timeOrigin + performance.now() - durationMs,
+  });
   if (isError) span.setStatus({ code: SpanStatusCode.ERROR });
   span.end();
 }

@@ -47,7 +47,7 @@ export async function tokenCreateCommand({
 }
 
 export async function tokenListCommand({ output }: OutputOptions): Promise<number> {
-  return await withContext(async ({ store }) => {
+  return await withContext(async ({ store, now }) => {
     const tokens = await listTokens(store.db);
     const rows = tokens.map((token) => [
       token.number,
@@ -56,7 +56,7 @@ export async function tokenListCommand({ output }: OutputOptions): Promise<numbe
       token.organizationIds?.join(' ') ?? 'all',
       token.createdAt,
       token.lastUsedAt ?? 'never',
-      stateOf(token),
+      stateOf(token, now()),
     ]);
     const headers = ['ID', 'NAME', 'ROLE', 'ORGANIZATIONS', 'CREATED', 'LAST USED', 'STATE'];
     print(renderList(headers, rows, { form: output, json: tokens.map(toJson), none: 'There is no token.' }));
@@ -75,10 +75,10 @@ export async function tokenRevokeCommand(id: string, { json }: OutputOptions): P
   }, asAdmin);
 }
 
-function stateOf({ revokedAt, expiresAt }: StoredToken): string {
+function stateOf({ revokedAt, expiresAt }: StoredToken, nowMs: number): string {
   if (revokedAt !== null) return `revoked ${revokedAt}`;
   if (expiresAt === null) return 'live';
-  return Date.parse(expiresAt) > Date.now() ? `live until ${expiresAt}` : `expired ${expiresAt}`;
+  return Date.parse(expiresAt) > nowMs ? `live until ${expiresAt}` : `expired ${expiresAt}`;
 }
 
 function toJson(token: StoredToken) {

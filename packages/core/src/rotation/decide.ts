@@ -1,8 +1,7 @@
 import { daysInWords, toMs } from '../values/time.ts';
 import { whyLate, whyNotAdopted } from './adoption.ts';
 import { currentMint, type Rotation, type RotationFacts } from './rotation.ts';
-import type { RotationState } from './states.ts';
-import { deliveryMove, type Move } from './transition.ts';
+import { deliveryMove, type Move, moveTo } from './transition.ts';
 
 /** The next step. `move` needs only its row; `isIncident` is true if a person must look. */
 export type Step = { do: 'mint' | 'retire' } | ({ do: 'move' } & Move) | { do: 'wait'; why: string };
@@ -45,12 +44,7 @@ export function decide(rotation: Rotation, facts: RotationFacts): Step {
 
 const wait = (why: string): Step => ({ do: 'wait', why });
 
-const move = (to: RotationState, why: string | null = null, isIncident = false): Extract<Step, { do: 'move' }> => ({
-  do: 'move',
-  to,
-  why,
-  isIncident,
-});
+const move = (...to: Parameters<typeof moveTo>): Extract<Step, { do: 'move' }> => ({ do: 'move', ...moveTo(...to) });
 
 /**
  * Mints, or fails when overdue. Until a successor is minted, the rotation only keeps the policy from revoking the key, and that must end.

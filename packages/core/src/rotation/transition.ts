@@ -85,30 +85,35 @@ function incidentAfter(from: RotationState, { to, isIncident }: Move, event: Rot
   return { opens: false, note: event.event === 'given_up' ? `given up by ${event.by}` : 'the rotation continued' };
 }
 
-const move = (to: RotationState, why: string | null = null, isIncident = false): Move => ({ to, why, isIncident });
+/** Returns the transition to a state. */
+export const moveTo = (to: RotationState, why: string | null = null, isIncident = false): Move => ({
+  to,
+  why,
+  isIncident,
+});
 
 function toMove(event: RotationEvent): Move {
   switch (event.event) {
     case 'decided':
       return event.move;
     case 'mint_begun':
-      return move('minting');
+      return moveTo('minting');
     case 'minted':
-      return move('minted');
+      return moveTo('minted');
     case 'mint_refused':
-      return move(event.isFinal ? 'failed' : 'planned', event.why, event.isFinal);
+      return moveTo(event.isFinal ? 'failed' : 'planned', event.why, event.isFinal);
     case 'delivery_ended':
       return deliveryMove(event.answer, event.why);
     case 'retirement_begun':
-      return move('retiring');
+      return moveTo('retiring');
     case 'retirement_overdue':
-      return move('stalled', event.why, true);
+      return moveTo('stalled', event.why, true);
     case 'retired':
-      return move('retired');
+      return moveTo('retired');
     case 'orphan_kept':
-      return move('failed', `its orphan stays: ${event.why}`);
+      return moveTo('failed', `its orphan stays: ${event.why}`);
     case 'given_up':
-      return move('failed', `given up by ${event.by}`);
+      return moveTo('failed', `given up by ${event.by}`);
     default:
       return event satisfies never;
   }
@@ -122,12 +127,12 @@ export function deliveryMove(answer: SinkAnswer, why: string | null = null): Mov
   const because = why === null ? '' : `: ${why}`;
   switch (answer) {
     case 'has':
-      return { ...move('delivered'), outcome: 'delivered' };
+      return { ...moveTo('delivered'), outcome: 'delivered' };
     case 'lacks':
-      return { ...move('orphaned', `its secret did not reach its sink${because}`), outcome: 'lost' };
+      return { ...moveTo('orphaned', `its secret did not reach its sink${because}`), outcome: 'lost' };
     case 'unknown': {
       const reason = `it is unknown whether its sink has the secret of its successor${because}`;
-      return { ...move('stalled', reason, true), outcome: 'unclear' };
+      return { ...moveTo('stalled', reason, true), outcome: 'unclear' };
     }
     default:
       return answer satisfies never;
