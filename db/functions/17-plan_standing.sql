@@ -9,6 +9,6 @@ create view keywarden.plan_standing with (security_invoker = true) as
         where o.id <> p.id and (o.derived_from is not null or p.derived_from is not null) and other.at < coalesce((
             select min(b.approved_at) from keywarden.plan_approval b
             where b.plan_id = p.id and b.via <> 'enforcement' and b.approved_at > now() - interval '24 hours'), 'infinity')
-      ) > (v.document ->> 'second_person_above')::int then 2 else 1 end as approvers_needed,
+      ) > (v.document::jsonb ->> 'second_person_above')::int then 2 else 1 end as approvers_needed,
     nullif((select n.id from keywarden.newest_plan n), coalesce(p.derived_from, p.id)) as superseded_by
   from keywarden.plan p left join keywarden.policy_version v on v.sha256 = p.policy_sha256;

@@ -146,7 +146,7 @@ export function planList({ id, madeFrom, madeTo, isWhole }: PlanFilter = {}): Li
  */
 export async function listRules(db: Reader): Promise<string[]> {
   const rows = await db.execute(sql`
-    select r ->> 'name' as name from keywarden.policy_version v, jsonb_array_elements(v.document -> 'rules') r
+    select r ->> 'name' as name from keywarden.policy_version v, jsonb_array_elements(v.document::jsonb -> 'rules') r
     where v.sha256 = (select policy_sha256 from keywarden.newest_plan)`);
   const names = rows.map((row) => String(row.name));
   return names.length === 0 ? [] : [...new Set([...names, 'access-review'])];
@@ -194,7 +194,8 @@ export function planDecisionList(filter: { planId?: string; from?: string; to?: 
 export interface UsedPolicy {
   sha256: string;
   used_from: string;
-  document: unknown;
+  /** JSON. */
+  document: string;
 }
 
 /** Lists the policies of the plans that were produced in a period, oldest first. Times are the database's. */

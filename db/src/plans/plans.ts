@@ -21,7 +21,7 @@ export async function savePlan(sql: Sql, plan: Plan, policy: Policy): Promise<bo
   const { document } = plan;
   return await sql.begin(async (tx) => {
     const db = builderOf(tx);
-    const version = { sha256: document.policy_sha256, document: raw`${canonicalJson(policy)}::jsonb` };
+    const version = { sha256: document.policy_sha256, document: canonicalJson(policy) };
     await db.insert(policyVersion).values(version).onConflictDoNothing();
     await tx`
       insert into keywarden.policy_in_force (policy_sha256) select ${version.sha256}

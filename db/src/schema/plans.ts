@@ -3,10 +3,13 @@ import { boolean, check, index, integer, jsonb, text } from 'drizzle-orm/pg-core
 import { instant, int64, type JsonObject, keywarden, oneOf, reference } from './columns.ts';
 import { credential } from './keys.ts';
 
-/** Each policy that a plan was judged by, as parsed. */
+/**
+ * Each policy that a plan was judged by, as parsed. document is the canonical JSON that sha256 is computed from; Postgres's own text of it if it was stored by
+ * an earlier version.
+ */
 export const policyVersion = keywarden.table('policy_version', {
   sha256: text('sha256').primaryKey(),
-  document: jsonb('document').$type<JsonObject>().notNull(),
+  document: text('document').notNull(),
   firstUsedAt: instant('first_used_at').notNull().default(sql`now()`),
 });
 

@@ -32,7 +32,7 @@ export async function attachPolicies(snapshot: Snapshot, zip: Zip, period: Perio
   const policies = await listPolicies(snapshot, period);
   return policies.map(({ sha256, used_from: usedFrom, document }) => {
     const file = `policies/${usedFrom.slice(0, 10)}-${sha256.slice(0, 12)}.json`;
-    const text = `${JSON.stringify({ used_from: usedFrom, sha256, policy: document }, null, 2)}\n`;
+    const text = `${JSON.stringify({ used_from: usedFrom, sha256, policy: JSON.parse(document) }, null, 2)}\n`;
     return { file, records: 1, sha256: writeText(zip, file, text) };
   });
 }

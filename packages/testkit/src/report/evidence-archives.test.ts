@@ -1,5 +1,7 @@
+import { createHash } from 'node:crypto';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { canonicalJson } from '@keywarden/core/values';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { change, copyLedger, download, editLines, type Files, forge, pack, unpack, verifyTogether } from './packs.ts';
 import { createPacks, type Packs } from './packs-fixture.ts';
@@ -218,6 +220,16 @@ test('a table that was left out is named, with the number of its events', async 
     1,
     expect.stringMatching(/it has no table of exemptions, although the ledger has \d in the period/),
   ]);
+});
+
+test('the event of a policy has the canonical text that the hash of the policy is computed from', async () => {
+  const events = await packs.fixture.store.sql`select content from keywarden.ledger_event where type = 'policy.stored'`;
+  expect(events.length).toBeGreaterThan(0);
+  for (const { content } of events) {
+    const { document, sha256 } = JSON.parse(String(content)) as { document: string; sha256: string };
+    expect(createHash('sha256').update(document).digest('hex')).toBe(sha256);
+    expect(canonicalJson(JSON.parse(document) as object)).toBe(document);
+  }
 });
 
 test('a name as long as a line is cut in what is printed', async () => {
