@@ -119,7 +119,7 @@ const dayOf = (at: string) => new Date(at).toISOString().slice(0, 'YYYY-MM-DD'.l
 const daysBefore = (at: string, days: number) => new Date(Date.parse(at) - days * 86_400_000).toISOString();
 
 const holesFile = 'not-seen/operation-holes.ndjson';
-const isOfSeals = 'only sealed gaps are compared, and of a time without a seal the ledger has none';
+const isOfSeals = 'the ledger has the gaps of sealed days only, and only those are compared';
 const isRepeated = 'these repeat other files, and are not compared with them';
 
 const receiptsFile = 'ledger/receipts.ndjson';

@@ -25,7 +25,7 @@ test('an archive of evidence proves that it has each gap that was sealed', async
   const { rank, words } = await packs.verify(evidence);
   expect(rank).toBe(1);
   for (const file of ['not-seen/operation-holes', 'operation_history', 'coverage/operations'])
-    expect(words).toMatch(new RegExp(`${file}\\.ndjson: [1-9]\\d* gaps that its seals name are in it`));
+    expect(words).toMatch(new RegExp(`${file}\\.ndjson: it has each of the [1-9]\\d* gaps that were sealed`));
 });
 
 test.each(filesWithGaps)('a gap that is dropped from %s is found', async (_what, file) => {
