@@ -155,6 +155,25 @@ test('a project that an owner takes out of sealing is found by its days without 
   expect(daysOf(unsealed)).toEqual([day(3)]);
 });
 
+test('an operation before the first seal of its project is a fault if no page brought it, and is sealed if one did', async () => {
+  const project = await sealing.makeWalked(6);
+  await saveOperationPage(daemon.sql, { project, operations: [makeWireOperation(noon(3) + 80)], proof: proofOf(3, 6) });
+  await sealing.seal();
+  const faults = async () =>
+    (await checkSeals(daemon.sql, { signal: new AbortController().signal, months: () => false }))
+      .filter((each) => each.project === project)
+      .map((each) => each.day);
+  expect((await sealing.sealsOf(project))[0]?.day).toBe(day(3));
+  await saveOperationPage(daemon.sql, { project, operations: [makeWireOperation(noon(2) + 80)] });
+  expect(await faults()).toEqual([]);
+  expect((await sealing.sealsOf(project)).map((seal) => seal.day)).toContain(day(2));
+  await store.sql`
+    insert into keywarden.operation (project_number, created_at, id, action, status, failures_count, updated_at, seen_at, place)
+    select project_number, created_at - interval '1 day', gen_random_uuid(), action, status, failures_count, updated_at, seen_at, place
+    from keywarden.operation where project_number = ${project} order by created_at limit 1`;
+  expect(await faults()).toEqual([day(1)]);
+});
+
 test('a project that lost operations is a fault, also when later days wait to be sealed', async () => {
   const project = await sealing.makeWalked(6);
   const operations = [makeWireOperation(noon(2) + 70), makeWireOperation(noon(2) + 71)];

@@ -1,5 +1,5 @@
 import { canonicalJson } from '@keywarden/core/values';
-import { sql } from 'drizzle-orm';
+import { min, sql } from 'drizzle-orm';
 import { listCoverage } from '../coverage/coverage.ts';
 import { operationSeal } from '../schema/ledger.ts';
 import { builderOf, type Sql, type Tx, toArray } from '../sql.ts';
@@ -9,6 +9,7 @@ import {
   findFirstDay,
   LostOperations,
   listSettledProjects,
+  readOldestDay,
   type SettledProject,
   sealChangedDays,
   sealProjects,
@@ -26,14 +27,14 @@ export interface SealFault {
 
 /**
  * Compares the operations and the coverage of each sealed day with its newest seal, and each seal with the one before, and looks for days without a seal.
- * `months` chooses the months whose operations are compared, such as `2026-05`; all by default. Days that pages changed are sealed again first, so that such
+ * Operations before the first seal of a project are such days too. `months` chooses the months whose operations are compared, such as `2026-05`; all by default. Days that pages changed are sealed again first, so that such
  * a change is in the ledger. Months that retention has dropped are left out.
  */
 export async function checkSeals(
   store: Sql,
   { signal, months = () => true }: { signal: AbortSignal; months?: ((month: string) => boolean) | undefined },
 ): Promise<SealFault[]> {
-  const faults = await findUnsealed(store);
+  const faults = [...(await findUnsealed(store)), ...(await findBeforeFirst(store, signal))];
   const month = sql<string>`to_char(${operationSeal.day}, 'YYYY-MM')`;
   const sealed = await builderOf(store)
     .selectDistinct({ project: operationSeal.projectNumber, month })
@@ -61,6 +62,35 @@ async function findUnsealed(store: Sql): Promise<SealFault[]> {
         faults.push(...error.days.map((day) => ({ project: project.number, day })));
       });
     faults.push(...(await store.begin(async (tx) => await listUnsealedDays(tx, project))));
+  }
+  return faults;
+}
+
+/**
+ * Returns the first day of each project that has operations before its first seal. Pages mark such days, and they are sealed; operations that no page
+ * brought stay without a seal.
+ */
+async function findBeforeFirst(store: Sql, signal: AbortSignal): Promise<SealFault[]> {
+  const faults: SealFault[] = [];
+  const { projectNumber, day } = operationSeal;
+  const firsts = await builderOf(store)
+    .select({ project: projectNumber, first: min(day) })
+    .from(operationSeal)
+    .groupBy(projectNumber)
+    .orderBy(projectNumber);
+  const isBefore = async (tx: Sql | Tx, project: string, first: string | null) => {
+    const oldest = await readOldestDay(tx, project);
+    return oldest !== null && first !== null && oldest < first ? oldest : null;
+  };
+  for (const { project, first } of firsts) {
+    signal.throwIfAborted();
+    if ((await isBefore(store, project, first)) === null) continue;
+    const found = await store.begin(async (tx) => {
+      await holdPages(tx, [project]);
+      await sealChangedDays(tx, project);
+      return await isBefore(tx, project, (await readFirstSeals(tx, [project])).get(project) ?? null);
+    });
+    if (found !== null) faults.push({ project, day: found });
   }
   return faults;
 }

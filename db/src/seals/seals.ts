@@ -197,11 +197,16 @@ export async function findFirstDay(
   project: string,
   coverage: ProjectCoverage | undefined,
 ): Promise<string | null> {
+  const covered = coverage?.known[0]?.from;
+  const days = [covered === undefined ? null : dayOf(toInstant(covered)), await readOldestDay(tx, project)];
+  return days.filter((day) => day !== null).toSorted()[0] ?? null;
+}
+
+/** Returns the day of a project's oldest operation; null if it has none. */
+export async function readOldestDay(tx: Sql | Tx, project: string): Promise<string | null> {
   // The driver prepares this statement: planning one over all months takes longer than running it.
   const [row] = await tx`select min(created_at) as oldest from keywarden.operation where project_number = ${project}`;
-  const firsts = [coverage?.known[0]?.from, row?.oldest];
-  const days = firsts.flatMap((at) => (typeof at === 'string' ? [dayOf(toInstant(at))] : []));
-  return days.toSorted()[0] ?? null;
+  return typeof row?.oldest === 'string' ? dayOf(toInstant(row.oldest)) : null;
 }
 
 /**
