@@ -95,6 +95,7 @@ test('a machine without the key accepts a rotated key that signed together with 
   const [first, second] = [await machines.create(), await machines.create()];
   await grow(first);
   await growLedger(second);
+  const former = readFileSync(join(first.folder, 'ledger-key'), 'utf8').trim();
   addLedgerKey(first.environment);
   await grow(first);
   endFormerKeys(first.environment, (await readNewestCheckpoint(first.store.db))?.note ?? null);
@@ -102,6 +103,12 @@ test('a machine without the key accepts a rotated key that signed together with 
   await grow(first);
   // It was away while both keys signed.
   expect(await growLedger(second)).toMatchObject({ state: 'no_key', size: readSeen(first.folder)?.size });
+  // The former key was stolen, and the owner makes the store say that it is in use.
+  await owner.sql`update keywarden.ledger_key set ended_at = null`;
+  await machines.addEvent();
+  await forge(former);
+  expect(await growLedger(second)).toMatchObject({ state: 'inconsistent', why: expect.stringContaining('not signed') });
+  await owner.sql`delete from keywarden.ledger_checkpoint where size = (select max(size) from keywarden.ledger_checkpoint)`;
   const forger = createSigningKey(readSeen(first.folder)?.origin ?? '', 'log');
   await owner.sql`insert into keywarden.ledger_key (public_key) values (${parseSigningKey(forger)?.verifier.text ?? ''})`;
   await forge(forger);

@@ -38,7 +38,7 @@ export function endorsedKeysOf(signers: Signer[]): { publicKey: string; endorsem
 /**
  * Returns whether a key that this machine accepts signed a checkpoint. Keys that an accepted key endorsed are accepted too, from then on: so keys are rotated.
  * A signature beside that of an accepted key endorses nothing, because anybody can add a line to a note. The first machine without a key accepts the keys that
- * it meets first.
+ * it meets first. A key that an accepted checkpoint lacks, although it has the signature of one that the key endorsed, was ended, and is accepted no more.
  */
 export function isAccepted(
   place: Place,
@@ -66,8 +66,15 @@ export function isAccepted(
       if (!isKnown(verifier) && openNote(endorsement ?? '', accepted)?.text === endorsementOf(verifier))
         accepted.push(verifier);
   }
-  if (accepted.length === 0 || openNote(note, accepted) === null) return false;
-  if (place.LEDGER_PUBLIC_KEY === undefined && accepted.length > given.length)
-    writeDataFile(place.KEYWARDEN_DATA, fileName, accepted.map(({ text }) => text).join('\n'));
+  const signed = accepted.length === 0 ? undefined : openNote(note, accepted)?.signatures.map(({ by }) => by.text);
+  if (signed === undefined) return false;
+  // Until a key is ended, it signs together with those that it endorsed.
+  const hasEnded = (former: Verifier) =>
+    !signed.includes(former.text) &&
+    keys.some(({ verifier, endorsement }) => signed.includes(verifier.text) && openNote(endorsement ?? '', [former]));
+  const kept = accepted.filter((each) => !hasEnded(each)).map(({ text }) => text);
+  const isChanged = kept.join('\n') !== given.map(({ text }) => text).join('\n');
+  if (place.LEDGER_PUBLIC_KEY === undefined && isChanged)
+    writeDataFile(place.KEYWARDEN_DATA, fileName, kept.join('\n'));
   return true;
 }
