@@ -87,3 +87,9 @@ grant execute on function keywarden.add_report_mark, keywarden.approve_plan, key
   keywarden.end_exemption, keywarden.end_session, keywarden.grant_exemption, keywarden.open_campaign, keywarden.open_review, keywarden.open_session,
   keywarden.record_accesses, keywarden.reject_plan, keywarden.report_older_store, keywarden.request_rotation, keywarden.sign_review
   to keywarden_report;
+-- The daemon creates views for a moment, to compare those of the store with them.
+do $$
+begin
+  execute format('grant temporary on database %I to keywarden_daemon', current_database());
+end
+$$;

@@ -37,6 +37,14 @@ function readRepeatables(): Repeatable[] {
   return read;
 }
 
+/** Returns each view, with the statement that creates it. */
+export function readViews(): { name: string; text: string }[] {
+  return readRepeatables().flatMap(({ text }) => {
+    const name = /^create view keywarden\.(\w+)/m.exec(text)?.[1];
+    return name === undefined ? [] : [{ name, text }];
+  });
+}
+
 /** Returns the text of one file. */
 export function readRepeatable(name: string): string {
   const found = readRepeatables().find((each) => each.name === name);
@@ -59,10 +67,7 @@ export async function countStaleRepeatables(sql: Sql): Promise<number> {
 /** Applies all files in one transaction of a session. Throws a UserError if a foreign object depends on a view. */
 export async function applyRepeatables(session: Sql): Promise<void> {
   const files = readRepeatables();
-  const views = [
-    ...formerViews,
-    ...files.flatMap(({ text }) => /^create view (keywarden\.\w+)/m.exec(text)?.[1] ?? []),
-  ];
+  const views = [...formerViews, ...readViews().map(({ name }) => `keywarden.${name}`)];
   const rows = files.map(({ name, sha256 }) => `('${name}', '${sha256}')`);
   const steps = [
     // A view with changed columns cannot be replaced.

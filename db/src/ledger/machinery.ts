@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { Sql } from '../sql.ts';
+import { codeOf } from '@keywarden/runtime';
+import { readViews } from '../repeatables.ts';
+import { type Sql, sqlState, type Tx } from '../sql.ts';
 
 // The functions and triggers that record events and compare rows with them belong to the owner of the database, who could replace them by others that find
-// nothing. machinery.json has the hash of each as this version creates it. Row security and rules can hide rows from the apps, or keep them from being
-// written; this version creates none.
+// nothing; and the other functions and the views, by others that show the apps other approvals or findings. machinery.json has the hash of each function and
+// trigger as this version creates it. Row security and rules can hide rows from the apps, or keep them from being written; this version creates none.
 
 /** Functions and triggers by name, each with a hash of its definition. */
 export type Machinery = Record<string, string>;
@@ -12,19 +14,18 @@ export type Machinery = Record<string, string>;
 /** The file with the machinery as this version creates it. */
 export const machineryFile = new URL('machinery.json', import.meta.url);
 
-/** Returns the functions and triggers of the ledger in a store, and what may hide rows of any of its tables. */
-export async function readMachinery(sql: Sql): Promise<Machinery> {
+/** Returns the functions and triggers of a store, and what may hide rows of any of its tables. */
+export async function readMachinery(sql: Sql | Tx): Promise<Machinery> {
   const rows = await sql`
     select format('%s(%s)', p.proname, replace(pg_get_function_identity_arguments(p.oid), 'keywarden.', '')) as name,
       json_build_array(p.prosrc, l.lanname, p.prosecdef, p.provolatile, p.proconfig::text, replace(pg_get_function_result(p.oid), 'keywarden.', ''))::text as definition
     from pg_catalog.pg_proc p join pg_catalog.pg_language l on l.oid = p.prolang
     where p.pronamespace = 'keywarden'::regnamespace
-      and (p.proname ~ '^(describe|ledger)_' or p.proname in ('append_event', 'begin_ledger', 'personal_data_of', 'place_events', 'record_event', 'record_events', 'refuse_changed_event'))
     union all
     select format('%s on %s', t.tgname, c.relname),
       json_build_array(p.proname, t.tgenabled, t.tgtype, encode(t.tgargs, 'hex'), t.tgdeferrable, t.tginitdeferred, t.tgqual is null)::text
     from pg_catalog.pg_trigger t join pg_catalog.pg_class c on c.oid = t.tgrelid join pg_catalog.pg_proc p on p.oid = t.tgfoid
-    where c.relnamespace = 'keywarden'::regnamespace and (t.tgname ~ '^ledger_' or c.relname ~ '^ledger_') and not t.tgisinternal
+    where c.relnamespace = 'keywarden'::regnamespace and not t.tgisinternal and t.tgparentid = 0
     union all
     select format('row security on %s', c.relname), '' from pg_catalog.pg_class c
     where c.relnamespace = 'keywarden'::regnamespace and (c.relrowsecurity or c.relforcerowsecurity)
@@ -40,11 +41,61 @@ export async function readMachinery(sql: Sql): Promise<Machinery> {
   );
 }
 
-/** Returns the names of functions and triggers of the ledger that are not as this version creates them. */
-export async function listChangedMachinery(sql: Sql): Promise<string[]> {
+/**
+ * Returns the names of functions, triggers and views that are not as this version creates them. Functions of other names and triggers of tables without
+ * events may be those of an earlier version, or of a cluster.
+ */
+export async function listChangedMachinery(sql: Sql | Tx): Promise<string[]> {
   const expected = JSON.parse(readFileSync(machineryFile, 'utf8')) as Machinery;
   const found = await readMachinery(sql);
-  return [...new Set([...Object.keys(expected), ...Object.keys(found)])].filter(
-    (name) => found[name] !== expected[name],
+  const names = new Set(Object.keys(expected).map(nameOf));
+  const governed = new Set(Object.keys(expected).flatMap((name) => /^ledger_\w+ on (\w+)$/.exec(name)?.[1] ?? []));
+  const mayBeOther = (name: string) => {
+    const table = / on (\w+)$/.exec(name)?.[1];
+    const isOfLedger = /^(describe|ledger)_/.test(table ?? name);
+    return !isOfLedger && (isFunction(name) ? !names.has(nameOf(name)) : isTrigger(name) && !governed.has(table ?? ''));
+  };
+  const changed = [...new Set([...Object.keys(expected), ...Object.keys(found)])].filter(
+    (name) => found[name] !== expected[name] && (name in expected || !mayBeOther(name)),
   );
+  return [...changed, ...(await listChangedViews(sql))];
+}
+
+const isFunction = (name: string) => name.endsWith(')');
+const isTrigger = (name: string) => !/^(rule|row security) /.test(name);
+const nameOf = (name: string) => name.replace(/\(.*$/, '');
+
+/**
+ * Returns the names of views that are not as this version creates them. Each version of Postgres prints views in its own way, so each is created again for a
+ * moment, and the two texts are compared.
+ */
+async function listChangedViews(sql: Sql | Tx): Promise<string[]> {
+  const compare = async (tx: Tx) => {
+    const names = readViews().map(({ name }) => name);
+    for (const { name, text } of readViews())
+      await tx.unsafe(text.replace(`create view keywarden.${name} `, `create temporary view ${name} `));
+    const rows = await tx`
+      select v.name from unnest(${names}::text[]) v(name)
+        join pg_catalog.pg_class o on o.oid = ('pg_temp.' || v.name)::regclass
+        left join pg_catalog.pg_class c on c.oid = to_regclass('keywarden.' || v.name)
+      where (pg_get_viewdef(o.oid), o.reloptions) is distinct from (pg_get_viewdef(c.oid), c.reloptions) order by v.name`;
+    throw new Compared(rows.map((row) => `view ${String(row.name)}`));
+  };
+  try {
+    return 'savepoint' in sql ? await sql.savepoint(compare) : await sql.begin(compare);
+  } catch (error) {
+    if (error instanceof Compared) return error.changed;
+    if (codeOf(error) === sqlState.insufficientPrivilege)
+      return ['views, which the daemon cannot compare: GRANT TEMPORARY ON DATABASE ... TO keywarden_daemon'];
+    throw error;
+  }
+}
+
+/** Undoes what a comparison has created. */
+class Compared extends Error {
+  readonly changed: string[];
+  constructor(changed: string[]) {
+    super('compared');
+    this.changed = changed;
+  }
 }

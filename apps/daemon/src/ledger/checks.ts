@@ -59,7 +59,7 @@ export async function checkLedger(
     }
   };
   await compare(async () =>
-    nameSome('functions or triggers are not those of this version', await listChanged(store.sql)),
+    nameSome('functions, triggers or views are not those of this version', await listChanged(store.sql)),
   );
   await compare(async () => await compareRows(store.sql));
   await compare(async () => (await findTreeFault(store.sql, { signal })) ?? []);

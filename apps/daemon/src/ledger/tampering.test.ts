@@ -179,7 +179,7 @@ test.each([
     'the function that compares',
     `update keywarden.pause set paused_at = '2020-01-01' where number = 1;
      create or replace function keywarden.ledger_row_faults() returns table (type text, subject text, fault text) language sql as $$ select '', '', '' where false $$`,
-    /^1 functions or triggers are not those of this version \(ledger_row_faults\(\)\)$/,
+    /^1 functions, triggers or views are not those of this version \(ledger_row_faults\(\)\)$/,
   ],
   [
     'the content of an event',
@@ -259,7 +259,7 @@ test('a trigger that withholds checkpoints is found, and events without one coun
   await machines.behindTriggers(`update keywarden.ledger_event set recorded_at = now() - interval '2 hours'`);
   expect(await whyLedgerDiffers(first)).toMatch(/^2 events have waited for a signed checkpoint since/);
   expect((await checkLedger(first))[0]).toBe(
-    '1 functions or triggers are not those of this version (withhold on ledger_checkpoint)',
+    '1 functions, triggers or views are not those of this version (withhold on ledger_checkpoint)',
   );
 });
 
