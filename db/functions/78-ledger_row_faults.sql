@@ -32,7 +32,9 @@ begin
             case when l.described[4]::jsonb - l.left_out is distinct from e.content::jsonb - l.left_out then ''altered'' end
           end as fault
         from events e full join present p using (subject) cross join lateral (select keywarden.%2$I(p.record, coalesce(e.salt, '''')) as described,
-          case when e.is_newest or %12$L then ''{}'' else %10$L::text[] end || case when e.salt is null then %7$L::text[] else ''{}'' end as left_out offset 0) l) c
+          case when e.is_newest or %12$L then ''{}'' else %10$L::text[] end || case when e.salt is null then %7$L::text[] else ''{}'' end
+            || case when %12$L and not e.is_newest then array(select personal.name from unnest(%7$L::text[]) personal(name)
+              where coalesce(to_jsonb(p.record) ->> personal.name, ''erased'') ~ ''^[^[:alnum:]]*erased'') else ''{}'' end as left_out offset 0) l) c
       where c.fault is not null',
       k.kind, 'describe_' || replace(k.kind, '.', '_'), k.relation,
       (select string_agg(format('(to_json(r.%I) #>> ''{}'')', column_name), ' || ''/'' || ') from unnest(k.identity) column_name),

@@ -5,7 +5,7 @@ import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { migrate } from 'drizzle-orm/postgres-js/migrator';
 import { hasQueues, installQueues } from './jobs/install.ts';
-import { applyRepeatables, countStaleRepeatables } from './repeatables.ts';
+import { applyRepeatables, countStaleRepeatables, refuseDependents } from './repeatables.ts';
 import type { Sql } from './sql.ts';
 
 const config = {
@@ -49,9 +49,9 @@ async function migrateNow(sql: Sql): Promise<Migrated> {
     try {
       await adoptEarlyMigrations(reserved).catch(refuseWeakUser);
       const migrations = await countMissing(sql);
-      if (migrations > 0) await migrate(drizzle(sql), config).catch(refuseWeakUser);
+      if (migrations > 0) await migrate(drizzle(sql), config).catch(refuseDependents).catch(refuseWeakUser);
       const functions = await countStaleRepeatables(sql);
-      if (functions > 0) await applyRepeatables(reserved).catch(refuseWeakUser);
+      if (functions > 0) await applyRepeatables(reserved).catch(refuseDependents).catch(refuseWeakUser);
       // No trigger sees a migration.
       await reserved`
         select keywarden.begin_ledger() where exists (select from keywarden.migration m where not exists (

@@ -64,7 +64,7 @@ export async function countStaleRepeatables(sql: Sql): Promise<number> {
   return ours.filter(({ name, sha256 }) => known.get(name) !== sha256).length + gone.length;
 }
 
-/** Applies all files in one transaction of a session. Throws a UserError if a foreign object depends on a view. */
+/** Applies all files in one transaction of a session. */
 export async function applyRepeatables(session: Sql): Promise<void> {
   const files = readRepeatables();
   const views = [...formerViews, ...readViews().map(({ name }) => `keywarden.${name}`)];
@@ -83,13 +83,18 @@ export async function applyRepeatables(session: Sql): Promise<void> {
     await session.unsafe(['begin', ...steps, 'commit'].join(';\n')).simple();
   } catch (error) {
     await session`rollback`;
-    if (codeOf(error) !== dependentObjects) throw error;
-    throw new UserError(
-      'store',
-      "Other views or functions depend on Keywarden's views; drop them, run keywarden migrate, and create them again.",
-      { exit: 2, cause: error },
-    );
+    throw error;
   }
 }
 
 const dependentObjects = '2BP01';
+
+/** Throws a UserError if a foreign object depends on a view of ours; any other error as it is. */
+export function refuseDependents(error: unknown): never {
+  if (codeOf(error) !== dependentObjects) throw error;
+  throw new UserError(
+    'store',
+    "Other views or functions depend on Keywarden's views; drop them, run keywarden migrate, and create them again.",
+    { exit: 2, cause: error },
+  );
+}

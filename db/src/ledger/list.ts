@@ -45,7 +45,10 @@ const subjectsOf = {
   review: (id) => sql`values ('review/' || ${id}), ('review_signature/' || ${id})
     union all select 'review_decision/' || number from keywarden.review_decision where review_number = ${numberOf(id)}::bigint`,
   campaign: (id) => sql`select 'review_campaign/' || ${id}
-    union all select 'review/' || number from keywarden.review where campaign_number = ${numberOf(id)}::bigint`,
+    union all select t || number from keywarden.review cross join unnest('{review/,review_signature/}'::text[]) t
+      where campaign_number = ${numberOf(id)}::bigint
+    union all select 'review_decision/' || d.number from keywarden.review_decision d join keywarden.review r on r.number = d.review_number
+      where r.campaign_number = ${numberOf(id)}::bigint`,
   exemption: (id) => sql`select 'exemption/' || ${id}`,
   incident: (id) => sql`select 'incident/' || ${id}`,
 } satisfies Record<string, (id: string) => SQL>;

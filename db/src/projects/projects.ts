@@ -2,7 +2,7 @@ import type { WireProject } from '@keywarden/core/wire';
 import { and, eq, isNull } from 'drizzle-orm';
 import { isSuddenDrop } from '../keys/suspect-listing.ts';
 import { project } from '../schema/projects.ts';
-import { markReturnedProjects } from '../seals/seals.ts';
+import { markMissingDays } from '../seals/seals.ts';
 import { builderOf, type Db, lastOfEach, packExtra, type Sql, toJson } from '../sql.ts';
 
 interface Place {
@@ -33,7 +33,7 @@ export async function saveProjects(
 ): Promise<void> {
   const rows = rowsOf(projects, organizationId);
   await sql.begin(async (tx) => {
-    await markReturnedProjects(tx, { controlPlane, ids: rows.map(({ id }) => id) });
+    await markMissingDays(tx, { controlPlane, ids: rows.map(({ id }) => id) });
     await tx`
       insert into keywarden.project (control_plane_number, id, organization_id, name, region_id, pg_version, owner_id, created_at,
         updated_at, extra, first_seen_at, last_seen_at)
@@ -91,7 +91,8 @@ export async function saveDeletedProjects(
   projects: WireProject[],
 ): Promise<void> {
   const rows = rowsOf(projects, organizationId);
-  await sql`
+  await sql.begin(async (tx) => {
+    const saved = await tx`
     insert into keywarden.project (control_plane_number, id, organization_id, name, region_id, pg_version, owner_id, created_at,
       updated_at, extra, first_seen_at, last_seen_at, missing_since, gone_at, deleted_at)
     select ${controlPlane}::bigint, id, organization_id, name, region_id, pg_version, owner_id, created_at, updated_at, extra,
@@ -101,7 +102,11 @@ export async function saveDeletedProjects(
     on conflict (control_plane_number, id) do update set deleted_at = excluded.deleted_at,
       missing_since = least(project.missing_since, greatest(excluded.deleted_at, project.last_seen_at)),
       gone_at = least(project.gone_at, greatest(excluded.deleted_at, project.last_seen_at))
-    where project.last_seen_at < ${seenAt}::timestamptz and project.deleted_at is distinct from excluded.deleted_at`;
+    where project.last_seen_at < ${seenAt}::timestamptz and project.deleted_at is distinct from excluded.deleted_at
+      returning id`;
+    // Days after a deletion that is known only now may be sealed with gaps.
+    await markMissingDays(tx, { controlPlane, ids: saved.map(({ id }) => String(id)) });
+  });
 }
 
 /** Marks a deleted project whose operations are no longer available, so that they are not requested again. */

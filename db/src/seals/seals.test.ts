@@ -3,7 +3,7 @@ import { makeWireOperation } from '@keywarden/testkit/store/rows';
 import { at, createSealing, day, noon, proofOf, type Sealing } from '@keywarden/testkit/store/sealing';
 import type { TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { saveOperationPage, saveProjects } from '../daemon.ts';
+import { saveDeletedProjects, saveOperationPage, saveProjects } from '../daemon.ts';
 import type { Store } from '../store.ts';
 import { checkSeals } from './check.ts';
 import { hashDays } from './read.ts';
@@ -169,6 +169,33 @@ test('a project that is back after a day of absence has that day sealed again', 
   await sealing.seal();
   const [last] = (await sealing.sealsOf(project)).filter((each) => each.day === day(3) && each.replaces !== null);
   expect(JSON.parse(last?.gaps ?? '')).toEqual([expect.objectContaining({ from: '2026-05-03T10:00:00Z', to: at(4) })]);
+});
+
+test('days after a deletion that is known only later are sealed again, without the gaps that they had', async () => {
+  const project = await sealing.makeWalked(3);
+  const [{ id } = {}] = await store.sql`
+    update keywarden.project set missing_since = '2026-05-07T12:00:00Z', gone_at = '2026-05-07T12:00:00Z' where number = ${project} returning id`;
+  await saveOperationPage(daemon.sql, { project, operations: [makeWireOperation(noon(2) + 5)], proof: proofOf(1, 3) });
+  await sealing.seal();
+  const gapsOf = async (number: number) =>
+    (await sealing.sealsOf(project)).findLast((each) => each.day === day(number))?.gaps;
+  expect([await gapsOf(5), await gapsOf(7)]).not.toContain('[]');
+  const place = { controlPlane: sealing.controlPlane, seenAt: at(9), organizationId: 'o', unavailableIds: [] };
+  const deleted = {
+    id: String(id),
+    name: 'p',
+    createdAt: at(1),
+    updatedAt: at(1),
+    extra: null,
+    deletedAt: '2026-05-04T10:00:00Z',
+  };
+  await saveDeletedProjects(daemon.sql, place, [
+    { ...deleted, orgId: undefined, ownerId: undefined, regionId: undefined, pgVersion: undefined },
+  ]);
+  await sealing.waitQuiet();
+  expect((await sealing.seal()).failures).toEqual([]);
+  expect([await gapsOf(5), await gapsOf(7)]).toEqual(['[]', '[]']);
+  expect(JSON.parse((await gapsOf(4)) ?? '')).toEqual([expect.objectContaining({ to: '2026-05-04T10:00:00Z' })]);
 });
 
 test('the roots of days do not depend on how many rows an answer has', async () => {

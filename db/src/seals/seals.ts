@@ -255,10 +255,10 @@ async function insertSeals(tx: Tx, seals: Seal[]): Promise<void> {
 }
 
 /**
- * Has the days since these projects went missing sealed again, because they are back: the seal of the first one ends with the project. Called before they
- * count as there.
+ * Has the days since these projects went missing sealed again: because they are back, before they count as there, or because they went earlier than was known.
+ * The seal of the first such day ends with the project.
  */
-export async function markReturnedProjects(
+export async function markMissingDays(
   tx: Tx,
   { controlPlane, ids }: { controlPlane: string; ids: string[] },
 ): Promise<void> {

@@ -106,7 +106,7 @@ export function createContentReader(
         for (const day of days)
           tell(
             unproven,
-            `${file}: it leaves out the seal of ${day}, which has gaps; its maker must show that the day waited to be sealed again`,
+            `${file}: it leaves out the seal of ${day}, which has gaps; its maker must show that the day waited to be sealed again, or that its newest seal was not signed yet`,
           );
       for (const { file } of asked)
         if (missing > 0)

@@ -1,4 +1,4 @@
-import { compareInstants, isInstant } from '@keywarden/core/values';
+import { compareInstants, isInstant, sha256 } from '@keywarden/core/values';
 import { z } from 'zod';
 import type { Archive } from './archive.ts';
 import type { Period } from './evidence-bindings.ts';
@@ -9,14 +9,18 @@ import { type ReceiptJudge, tell, type Verdict } from './verdict.ts';
 // The gaps of operations in an evidence archive, compared with those in the newest seals.
 
 export const gapsFile = 'ledger/seals-with-gaps.ndjson';
+export const holesFile = 'not-seen/operation-holes.ndjson';
+export const coverageFile = 'coverage/operations.ndjson';
+export const historyTable = /-operation_history\.ndjson$/;
 
 const instant = z.string().refine(isInstant);
 const interval = z.object({ from: instant, to: instant });
 type Interval = z.output<typeof interval>;
+type SealedGap = Interval & { reason: string | undefined };
 
 /** The gaps of the newest seals, by project: the control plane's address, a space and the id. */
 export interface SealedGaps {
-  gaps: Map<string, (Interval & { reason: string | undefined })[]>;
+  gaps: Map<string, SealedGap[]>;
   /** The place in the ledger of each seal: by the project, a space and the day. */
   seals: Map<string, number>;
 }
@@ -60,25 +64,22 @@ interface Gaps {
 }
 
 /** Looks for the sealed gaps of a period in a file of gaps. */
-export async function compareHoles(
-  archive: Archive,
-  { period: { from, to }, ...asked }: Gaps & { period: Period },
-): Promise<void> {
+export async function compareHoles(archive: Archive, { period, ...asked }: Gaps & { period: Period }): Promise<void> {
   const named = new Map<string, Interval[]>();
-  let count = 0;
+  const lines = new Set<string>();
   await archive.eachLine(asked.file, (line) => {
     const hole = holeSchema.parse(parseOnce(line));
-    count += 1;
+    const hash = sha256(line);
+    if (lines.has(hash)) tell(asked.verdict.wrong, `${asked.file}: it has a line twice`);
+    lines.add(hash);
     addOf(named, hole, [hole], asked.sealed);
   });
-  const settled = new Date(Date.parse(to) - settlingMs).toISOString();
+  if (lines.size > mostNamed) tell(asked.verdict.wrong, `${asked.file}: it has more lines than such files have`);
   tellMissing(named, {
     ...asked,
-    isCut: count >= mostNamed,
-    isDue: (gap) =>
-      compareInstants(gap.to, from) > 0 &&
-      compareInstants(gap.from, to) < 0 &&
-      (gap.reason !== 'recent' || compareInstants(gap.from, settled) <= 0),
+    isCut: lines.size === mostNamed,
+    when: ` from ${period.from} to ${period.to}`,
+    isDue: (gap) => isOfPeriod(gap, period),
   });
 }
 
@@ -89,7 +90,30 @@ export async function compareCoverage(archive: Archive, asked: Gaps): Promise<vo
     const row = coverageSchema.parse(parseOnce(line));
     addOf(named, row, row.unknown, asked.sealed);
   });
-  tellMissing(named, { ...asked, isCut: false, isDue: () => true });
+  tellMissing(named, { ...asked, isCut: false, when: '', isDue: () => true });
+}
+
+/** Names the files of gaps that an archive with receipts lacks. Only some controls have a list of gaps. */
+export function tellMissingFiles(
+  period: Period,
+  { names, sealed, verdict }: { names: Set<string>; sealed: SealedGaps; verdict: Verdict },
+): void {
+  if (!names.has(coverageFile)) tell(verdict.wrong, `it has no ${coverageFile}`);
+  if (names.has(holesFile)) return;
+  const due = [...sealed.gaps.values()].flat().filter((gap) => isOfPeriod(gap, period));
+  if ([...names].some((name) => historyTable.test(name))) tell(verdict.wrong, `it has no ${holesFile}`);
+  else if (due.length > 0)
+    tell(verdict.unproven, `it has no ${holesFile}, although its seals name ${due.length} gaps in the period`);
+}
+
+/** Returns whether a list of the gaps of a period has a sealed gap. A day that settles has no seal yet, or one of two days later. */
+function isOfPeriod({ from, to, reason }: SealedGap, period: Period): boolean {
+  const settled = new Date(Date.parse(period.to) - settlingMs).toISOString();
+  return (
+    compareInstants(to, period.from) > 0 &&
+    compareInstants(from, period.to) < 0 &&
+    (reason !== 'recent' || compareInstants(from, settled) <= 0)
+  );
 }
 
 /** Adds intervals of a project that has sealed gaps. */
@@ -113,8 +137,9 @@ function tellMissing(
     sealed,
     verdict: { proven, unproven, wrong },
     isCut,
+    when,
     isDue,
-  }: Gaps & { isCut: boolean; isDue: (gap: Interval & { reason: string | undefined }) => boolean },
+  }: Gaps & { isCut: boolean; when: string; isDue: (gap: SealedGap) => boolean },
 ): void {
   let [found, lacking] = [0, 0];
   for (const [project, gaps] of sealed.gaps) {
@@ -130,5 +155,7 @@ function tellMissing(
         );
       }
   }
-  if (lacking === 0) proven.push(`${file}: it has each of the ${found} gaps that were sealed`);
+  if (found === 0 && lacking === 0) tell(unproven, `${file}: the seals of the archive name no gap${when}`);
+  else if (lacking === 0)
+    proven.push(`${file}: it has each of the ${found} gaps that the seals of the archive name${when}`);
 }

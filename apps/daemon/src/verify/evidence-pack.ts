@@ -3,7 +3,16 @@ import { z } from 'zod';
 import type { Archive } from './archive.ts';
 import { type Binding, bindings, listDue, type Period, type Row } from './evidence-bindings.ts';
 import { addEvent, type EventIndex, findEvent } from './evidence-events.ts';
-import { compareCoverage, compareHoles, gapsFile, readSealedGaps } from './evidence-gaps.ts';
+import {
+  compareCoverage,
+  compareHoles,
+  coverageFile,
+  gapsFile,
+  historyTable,
+  holesFile,
+  readSealedGaps,
+  tellMissingFiles,
+} from './evidence-gaps.ts';
 import { compareRow, unboundOf } from './evidence-rows.ts';
 import { parseOnce } from './json.ts';
 import { checkVerifyPage } from './operations-pack.ts';
@@ -27,11 +36,10 @@ const filePart = z.object({ file: z.string(), records: z.int(), sha256: z.string
 const manifestSchema = z.object({
   from: z.string().refine(isInstant),
   to: z.string().refine(isInstant),
-  as_of: z.string().refine(isInstant),
   files: z.array(
     z.object({
       ...filePart.shape,
-      measure: z.object({ measure: z.string(), days: z.int().min(1).max(mostDays).optional() }),
+      measure: z.object({ days: z.int().min(1).max(mostDays).optional() }),
       csv: z.object({ file: z.string(), sha256: z.string() }),
       not_assessable: z
         .object({ ...filePart.shape, csv: z.object({ file: z.string(), sha256: z.string() }) })
@@ -56,7 +64,7 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
   });
   const read = manifestSchema.safeParse(given);
   if (!read.success) return result(wrong('its manifest.json has an unknown form'));
-  const { files, attachments, from, to, as_of: asOf } = read.data;
+  const { files, attachments, from, to } = read.data;
   if (compareInstants(from, to) >= 0) return result(wrong('its period ends before it begins'));
   const verdict: Verdict = { proven: [], unproven: [], wrong: [] };
   const listed = [
@@ -80,11 +88,15 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
   const { events } = receipts;
   if (receipts.head !== null) tellHead(receipts.head, judge, verdict);
   verdict.proven.push(`the tables are compared with the events from ${from} to ${to}`);
+  /** The first time that a file of gaps is about. */
+  const sinceOf = (file: string) => {
+    const days = historyTable.test(file) ? files.find((each) => each.file === file)?.measure.days : undefined;
+    return days === undefined ? from : daysBefore(to, days);
+  };
   const others = new Map<string, string[]>();
   const note = (what: string, file: string) => void others.set(what, [...(others.get(what) ?? []), file]);
   for (const { file, sha256 } of listed) {
     const binding = bindings.find(({ table }) => table.test(file));
-    const history = files.find((each) => each.file === file)?.measure;
     const review = /^reviews\/(\d+)\.json$/.exec(file)?.[1];
     if (binding !== undefined) {
       const fields = await compareRows(archive, { file, binding, receipts, period: { from, to }, verdict });
@@ -92,11 +104,10 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
     } else if (review !== undefined) compareReview({ file, review, sha256, events, verdict });
     else if (/^policies\/.*\.json$/.test(file))
       comparePolicy({ file, text: await archive.text(file), events, verdict });
-    else if (file === holesFile || history?.measure === 'operation_history') {
-      const since = file === holesFile ? from : daysBefore(asOf, history?.days ?? mostDays);
-      await compareHoles(archive, { file, sealed, period: { from: since, to: asOf }, verdict });
+    else if (file === holesFile || historyTable.test(file)) {
+      await compareHoles(archive, { file, sealed, period: { from: sinceOf(file), to }, verdict });
       note(isOfSeals, file);
-    } else if (file === 'coverage/operations.ndjson') {
+    } else if (file === coverageFile) {
       await compareCoverage(archive, { file, sealed, verdict });
       note(isOfSeals, file);
     } else if (file === 'VERIFY.md') continue;
@@ -110,15 +121,16 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
     if (due.size > 0 && !listed.some(({ file }) => binding.table.test(file)))
       verdict.unproven.push(`it has no table of ${binding.of}, although the ledger has ${due.size} in the period`);
   }
+  if (receipts.head !== null) tellMissingFiles({ from, to }, { names, sealed, verdict });
   for (const name of archive.names) if (/^(manifest\.json|summary\.(md|html))$/.test(name)) note(isRepeated, name);
   for (const [what, of] of others) verdict.unproven.push(`${what}: ${of.join(', ')}`);
-  return result(verdict, { ...receipts, seals: sealed.seals, gapDays: { from: dayOf(from), to: dayOf(asOf) } });
+  const [first = from] = listed.map(({ file }) => sinceOf(file)).toSorted(compareInstants);
+  return result(verdict, { ...receipts, seals: sealed.seals, gapDays: { from: dayOf(first), to: dayOf(to) } });
 }
 
 const dayOf = (at: string) => new Date(at).toISOString().slice(0, 'YYYY-MM-DD'.length);
 const daysBefore = (at: string, days: number) => new Date(Date.parse(at) - days * 86_400_000).toISOString();
 
-const holesFile = 'not-seen/operation-holes.ndjson';
 const isOfSeals = 'the ledger has the gaps of sealed days only, and only those are compared';
 const isRepeated = 'these repeat other files, and are not compared with them';
 

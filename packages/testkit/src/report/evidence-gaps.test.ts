@@ -1,7 +1,18 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { copyLedger, editLines, type Files, forge, linesOf, pack, verifyTogether } from './packs.ts';
+import {
+  change,
+  copyLedger,
+  editLines,
+  type Files,
+  forge,
+  forgeOne,
+  leaveOutFiles,
+  linesOf,
+  pack,
+  verifyTogether,
+} from './packs.ts';
 import { createPacks, type Packs } from './packs-fixture.ts';
 
 // Gaps in the archive of operations, which an archive of evidence must not lose.
@@ -25,37 +36,75 @@ test('an archive of evidence proves that it has each gap that was sealed', async
   const { rank, words } = await packs.verify(evidence);
   expect(rank).toBe(1);
   for (const file of ['not-seen/operation-holes', 'operation_history', 'coverage/operations'])
-    expect(words).toMatch(new RegExp(`${file}\\.ndjson: it has each of the [1-9]\\d* gaps that were sealed`));
+    expect(words).toMatch(
+      new RegExp(`${file}\\.ndjson: it has each of the 10 gaps that the seals of the archive name`),
+    );
 });
 
-test.each(filesWithGaps)('a gap that is dropped from %s is found', async (_what, file) => {
-  const dropped = forge(
+test.each(filesWithGaps)('a gap that is dropped from %s alone is found', async (_what, file) => {
+  const dropped = forgeOne(
     file,
     editLines((lines) => lines.filter((line) => !line.includes('quiet-river'))),
   )(evidence);
   const { rank, words } = await packs.verify(dropped);
-  expect([rank, words]).toEqual([2, expect.stringMatching(/it lacks the gap of [^"]+ quiet-river from 2026-05-/)]);
+  expect(rank).toBe(2);
+  const wrong = (JSON.parse(words) as { verdict: { wrong: string[] } }).verdict.wrong;
+  expect(wrong).toHaveLength(10);
+  for (const each of wrong) expect(each.slice(0, each.indexOf(':'))).toMatch(file);
+  expect(wrong[0]).toMatch(/it lacks the gap of .+ quiet-river from 2026-05-/);
 });
 
 test.each(filesWithGaps)('a gap that is made shorter in %s is found', async (_what, file) => {
-  const shorter = forge(file, (text) => text.replaceAll(/("from" ?: ?"2026-05-)20/g, '$122'));
+  const shorter = forgeOne(file, (text) => text.replaceAll(/("from" ?: ?"2026-05-)20/g, '$122'));
   expect((await packs.verify(shorter(evidence))).rank).toBe(2);
 });
 
 test('a gap that the coverage does not have is found', async () => {
-  const covered = forge(
+  const covered = forgeOne(
     /^coverage\/operations\.ndjson$/,
     editLines((lines) => lines.map((line) => JSON.stringify({ ...(JSON.parse(line) as object), unknown: [] }))),
   );
   expect((await packs.verify(covered(evidence))).rank).toBe(2);
 });
 
-test('an archive without the seals, or with other receipts in their place, is refused', async () => {
-  const { ['ledger/seals-with-gaps.ndjson']: _seals, ...others } = evidence;
-  const manifest = JSON.parse(others['manifest.json'] ?? '') as { attachments: { file: string }[] };
-  const without = { ...manifest, attachments: manifest.attachments.filter(({ file }) => !sealsFile.test(file)) };
-  const { rank, words } = await packs.verify({ ...others, 'manifest.json': JSON.stringify(without) });
-  expect([rank, words]).toEqual([2, expect.stringContaining('it has no ledger/seals-with-gaps.ndjson')]);
+test.each([
+  ['seals', sealsFile, 'it has no ledger/seals-with-gaps.ndjson'],
+  ['coverage', /^coverage\/operations/, 'it has no coverage/operations.ndjson'],
+  ['list of gaps', /^not-seen\/operation-holes/, 'it has no not-seen/operation-holes.ndjson'],
+])('an archive without its %s is refused', async (_what, name, why) => {
+  const { rank, words } = await packs.verify(leaveOutFiles(evidence, name));
+  expect([rank, words]).toEqual([2, expect.stringContaining(why)]);
+});
+
+test('an archive that claims to have no control about operations still has to name its gaps', async () => {
+  const without = leaveOutFiles(evidence, /^not-seen\/operation-holes|-operation_history/);
+  const { rank, words } = await packs.verify(without);
+  expect([rank, words]).toEqual([
+    1,
+    expect.stringMatching(/it has no not-seen\/operation-holes\.ndjson, although its seals name 10 gaps/),
+  ]);
+});
+
+test('neither a forged time of the archive nor lines that fill a list hide a gap', async () => {
+  const dropped = forge(
+    filesWithGaps[0]?.[1] ?? /x/,
+    editLines((lines) => lines.filter((line) => !line.includes('quiet-river'))),
+  )(evidence);
+  const earlier = change(dropped, /manifest/, (text) =>
+    text.replace(/"as_of": ?"[^"]+"/, '"as_of":"2026-05-01T00:00:01Z"'),
+  );
+  expect((await packs.verify(earlier)).rank).toBe(2);
+  const filled = (line: (index: number) => object) =>
+    forgeOne(
+      /^not-seen\/operation-holes/,
+      editLines((lines) => [...lines, ...Array.from({ length: 10_001 }, (_, index) => JSON.stringify(line(index)))]),
+    )(dropped);
+  const other = { control_plane: 'x', project_id: 'y', from: '2026-05-01T00:00:00Z', to: '2026-05-02T00:00:00Z' };
+  expect((await packs.verify(filled(() => other))).words).toContain('it has a line twice');
+  expect((await packs.verify(filled((index) => ({ ...other, project_id: String(index) })))).rank).toBe(2);
+});
+
+test('other receipts in the place of the seals, or one twice, are refused', async () => {
   const [other = ''] = linesOf(evidence['ledger/receipts.ndjson'] ?? '');
   const replaced = forge(
     sealsFile,
@@ -82,9 +131,13 @@ test('a gap that is dropped with the receipts of its seals is named beside a cop
   const dropped = forge(
     sealsFile,
     editLines((lines) => lines.slice(1)),
-  )(evidence);
-  expect(await beside(dropped)).toEqual([
-    1,
-    expect.stringMatching(/it leaves out the seal of [^"]+ quiet-river 2026-05-/),
+  );
+  const leftOut = [1, expect.stringMatching(/it leaves out the seal of [^"]+ quiet-river 2026-05-20/)];
+  expect(await beside(dropped(evidence))).toEqual(leftOut);
+  // Also before the period, in the days that the history of operations is about.
+  const later = Object.entries(evidence).map(([name, text]) => [
+    name,
+    name === 'manifest.json' ? text.replace(/"from": ?"[^"]+"/, '"from":"2026-05-28T00:00:00Z"') : text,
   ]);
+  expect(await beside(dropped(Object.fromEntries(later) as Files))).toEqual(leftOut);
 });

@@ -73,6 +73,30 @@ export const forge = (name: RegExp, edit: (text: string) => string) => (files: F
   return change(Object.fromEntries(forged) as Files, /manifest/, (of) => of.replaceAll(hash(text), hash(edited)));
 };
 
+/** Edits one file of an evidence archive, and its hash in the manifest; other files with the same text stay. */
+export const forgeOne = (name: RegExp, edit: (text: string) => string) => (files: Files) => {
+  const [found = '', text = ''] = Object.entries(files).find(([each]) => name.test(each)) ?? [];
+  const edited = edit(text);
+  if (edited === text) throw new Error(`${found} did not change`);
+  const sha256 = createHash('sha256').update(edited).digest('hex');
+  const manifest: unknown = JSON.parse(files['manifest.json'] ?? '', (_key, value: { file?: string } | null) =>
+    value?.file === found ? { ...value, sha256 } : value,
+  );
+  return { ...files, [found]: edited, 'manifest.json': JSON.stringify(manifest) };
+};
+
+/** Leaves files out of an evidence archive and its manifest. */
+export function leaveOutFiles(files: Files, name: RegExp): Files {
+  const manifest = JSON.parse(files['manifest.json'] ?? '') as {
+    files: { file: string }[];
+    attachments: { file: string }[];
+  };
+  const isKept = ({ file }: { file: string }) => !name.test(file);
+  const kept = Object.entries(files).filter(([file]) => isKept({ file: file.replace(/\.csv$/, '.ndjson') }));
+  const left = { ...manifest, files: manifest.files.filter(isKept), attachments: manifest.attachments.filter(isKept) };
+  return { ...Object.fromEntries(kept), 'manifest.json': JSON.stringify(left) };
+}
+
 /** Writes a file and verifies it. Returns 0 if everything is proven, 1 if not, 2 if something is wrong; and what was found, in words. */
 export async function verifyBytes(
   folder: string,

@@ -92,8 +92,11 @@ export const writers: Record<string, { kinds: string[]; write: (place: WriterPla
         lease: undefined,
       });
       // An intent of an earlier, killed writer may be open.
-      if (intent !== undefined)
-        await recordOutcome(daemon.sql, intent, { outcome: 'failed', usedInFlight: true, at: null });
+      const [open] = await daemon.sql`
+        select number from keywarden.revocation_intent i where key_number = ${revoked}
+          and not exists (select from keywarden.revocation_outcome o where o.intent_number = i.number)`;
+      const number = intent ?? String(open?.number);
+      await recordOutcome(daemon.sql, number, { outcome: 'failed', usedInFlight: true, at: null });
       await endApproval(daemon.db, approval, 'done');
     },
   },
@@ -108,7 +111,7 @@ export const writers: Record<string, { kinds: string[]; write: (place: WriterPla
     },
   },
   rotations: {
-    kinds: ['rotation.begun', 'rotation.moved', 'rotation.given_up', 'incident.opened'],
+    kinds: ['rotation.begun', 'rotation.moved', 'rotation.given_up'],
     async write({ daemon: { sql, db }, rows: { revoked } }) {
       const settings = { sink: 'file', quietForMs: 604_800_000, adoptWithinMs: 1_209_600_000 };
       const [open] =
