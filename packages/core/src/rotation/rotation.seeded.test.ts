@@ -7,7 +7,7 @@ import { decide } from './decide.ts';
 import { lineageName, makeRotationId, successorName } from './name.ts';
 import { whyNoOrphan } from './orphan.ts';
 import { currentMint, type MintIntent, type Rotation, type RotationFacts, type Sighting } from './rotation.ts';
-import { isOver, mayFollow, type RotationState } from './states.ts';
+import { isOver, mayFollow, type RotationState, rotationStates } from './states.ts';
 import { advance } from './transition.ts';
 
 const dayMs = 86_400_000;
@@ -135,19 +135,6 @@ test.each(['has', 'unknown'] as const)('T2: a key whose sink answers %s is not a
   expect(whyNoOrphan(mintOf(), orphan, { sink })).not.toBeNull();
 });
 
-const allStates: RotationState[] = [
-  'planned',
-  'minting',
-  'minted',
-  'delivered',
-  'overlapping',
-  'adopted',
-  'retiring',
-  'retired',
-  'failed',
-  'orphaned',
-  'stalled',
-];
 const days = fc.oneof(fc.integer({ min: 0, max: 60 }), fc.double({ min: 0, max: 60, noNaN: true }));
 const sighting: fc.Arbitrary<Sighting> = fc.oneof(
   fc.constantFrom('missing', 'gone', 'unlisted').map((state): Sighting => ({ state: state as 'gone' })),
@@ -167,7 +154,7 @@ const sighting: fc.Arbitrary<Sighting> = fc.oneof(
 const anyRotation = fc.record({
   since: days.map(ago),
   why: fc.constant(null),
-  state: fc.constantFrom(...allStates, 'adopted', 'adopted', 'adopted', 'adopted'),
+  state: fc.constantFrom(...rotationStates, 'adopted', 'adopted', 'adopted', 'adopted'),
   quietForMs: fc.nat(20).map((count) => count * dayMs),
   adoptWithinMs: fc.integer({ min: 0, max: 60 }).map((count) => count * dayMs),
   mints: fc.array(

@@ -2,9 +2,10 @@ import { policySchema } from '@keywarden/core/policy';
 import { applyPlan, openConnections, readDocument } from '@keywarden/daemon';
 import { openStore } from '@keywarden/db/store';
 import type { ConnectionConfig } from '@keywarden/runtime/config';
+import { workOnOrder } from '../crash-order.ts';
 import { deadlyFetch, type KillAt, makeContext } from './fixture.ts';
 
-// A process that applies a plan and is killed at one step, by its own code or by its parent. It exits when its parent exits.
+// A process that applies a plan and is killed at one step, by its own code or by its parent.
 
 export interface Order {
   databaseUrl: string;
@@ -17,17 +18,7 @@ export interface Order {
   killAt: KillAt | null;
 }
 
-process.on('disconnect', () => process.exit());
-process.on('message', (order: Order) => {
-  apply(order).then(
-    () => process.exit(0),
-    (error: unknown) => {
-      console.error(error); // shown with TEST_VERBOSE=1
-      process.exit(1);
-    },
-  );
-});
-process.send?.('ready');
+workOnOrder<Order>(apply);
 
 async function apply({ databaseUrl, connection, policy, planId, killAt }: Order): Promise<void> {
   const options = { dataFolder: '.', applicationName: 'crash process', role: 'keywarden_daemon' } as const;

@@ -6,9 +6,10 @@ import { openConnections, rotate, syncKeys } from '@keywarden/daemon';
 import { openStore } from '@keywarden/db/store';
 import { createLogger } from '@keywarden/runtime';
 import type { ConnectionConfig, Sink } from '@keywarden/runtime/config';
+import { workOnOrder } from '../crash-order.ts';
 import { deadlyFetch, type KillAt, makeContext } from './fixture.ts';
 
-// A process that makes one pass over rotations and is killed at one step, by its own code or by the sink's command. It exits when its parent exits.
+// A process that makes one pass over rotations and is killed at one step, by its own code or by the sink's command.
 
 export interface Order {
   databaseUrl: string;
@@ -24,17 +25,7 @@ export interface Order {
   snapshot?: string;
 }
 
-process.on('disconnect', () => process.exit());
-process.on('message', (order: Order) => {
-  run(order).then(
-    () => process.exit(0),
-    (error: unknown) => {
-      console.error(error); // shown with TEST_VERBOSE=1
-      process.exit(1);
-    },
-  );
-});
-process.send?.('ready');
+workOnOrder<Order>(run);
 
 async function run({ databaseUrl, dataFolder, connection, policy, sinks, killAt, snapshot }: Order): Promise<void> {
   const options = { dataFolder: '.', applicationName: 'crash process', role: 'keywarden_daemon' } as const;

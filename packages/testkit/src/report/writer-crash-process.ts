@@ -1,22 +1,13 @@
 import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { openStore, type StoreRole } from '@keywarden/db/store';
+import { workOnOrder } from '../crash-order.ts';
 import { makeApp } from './app.ts';
 import { type WriterOrder, writerName, writers } from './writers.ts';
 
-// A process that runs one writer of governed rows, and kills itself after a message to the database. It exits when its parent exits.
+// A process that runs one writer of governed rows, and kills itself after a message to the database.
 
-process.on('disconnect', () => process.exit());
-process.on('message', (order: WriterOrder) => {
-  run(order).then(
-    () => process.exit(0),
-    (error: unknown) => {
-      console.error(error); // shown with TEST_VERBOSE=1
-      process.exit(1);
-    },
-  );
-});
-process.send?.('ready');
+workOnOrder<WriterOrder>(run);
 
 async function run({ databaseUrl, writer, rows, killAfter }: WriterOrder): Promise<void> {
   const open = async (role?: StoreRole) =>
