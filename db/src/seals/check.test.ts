@@ -2,9 +2,9 @@ import { makeWireOperation } from '@keywarden/testkit/store/rows';
 import { createSealing, day, noon, proofOf, type Sealing } from '@keywarden/testkit/store/sealing';
 import type { TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { saveOperationPage } from '../daemon.ts';
+import { makeOperationPartitions, saveOperationPage } from '../daemon.ts';
 import type { Store } from '../store.ts';
-import { checkSeals } from './check.ts';
+import { checkMonth, checkSeals } from './check.ts';
 
 let sealing: Sealing;
 let store: TestStore;
@@ -153,6 +153,45 @@ test('a project that an owner takes out of sealing is found by its days without 
   const daysOf = (number: string) => found.filter((each) => each.project === number).map((each) => each.day);
   expect(daysOf(project)).toEqual([4, 5, 6, 7, 8, 9, 10, 11].map(day));
   expect(daysOf(unsealed)).toEqual([day(3)]);
+});
+
+test('rows that come back into a dropped month are sealed again and compared; a drop that did not happen is found', async () => {
+  const { project, operation } = await sealing.makeSealedMonth('03');
+  const signal = new AbortController().signal;
+  const faults = async () =>
+    (await checkSeals(daemon.sql, { signal, months: (month) => month === '2025-03' }))
+      .filter((each) => each.project === project)
+      .map((each) => each.day);
+  await sealing.dropMonth('2025-03');
+  expect(await faults()).toEqual([]);
+  await makeOperationPartitions(daemon.sql, ['2025-03']);
+  const other = { ...operation, id: '00000000-0000-4000-8000-0000000f0003', createdAt: '2025-03-03T00:00:00Z' };
+  await saveOperationPage(daemon.sql, { project, operations: [other] });
+  await sealing.waitQuiet();
+  expect((await sealing.seal()).failures).toEqual([]);
+  expect((await sealing.sealsOf(project)).findLast((seal) => seal.day === '2025-03-03')).toMatchObject({
+    operations: 1,
+  });
+  expect(await faults()).toEqual([]);
+  const change = async (statement: string, found: string[]) => {
+    const undo = new Error('undo');
+    const work = store.sql.begin(async (tx) => {
+      await tx.unsafe(statement.replaceAll('PROJECT', project));
+      expect(await checkMonth(tx, { project, month: '2025-03' })).toEqual(found.map((day) => ({ project, day })));
+      throw undo;
+    });
+    await expect(work).rejects.toBe(undo);
+  };
+  const ofProject = `where project_number = PROJECT and created_at < '2025-04-01'`;
+  await change(`update keywarden.operation set status = 'failed' ${ofProject}`, ['2025-03-03']);
+  await change(`delete from keywarden.operation ${ofProject}`, ['2025-03-03']);
+  // An owner says that the month was dropped again, and changes its rows.
+  const drop = `update keywarden.operation_drop set dropped_at = now() + interval '2 hours', dropped_by = 'mallory' where month = '2025-03-01'`;
+  await change(drop, ['2025-03-03']);
+  await change(
+    `${drop}; update keywarden.operation set status = 'failed', seen_at = now() + interval '3 hours' ${ofProject}`,
+    ['2025-03-03'],
+  );
 });
 
 test('an operation before the first seal of its project is a fault if no page brought it, and is sealed if one did', async () => {

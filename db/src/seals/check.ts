@@ -3,8 +3,16 @@ import { min, sql } from 'drizzle-orm';
 import { listCoverage } from '../coverage/coverage.ts';
 import { operationSeal } from '../schema/ledger.ts';
 import { builderOf, type Sql, type Tx, toArray } from '../sql.ts';
-import { addDays, coverageOf, daysOf, monthOf } from './days.ts';
-import { emptyRootText, hashDays, holdPages, readDroppedMonths, readFirstSeals, readNewestSeals } from './read.ts';
+import { addDays, coverageOf, type DayRange, daysOf, monthOf, startOf } from './days.ts';
+import {
+  emptyRootText,
+  hashDays,
+  holdPages,
+  isDroppedSince,
+  readDrops,
+  readFirstSeals,
+  readNewestSeals,
+} from './read.ts';
 import {
   findFirstDay,
   LostOperations,
@@ -28,7 +36,7 @@ export interface SealFault {
 /**
  * Compares the operations and the coverage of each sealed day with its newest seal, and each seal with the one before, and looks for days without a seal.
  * Operations before the first seal of a project are such days too. `months` chooses the months whose operations are compared, such as `2026-05`; all by default. Days that pages changed are sealed again first, so that such
- * a change is in the ledger. Months that retention has dropped are left out.
+ * a change is in the ledger. Days that retention has dropped since their seal have no rows.
  */
 export async function checkSeals(
   store: Sql,
@@ -120,25 +128,47 @@ async function listUnsealedDays(tx: Tx, { number, patientTo }: SettledProject): 
   return day !== null && day < patientTo ? [{ project: number, day }] : [];
 }
 
-async function checkMonth(tx: Tx, { project, month }: { project: string; month: string }): Promise<SealFault[]> {
+/** Compares one month of a project, in a transaction that holds its pages. */
+export async function checkMonth(tx: Tx, { project, month }: { project: string; month: string }): Promise<SealFault[]> {
   await holdPages(tx, [project]);
   const range = { from: `${month}-01`, to: `${addDays(`${month}-01`, 31).slice(0, 7)}-01` };
   const faults = new Set((await sealChangedDays(tx, project)).filter((day) => monthOf(day) === month));
+  const drops = await readDrops(tx, range);
+  const dropped = drops.get(month) ?? [];
   const broken = await tx`
     select distinct day::text from (
-      select s.day, replaces, operations, lag(s.number) over w as before, lag(operations) over w as operations_before from keywarden.operation_seal s
+      select s.day, replaces, operations, sealed_at, lag(s.number) over w as before, lag(operations) over w as operations_before,
+        lag(sealed_at) over w as sealed_before from keywarden.operation_seal s
       where project_number = ${project} and s.day >= ${range.from} and s.day < ${range.to} window w as (partition by s.day order by s.number)) s
-    where replaces is distinct from before or operations < operations_before order by day`;
+    where replaces is distinct from before
+      or operations < operations_before and not exists (select from unnest(${dropped}::text[]::timestamptz[]) d(at) where d.at between sealed_before and sealed_at)
+    order by day`;
   for (const { day } of broken) faults.add(String(day));
-  if (!(await readDroppedMonths(tx, range)).has(month)) {
-    const [coverage] = await listCoverage(builderOf(tx), { numbers: [project], limit: 1 });
-    const seals = await readNewestSeals(tx, project, range);
-    const hashed = await hashDays(tx, project, range);
-    for (const [day, seal] of seals) {
-      const { operations, root } = hashed.get(day) ?? { operations: 0, root: emptyRootText };
-      const covered = coverage === undefined ? '[]' : canonicalJson(coverageOf(coverage, day).covered);
-      if (operations !== seal.operations || root !== seal.root || covered !== seal.covered) faults.add(day);
-    }
+  for (const day of await listKept(tx, { project, range, dropped: dropped.at(-1) })) faults.add(day);
+  const [coverage] = await listCoverage(builderOf(tx), { numbers: [project], limit: 1 });
+  const seals = await readNewestSeals(tx, project, range);
+  const hashed = await hashDays(tx, project, range);
+  for (const [day, seal] of seals) {
+    if (!hashed.has(day) && isDroppedSince(drops, day, seal.sealedAt)) continue;
+    const { operations, root } = hashed.get(day) ?? { operations: 0, root: emptyRootText };
+    const covered = coverage === undefined ? '[]' : canonicalJson(coverageOf(coverage, day).covered);
+    if (operations !== seal.operations || root !== seal.root || covered !== seal.covered) faults.add(day);
   }
   return [...faults].map((day) => ({ project, day }));
+}
+
+/**
+ * Returns the days with rows that were there an hour before their month was dropped: a drop leaves none, so it did not happen. A page that began shortly
+ * before a drop may write its rows after it.
+ */
+async function listKept(
+  tx: Tx,
+  { project, range: { from, to }, dropped }: { project: string; range: DayRange; dropped: string | undefined },
+): Promise<string[]> {
+  if (dropped === undefined) return [];
+  const rows = await tx`
+    select distinct (created_at at time zone 'UTC')::date::text as day from keywarden.operation
+    where project_number = ${project} and created_at >= ${startOf(from)}::timestamptz and created_at < ${startOf(to)}::timestamptz
+      and seen_at < ${dropped}::timestamptz - interval '1 hour'`;
+  return rows.map(({ day }) => String(day));
 }

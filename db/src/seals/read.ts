@@ -1,4 +1,5 @@
 import { emptyRoot, hashSize, rootOfHashes, sealedColumns } from '@keywarden/core/ledger';
+import { compareInstants, isInstant } from '@keywarden/core/values';
 import { and, asc, desc, eq, gte, lt, min } from 'drizzle-orm';
 import { ledgerEvent, operationSeal } from '../schema/ledger.ts';
 import { operationSealing } from '../schema/operations.ts';
@@ -40,15 +41,39 @@ function rangesOf(days: string): DayRange[] {
   return [...days.matchAll(/\[([\d-]+),([\d-]+)\)/g)].map(([, from = '', to = '']) => ({ from, to }));
 }
 
-/** Returns the months of a range, such as `2026-05`, that retention has ever dropped. Rows may have come back since. */
-export async function readDroppedMonths(tx: Tx, range: DayRange): Promise<Set<string>> {
+/** When retention dropped each month, such as `2026-05`, by the events of the ledger; oldest first. */
+export type Drops = Map<string, string[]>;
+
+/** Returns the drops of the months of a range. Rows may have come back since. */
+export async function readDrops(tx: Tx, range: DayRange): Promise<Drops> {
   const subjects = monthsOf(range).map((month) => `operation_drop/${month}-01`);
   const rows = await builderOf(tx)
-    .selectDistinct({ subject: ledgerEvent.subject })
+    .select({ subject: ledgerEvent.subject, content: ledgerEvent.content })
     .from(ledgerEvent)
-    .where(and(eq(ledgerEvent.type, 'retention.dropped'), anyOf(ledgerEvent.subject, subjects)));
-  return new Set(rows.map(({ subject }) => monthOf(subject.slice('operation_drop/'.length))));
+    .where(and(eq(ledgerEvent.type, 'retention.dropped'), anyOf(ledgerEvent.subject, subjects)))
+    .orderBy(asc(ledgerEvent.number));
+  const drops: Drops = new Map();
+  for (const { subject, content } of rows) {
+    const at = droppedAtOf(content);
+    const month = monthOf(subject.slice('operation_drop/'.length));
+    if (at !== null) drops.set(month, [...(drops.get(month) ?? []), at].toSorted(compareInstants));
+  }
+  return drops;
 }
+
+function droppedAtOf(content: string): string | null {
+  try {
+    const { dropped_at: at } = JSON.parse(content) as { dropped_at?: unknown };
+    return typeof at === 'string' && isInstant(at) ? at : null;
+  } catch {
+    // It was changed; another comparison says so.
+    return null;
+  }
+}
+
+/** Returns whether the month of a day was dropped after a time. */
+export const isDroppedSince = (drops: Drops, day: string, at: string): boolean =>
+  drops.get(monthOf(day))?.some((drop) => compareInstants(drop, at) > 0) === true;
 
 /** What a seal says about its day. */
 export interface Sealable {
@@ -76,10 +101,10 @@ export async function readNewestSeals(
   tx: Tx,
   project: string,
   { from, to }: DayRange,
-): Promise<Map<string, Sealable & { number: string }>> {
-  const { day, number, operations, root, covered, gaps, projectNumber } = operationSeal;
+): Promise<Map<string, Sealable & { number: string; sealedAt: string }>> {
+  const { day, number, operations, root, covered, gaps, projectNumber, sealedAt } = operationSeal;
   const rows = await builderOf(tx)
-    .selectDistinctOn([day], { day, number, operations, root, covered, gaps })
+    .selectDistinctOn([day], { day, number, operations, root, covered, gaps, sealedAt })
     .from(operationSeal)
     .where(and(eq(projectNumber, project), gte(day, from), lt(day, to)))
     .orderBy(asc(day), desc(number));

@@ -6,10 +6,12 @@ import { operationSealing } from '../schema/operations.ts';
 import { builderOf, type Sql, type Tx, toArray } from '../sql.ts';
 import { coverageOf, type DayRange, dayMs, dayOf, daysOf, monthOf } from './days.ts';
 import {
+  type Drops,
   emptyRootText,
   hashDays,
   holdPages,
-  readDroppedMonths,
+  isDroppedSince,
+  readDrops,
   readFirstSeals,
   readNewestSeals,
   readStates,
@@ -211,14 +213,14 @@ export async function readOldestDay(tx: Sql | Tx, project: string): Promise<stri
 
 /**
  * Returns seals of the days of a range that differ from their newest seal, and the days with fewer operations than their seal: pages delete none. What was
- * sealed of a month that retention has dropped stays.
+ * sealed of a day that retention has dropped stays, until rows come back.
  */
 async function sealRange(
   tx: Tx,
   { coverage, range, hasSeals }: { coverage: ListedCoverage; range: DayRange; hasSeals: boolean },
 ): Promise<{ seals: Seal[]; lost: string[] }> {
   const { number: project } = coverage;
-  const dropped = hasSeals ? await readDroppedMonths(tx, range) : new Set<string>();
+  const drops: Drops = hasSeals ? await readDrops(tx, range) : new Map<string, never>();
   const hashed = await hashDays(tx, project, range);
   const newest = hasSeals ? await readNewestSeals(tx, project, range) : new Map<string, never>();
   const name = `${coverage.control_plane} ${coverage.project_id}`;
@@ -226,11 +228,12 @@ async function sealRange(
   const lost: string[] = [];
   for (const day of daysOf(range)) {
     const before = newest.get(day);
-    if (before !== undefined && dropped.has(monthOf(day))) continue;
+    const isDropped = before !== undefined && isDroppedSince(drops, day, before.sealedAt);
+    if (isDropped && !hashed.has(day)) continue;
     const { covered, gaps } = coverageOf(coverage, day);
     const { operations, root } = hashed.get(day) ?? { operations: 0, root: emptyRootText };
     const seal = { operations, root, covered: canonicalJson(covered), gaps: canonicalJson(gaps) };
-    if (before !== undefined && operations < before.operations) lost.push(day);
+    if (before !== undefined && operations < before.operations && !isDropped) lost.push(day);
     else if (before === undefined || !isSame(before, seal))
       seals.push({ ...seal, project, name, day, replaces: before?.number ?? null });
   }
