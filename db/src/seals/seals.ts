@@ -4,7 +4,7 @@ import { type ListedCoverage, listCoverage, type ProjectCoverage } from '../cove
 import { toInstant } from '../schema/columns.ts';
 import { operationSealing } from '../schema/operations.ts';
 import { builderOf, type Sql, type Tx, toArray } from '../sql.ts';
-import { coverageOf, type DayRange, dayMs, dayOf, daysOf, monthOf } from './days.ts';
+import { coverageOf, type DayRange, dayMs, dayOf, daysOf } from './days.ts';
 import {
   type Drops,
   emptyRootText,

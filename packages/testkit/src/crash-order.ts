@@ -2,10 +2,11 @@
  * Makes this process a crash process: it tells its parent that it is ready, does the work of the one order that it gets, and exits with 0, or with 1 if the
  * work fails. It exits when its parent exits.
  */
-export function workOnOrder<Order>(work: (order: Order) => Promise<void>): void {
+export function workOnOrder(work: (order: never) => Promise<void>): void {
   process.on('disconnect', () => process.exit());
-  process.on('message', (order: Order) => {
-    work(order).then(
+  process.on('message', (order) => {
+    // Parent and child are one test.
+    work(order as never).then(
       () => process.exit(0),
       (error: unknown) => {
         console.error(error); // shown with TEST_VERBOSE=1

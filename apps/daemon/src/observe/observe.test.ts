@@ -75,7 +75,8 @@ test('the metrics show the state of the sync, its coverage, the keys, the findin
   expect(valueOf(text, 'keywarden_keys', { kind: 'organization', state: 'live' })).toBe(keys?.live);
   expect(valueOf(text, 'keywarden_paused')).toBe(0);
   expect(valueOf(text, 'keywarden_job_done_age_seconds', { kind: 'keys' })).toBeLessThan(300);
-  expect(valueOf(text, 'keywarden_job_seconds_count', { kind: 'operations', outcome: 'done' })).toBe(1);
+  // A time of the schedule may come while the test runs.
+  expect(valueOf(text, 'keywarden_job_seconds_count', { kind: 'operations', outcome: 'done' })).toBeGreaterThan(0);
   const route = { connection: 'main', route: 'GET /projects/{project_id}/operations', status: '200' };
   expect(valueOf(text, 'keywarden_control_plane_requests_total', route)).toBeGreaterThanOrEqual(3);
   expect(valueOf(text, 'keywarden_limiter_wait_seconds_count', { connection: 'main' })).toBeGreaterThan(3);
@@ -106,12 +107,10 @@ test('a job is a span, and its requests are child spans; no secret and no addres
     return resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap((scope) => scope.spans));
   });
   expect(collected[0]?.url).toBe('/v1/traces');
-  const job = spans.find(({ name }) => name === 'job operations');
+  const jobs = spans.filter(({ name }) => name === 'job operations').map(({ traceId, spanId }) => [traceId, spanId]);
   const requests = spans.filter(({ name }) => name === 'GET /projects/{project_id}/operations');
-  expect(job).toBeDefined();
   expect(requests.length).toBeGreaterThanOrEqual(3);
-  for (const { traceId, parentSpanId } of requests)
-    expect([traceId, parentSpanId]).toEqual([job?.traceId, job?.spanId]);
+  for (const { traceId, parentSpanId } of requests) expect(jobs).toContainEqual([traceId, parentSpanId]);
   expect(JSON.stringify(spans)).not.toContain('napi_');
 });
 

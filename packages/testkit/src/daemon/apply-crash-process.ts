@@ -18,7 +18,7 @@ export interface Order {
   killAt: KillAt | null;
 }
 
-workOnOrder<Order>(apply);
+workOnOrder(apply);
 
 async function apply({ databaseUrl, connection, policy, planId, killAt }: Order): Promise<void> {
   const options = { dataFolder: '.', applicationName: 'crash process', role: 'keywarden_daemon' } as const;

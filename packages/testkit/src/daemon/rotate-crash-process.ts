@@ -25,7 +25,7 @@ export interface Order {
   snapshot?: string;
 }
 
-workOnOrder<Order>(run);
+workOnOrder(run);
 
 async function run({ databaseUrl, dataFolder, connection, policy, sinks, killAt, snapshot }: Order): Promise<void> {
   const options = { dataFolder: '.', applicationName: 'crash process', role: 'keywarden_daemon' } as const;

@@ -7,7 +7,7 @@ import { type WriterOrder, writerName, writers } from './writers.ts';
 
 // A process that runs one writer of governed rows, and kills itself after a message to the database.
 
-workOnOrder<WriterOrder>(run);
+workOnOrder(run);
 
 async function run({ databaseUrl, writer, rows, killAfter }: WriterOrder): Promise<void> {
   const open = async (role?: StoreRole) =>
