@@ -58,7 +58,7 @@ test.each([
     'create rule dropped as on insert to keywarden.pause do instead nothing',
   ],
   [
-    'a view that shows an approval that nobody gave',
+    'a view that shows an approval that no person gave',
     'view standing_approval',
     `create or replace view keywarden.standing_approval as select 1::bigint as number, id as plan_id, 'ada'::text as approved_by, 'ada'::text as person,
       'report'::text as via, now() as approved_at from keywarden.plan`,
