@@ -35,7 +35,7 @@ export interface SealFault {
 
 /**
  * Compares the operations and the coverage of each sealed day with its newest seal, and each seal with the one before, and looks for days without a seal.
- * Operations before the first seal of a project are such days too. `months` chooses the months whose operations are compared, such as `2026-05`; all by default. Days that pages changed are sealed again first, so that such
+ * A day with operations before the first seal of its project lacks a seal too. `months` chooses the months whose operations are compared, such as `2026-05`; all by default. Days that pages changed are sealed again first, so that such
  * a change is in the ledger. Days that retention has dropped since their seal have no rows.
  */
 export async function checkSeals(

@@ -13,9 +13,6 @@ export function addDays(day: string, count: number): string {
   return new Date(Date.parse(startOf(day)) + count * dayMs).toISOString().slice(0, 10);
 }
 
-/** Returns the day of an instant. */
-export const dayOf = (at: string) => new Date(at).toISOString().slice(0, 10);
-
 /** Returns the day that is so many days after 1970-01-01. */
 export const dayNumbered = (number: number) => new Date(number * dayMs).toISOString().slice(0, 10);
 

@@ -1,4 +1,4 @@
-import { compareInstants, isInstant, sha256 } from '@keywarden/core/values';
+import { before, compareInstants, isInstant, sha256 } from '@keywarden/core/values';
 import { z } from 'zod';
 import type { Archive } from './archive.ts';
 import type { Period } from './evidence-bindings.ts';
@@ -106,9 +106,9 @@ export function tellMissingFiles(
     tell(verdict.unproven, `it has no ${holesFile}, although its seals name ${due.length} gaps in the period`);
 }
 
-/** Returns whether a list of the gaps of a period has a sealed gap. A day that settles has no seal yet, or one of two days later. */
+/** Returns whether a list of the gaps of a period must have a sealed gap. It leaves out a gap that a later walk may fill: one that began shortly before the end. */
 function isOfPeriod({ from, to, reason }: SealedGap, period: Period): boolean {
-  const settled = new Date(Date.parse(period.to) - settlingMs).toISOString();
+  const settled = before(period.to, settlingMs);
   return (
     compareInstants(to, period.from) > 0 &&
     compareInstants(from, period.to) < 0 &&

@@ -1,4 +1,4 @@
-import { canonicalJson, compareInstants, isInstant, sha256 } from '@keywarden/core/values';
+import { before, canonicalJson, compareInstants, dayOf, isInstant, sha256 } from '@keywarden/core/values';
 import { z } from 'zod';
 import type { Archive } from './archive.ts';
 import { type Binding, bindings, listDue, type Period, type Row } from './evidence-bindings.ts';
@@ -91,7 +91,7 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
   /** The first time that a file of gaps is about. */
   const sinceOf = (file: string) => {
     const days = historyTable.test(file) ? files.find((each) => each.file === file)?.measure.days : undefined;
-    return days === undefined ? from : daysBefore(to, days);
+    return days === undefined ? from : before(to, days * dayMs);
   };
   const others = new Map<string, string[]>();
   const note = (what: string, file: string) => void others.set(what, [...(others.get(what) ?? []), file]);
@@ -128,8 +128,7 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
   return result(verdict, { ...receipts, seals: sealed.seals, gapDays: { from: dayOf(first), to: dayOf(to) } });
 }
 
-const dayOf = (at: string) => new Date(at).toISOString().slice(0, 'YYYY-MM-DD'.length);
-const daysBefore = (at: string, days: number) => new Date(Date.parse(at) - days * 86_400_000).toISOString();
+const dayMs = 86_400_000;
 
 const isOfSeals = 'the ledger has the gaps of sealed days only, and only those are compared';
 const isRepeated = 'these repeat other files, and are not compared with them';

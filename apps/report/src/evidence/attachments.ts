@@ -1,5 +1,5 @@
 import { verifyPage } from '@keywarden/core/ledger';
-import { compareInstants } from '@keywarden/core/values';
+import { compareInstants, dayOf } from '@keywarden/core/values';
 import {
   countItems,
   inventoryCoverage,
@@ -169,5 +169,3 @@ async function* eventsOf(snapshot: Snapshot, size: number): AsyncGenerator<Place
     after = last.leafIndex;
   }
 }
-
-const dayOf = (at: string) => new Date(at).toISOString().slice(0, 'YYYY-MM-DD'.length);

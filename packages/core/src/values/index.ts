@@ -4,6 +4,7 @@ export {
   before,
   compareInstants,
   type Duration,
+  dayOf,
   daysInWords,
   duration,
   isInstant,

@@ -49,6 +49,9 @@ export function before(at: string, ms: number): string {
   return new Date(toMs(at) - ms).toISOString();
 }
 
+/** Returns the day of UTC that has an instant, such as `2026-05-01`. */
+export const dayOf = (at: string): string => new Date(at).toISOString().slice(0, 'YYYY-MM-DD'.length);
+
 /** A duration as written, and in milliseconds. */
 export interface Duration {
   text: string;
