@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { patienceMs } from './packages/testkit/src/until.ts';
 import { makeScratchFolder } from './packages/testkit/src/vitest/scratch-folder.ts';
 import { LongestFirst } from './packages/testkit/src/vitest/sequencer.ts';
 
@@ -31,8 +32,8 @@ export default defineConfig({
     maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
     execArgv: [`--import=${new URL('scripts/preload.mjs', import.meta.url).href}`],
-    testTimeout: isLong ? 900_000 : 120_000,
-    hookTimeout: 120_000,
+    testTimeout: 2 * patienceMs,
+    hookTimeout: 2 * patienceMs,
     reporters: ['default', './scripts/closing-line.ts'],
   },
 });

@@ -83,7 +83,7 @@ test('a daemon waits for its database, exposes its health and readiness on its p
   daemon.child.kill('SIGTERM');
   expect((await daemon.ended).code).toBe(0);
   server.close();
-}, 120_000);
+});
 
 test('a requested port that is taken ends the daemon with a sentence', async () => {
   const ended = await run([...entry.keywarden, 'run'], settings({ DAEMON_PORT: new URL(sandbox.url).port }));
@@ -112,4 +112,4 @@ test('a second signal ends a daemon at once while it finishes its work', async (
   expect(sent).toBeGreaterThan(1);
   expect((await daemon.ended).code).toBe(1);
   await controls.setFaults([]);
-}, 60_000);
+});

@@ -140,7 +140,7 @@ test('the image is complete: without write access to it, a database is migrated,
   rmSync(folder, { recursive: true, force: true });
   await sandbox.close();
   await store.close();
-}, 120_000);
+});
 
 /** Lists the files of an image, without dependencies, that are test code or import it. */
 function listTestCode(image: string): string[] {

@@ -200,7 +200,7 @@ test('enforce revokes nothing before arm, and reports that; then it carries out 
   expect(done.stdout).toMatch(/1 keys revoked, 0 not\./);
   expect(done.stdout).toMatch(/keys wait: one key of its scope is revoked first, the others 24h later\./);
   expect(done.code).toBe(0);
-}, 30_000);
+});
 
 test('above second_person_above keys, apply waits for a second person’s approval in the report', async () => {
   const two = (...args: string[]) =>

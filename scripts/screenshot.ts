@@ -15,7 +15,6 @@ const pages =
     ' ',
   );
 const picture = new URL('../docs/images/overview.png', import.meta.url);
-const longestMs = 300_000;
 
 const data = mkdtempSync(join(tmpdir(), 'keywarden-picture-'));
 const child = spawn(process.execPath, [fileURLToPath(new URL('start.ts', import.meta.url))], {
@@ -33,16 +32,13 @@ const child = spawn(process.execPath, [fileURLToPath(new URL('start.ts', import.
 let output = '';
 child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
 try {
-  const url = await until(() => /Report\s+(http:\S+)/.exec(output)?.[1], { withinMs: longestMs });
+  const url = await until(() => /Report\s+(http:\S+)/.exec(output)?.[1]);
   const token = readFileSync(join(data, 'report-token'), 'utf8').trim();
   const headers = { authorization: `Bearer ${token}` };
-  await until(
-    async () => {
-      const answer = await fetch(`${url}/v1/plans?limit=1`, { headers });
-      return (await answer.text()).includes('"sha256"');
-    },
-    { withinMs: longestMs },
-  );
+  await until(async () => {
+    const answer = await fetch(`${url}/v1/plans?limit=1`, { headers });
+    return (await answer.text()).includes('"sha256"');
+  });
   const browser = await openBrowser();
   if (folder === undefined) {
     const page = await signIn(browser, { url, token, width: 1280, colorScheme: 'light' });

@@ -151,7 +151,7 @@ test('npm start makes a company, archives its whole history, makes a token, prin
   expect(truth.filter((key) => key.revoked_at !== null)).toEqual([]);
   expect(running.started.output()).not.toMatch(alarming);
   await stopAll(running);
-}, 180_000);
+});
 
 test('kill -9 of the daemon, of the report and of Postgres: each restarts while the others continue', async () => {
   const running = await startAll();
@@ -172,7 +172,7 @@ test('kill -9 of the daemon, of the report and of Postgres: each restarts while 
   await untilReady(running);
   await stopAll(running);
   await expectNextStartFine(running);
-}, 180_000);
+});
 
 test('kill -9 of npm start as a whole: the next start works and prints nothing alarming', async () => {
   const running = await startAll();
@@ -180,11 +180,11 @@ test('kill -9 of npm start as a whole: the next start works and prints nothing a
   process.kill(-group, 'SIGKILL');
   await running.started.ended;
   await expectNextStartFine(running);
-}, 180_000);
+});
 
 test('kill -9 of only its first process: the others notice and end, and the next start works', async () => {
   const running = await startAll();
   process.kill(running.started.child.pid ?? 0, 'SIGKILL');
   await until(() => processes().length === 0);
   await expectNextStartFine(running);
-}, 180_000);
+});

@@ -119,7 +119,7 @@ test('every statement on every table and view is permitted to each role exactly 
   }
   expect(wrong).toEqual([]);
   expect(attempts).toBeGreaterThan(5000);
-}, 120_000);
+});
 
 test('every function is permitted to each role exactly as docs/ROLES.md says', async () => {
   const documented = readDocumented();

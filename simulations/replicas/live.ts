@@ -156,6 +156,6 @@ async function settled({ sql }: TestStore): Promise<void> {
         await sql`select count(*)::int as jobs from keywarden_jobs.job where name <> 'failed' and state <= 'active'`;
       return row?.jobs === 0;
     },
-    { everyMs: 15, withinMs: 900_000, what: 'all jobs to end' },
+    { everyMs: 15, what: 'all jobs to end' },
   );
 }

@@ -127,7 +127,7 @@ test('1,000 histories with kills: no event without its leaf, none twice, and no 
     expect(faults.filter(({ type }) => type !== 'store.migrated')).toEqual([]);
   }
   expect(refusals).toEqual([]);
-}, 600_000);
+});
 
 /** A small random generator of whole numbers below a bound. */
 function randomOf(seed: number): (below: number) => number {

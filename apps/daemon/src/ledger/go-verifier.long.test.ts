@@ -20,7 +20,7 @@ beforeAll(async () => {
   store = await createTestStore(inject('postgresUrl'));
   folder = mkdtempSync(join(tmpdir(), 'keywarden-go-'));
   verifier = buildGoVerifier(folder);
-}, 300_000);
+});
 afterAll(async () => {
   await store.close();
   rmSync(folder, { recursive: true });

@@ -65,4 +65,4 @@ test('kill -9 of processes that write, seal and sequence, at any time: the ledge
     await store.close();
     rmSync(folder, { recursive: true });
   }
-}, 600_000);
+});

@@ -98,7 +98,7 @@ test('a job that fails on every try opens an incident, which a later success end
     return found;
   });
   expect(await outcomesByJob('operations')).toContainEqual(['done']);
-}, 120_000);
+});
 
 test('a store that is read-only, then full, then locked: the job is retried until the store recovers, without manual steps', async () => {
   await store.sql`update keywarden_jobs.queue set retry_delay = 1, retry_backoff = false`;
@@ -126,7 +126,7 @@ test('a store that is read-only, then full, then locked: the job is retried unti
   expect(stored?.operations).toBe(300);
   const errors = (await runs()).flatMap(({ error }) => (error === null ? [] : [(error as { code: string }).code]));
   expect(errors).toEqual(['25006', '53100', '55P03']);
-}, 120_000);
+});
 
 const slow = { method: 'GET', path: '/projects/{project_id}/operations', kind: 'latency', latency_ms: 2000 };
 

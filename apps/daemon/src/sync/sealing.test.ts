@@ -1,6 +1,7 @@
+import { until } from '@keywarden/testkit';
 import { connectionOf, type Fixture, makeFixture } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
-import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { syncOperations } from './operations.ts';
 import { guardedSteps, type Steps } from './project-operations.ts';
 
@@ -26,7 +27,7 @@ test('the days of projects are sealed while another is being read', async () => 
   const { inserted } = await sync({
     async *walkOperations(client, walk) {
       walks += 1;
-      if (walks === 12) await vi.waitUntil(async () => (await sealedProjects()) >= 8, { timeout: 30_000 });
+      if (walks === 12) await until(async () => (await sealedProjects()) >= 8);
       yield* guardedSteps.walkOperations(client, walk);
     },
   });

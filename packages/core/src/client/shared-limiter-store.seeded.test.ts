@@ -88,7 +88,7 @@ test('L1: no window holds more than the share, for any spread of requests over r
     ),
     { numRuns: sized(60) },
   );
-}, 120_000);
+});
 
 test('L1, counter-test: replicas with a store each exceed the share that they have in common', async () => {
   const time = virtualTime(1e12);

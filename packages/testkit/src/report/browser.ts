@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { type Browser, chromium, type Page } from 'playwright-core';
+import { patienceMs } from '../until.ts';
 
 export type { Browser, Page } from 'playwright-core';
 
@@ -17,7 +18,13 @@ const places = [
 export const chromiumPath = [process.env.CHROMIUM, ...places].find((path) => path !== undefined && existsSync(path));
 
 export async function openBrowser(): Promise<Browser> {
-  return await chromium.launch({ executablePath: chromiumPath ?? '', args: ['--no-sandbox', '--disable-gpu'] });
+  const browser = await chromium.launch({
+    executablePath: chromiumPath ?? '',
+    args: ['--no-sandbox', '--disable-gpu'],
+    timeout: patienceMs,
+  });
+  browser.on('context', (context) => context.setDefaultTimeout(patienceMs));
+  return browser;
 }
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');

@@ -43,7 +43,7 @@ beforeAll(async () => {
     });
   }
   await fixture.ledger.sign();
-}, 300_000);
+});
 afterAll(async () => {
   await fixture.close();
   rmSync(folder, { recursive: true });
@@ -125,7 +125,7 @@ test('all operations of three projects in a quarter verify offline, by keywarden
   expect(both({ ...files, 'others/00001.ndjson': 'forged' })).toEqual([1, 1]);
   const seals = files['seals/00001.ndjson'] ?? '';
   expect(both(amend({ ...files, 'seals/00001.ndjson': seals.slice(seals.indexOf('\n') + 1) }))).toEqual([3, 3]);
-}, 300_000);
+});
 
 test('the evidence of a quarter verifies offline, and Go agrees on each of its receipts', async () => {
   const bytes = await download(fixture, `/v1/evidence?${quarter}`);
@@ -152,7 +152,7 @@ test('the evidence of a quarter verifies offline, and Go agrees on each of its r
   const [first = ''] = lines;
   const altered = { ...unpack(bytes), 'ledger/receipts.ndjson': first.replace(/index (\d)/, 'index 1$1') };
   expect(go(write(altered).unpacked).status).toBe(1);
-}, 300_000);
+});
 
 test('a day that was sealed again is proven with its former seal, and with both in their order only, by keywarden and by Go', async () => {
   const { store, daemon, ledger } = fixture;
@@ -171,7 +171,7 @@ test('a day that was sealed again is proven with its former seal, and with both 
   expect(both(amend({ ...files, 'seals/00001.ndjson': `${second}\n` }))).toEqual([3, 3]);
   expect(both(amend({ ...files, 'seals/00001.ndjson': `${second}\n${first}\n` }))).toEqual([1, 1]);
   expect(both(amend({ ...files, 'seals/00001.ndjson': `${first}\n` }))).toEqual([1, 1]);
-}, 300_000);
+});
 
 test('a month that retention has dropped is not proven, and contradicts nothing, by keywarden and by Go', async () => {
   const { store, daemon, ledger } = fixture;
@@ -183,4 +183,4 @@ test('a month that retention has dropped is not proven, and contradicts nothing,
   const bytes = await download(fixture, `/v1/exports/sealed-operations?${quarter}`);
   expect(both(unpack(bytes))).toEqual([3, 3]);
   expect(both(amend({ ...unpack(bytes), 'retention.ndjson': '' }))).toEqual([1, 1]);
-}, 300_000);
+});

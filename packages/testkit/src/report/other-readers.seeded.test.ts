@@ -118,7 +118,7 @@ test('an archive of operations that is proven reads as the honest one everywhere
   // Spaces between values change nothing.
   expect(counts.accepted).toBeGreaterThan(0);
   expect(counts.refused).toBeGreaterThan(counts.accepted);
-}, 600_000);
+});
 
 /** Gives a file another name that unpacks to the same or a similar place, in the archive and in its manifest. */
 function rename(files: Files, random: (below: number) => number): Files {
@@ -169,7 +169,7 @@ test('the fields of evidence that an archive does not name as unproven read as t
   }
   expect(counts.accepted).toBeGreaterThan(0);
   expect(counts.refused).toBeGreaterThan(counts.accepted);
-}, 600_000);
+});
 
 const unprovenOf = ({ words }: { words: string }) =>
   (JSON.parse(words) as { verdict: { unproven: string[] } }).verdict.unproven;
