@@ -1,7 +1,21 @@
+import { spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { removeScratchFolder } from './scratch-folder.ts';
 
 /** Removes the run's folder, which vitest.config.ts made. It is set up before all others, so it is torn down last. */
 export default function setup(): () => void {
-  return () => removeScratchFolder(tmpdir());
+  const stop = loadProcessors(Number(process.env.TEST_LOAD ?? 0));
+  return () => {
+    stop();
+    removeScratchFolder(tmpdir());
+  };
+}
+
+/** Keeps processors busy with this many processes, which end with the run: the tests then run as on a slow machine. */
+function loadProcessors(count: number): () => void {
+  const script = `while kill -0 ${process.pid} 2> /dev/null; do :; done`;
+  const busy = Array.from({ length: count }, () => spawn('sh', ['-c', script], { stdio: 'ignore' }));
+  return () => {
+    for (const child of busy) child.kill();
+  };
 }
