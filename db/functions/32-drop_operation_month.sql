@@ -17,6 +17,7 @@ begin
   execute format('drop table keywarden.%I', 'operation_version' || to_char(which, '_YYYY_MM'));
   delete from operation_pruned where created_at <@ lasts;
   update operation_coverage set known = known - tstzmultirange(lasts) where known && lasts;
-  update operation_drop set dropped_at = now(), dropped_by = who where month = which;
+  -- The time after the lock: a seal that was made meanwhile is earlier.
+  update operation_drop set dropped_at = clock_timestamp(), dropped_by = who where month = which;
 end
 $$;

@@ -87,9 +87,13 @@ grant execute on function keywarden.add_report_mark, keywarden.approve_plan, key
   keywarden.end_exemption, keywarden.end_session, keywarden.grant_exemption, keywarden.open_campaign, keywarden.open_review, keywarden.open_session,
   keywarden.record_accesses, keywarden.reject_plan, keywarden.report_older_store, keywarden.request_rotation, keywarden.sign_review
   to keywarden_report;
--- The daemon creates views for a moment, to compare those of the store with them.
+-- The daemon creates views for a moment, to compare those of the store with them. Postgres only warns of a grant that a user may not give.
 do $$
 begin
   execute format('grant temporary on database %I to keywarden_daemon', current_database());
+  if not has_database_privilege('keywarden_daemon', current_database(), 'temporary') then
+    raise exception 'keywarden_daemon lacks TEMPORARY on this database, and % may not grant it', current_user using errcode = 'insufficient_privilege',
+      hint = 'as the owner of the database: GRANT TEMPORARY ON DATABASE ... TO keywarden_daemon';
+  end if;
 end
 $$;

@@ -84,6 +84,44 @@ test.each([
     'aaa on pause',
     'create trigger aaa before insert on keywarden.pause for each row execute function suppress_redundant_updates_trigger()',
   ],
+  [
+    'a trigger that runs a function of the same name, but of another schema',
+    'approvals_are_made on plan_approval',
+    `create schema evil; create function evil.refuse_invented_approval() returns trigger language plpgsql as $$ begin new.approved_by := 'ada'; return new; end $$;
+      create or replace trigger approvals_are_made before insert on keywarden.plan_approval for each row execute function evil.refuse_invented_approval()`,
+  ],
+  [
+    'a trigger whose condition is never true',
+    'use_is_kept on key_use',
+    'create or replace trigger use_is_kept before update on keywarden.key_use for each row when (false) execute function keywarden.refuse_lost_use()',
+  ],
+  [
+    'a trigger that no longer sees every column',
+    'ledger_is_kept on ledger_event',
+    `do $$ begin execute replace(replace(pg_get_triggerdef(oid), 'CREATE TRIGGER', 'CREATE OR REPLACE TRIGGER'), 'BEFORE UPDATE', 'BEFORE UPDATE OF type')
+      from pg_trigger where tgname = 'ledger_is_kept'; end $$`,
+  ],
+  [
+    'a trigger that adds a key to an exemption',
+    'widen on exemption_key',
+    'create trigger widen before insert on keywarden.exemption_key for each row execute function suppress_redundant_updates_trigger()',
+  ],
+  [
+    'a function that does nothing if an argument is null',
+    'reject_plan(credential text, rejected_plan text, why text)',
+    'alter function keywarden.reject_plan strict',
+  ],
+  [
+    'a function that comes before one of Postgres for some values',
+    'function upper like one of Postgres',
+    `create function keywarden.upper(tstzrange) returns timestamptz language sql as $$ select '-infinity'::timestamptz $$`,
+  ],
+  [
+    'an operator that comes before one of Postgres for some values',
+    'operator keywarden.<@(timestamp with time zone,tstzrange)',
+    `create function keywarden.of_an_owner(timestamptz, tstzrange) returns boolean language sql as $$ select false $$;
+      create operator keywarden.<@ (leftarg = timestamptz, rightarg = tstzrange, function = keywarden.of_an_owner)`,
+  ],
 ])('%s is found', async (_what, name, statement) => {
   const daemon = await store.as('keywarden_daemon');
   expect(await listChangedMachinery(daemon.sql)).toEqual([]);
@@ -96,6 +134,24 @@ test.each([
   });
   await expect(changed).rejects.toBe(undo);
   expect(found).toEqual([name]);
+});
+
+test('a view that cannot be compared because of a changed one is named, beside everything else that changed', async () => {
+  const undo = new Error('undo');
+  let found: string[] = [];
+  const changed = store.sql.begin(async (tx) => {
+    await tx
+      .unsafe(
+        `alter view keywarden.standing_approval rename column person to persons;
+        alter function keywarden.ledger_row_faults() volatile`,
+      )
+      .simple();
+    found = await listChangedMachinery(tx);
+    throw undo;
+  });
+  await expect(changed).rejects.toBe(undo);
+  expect(found).toContain('ledger_row_faults()');
+  expect(found.filter((name) => name.startsWith('view '))).toContain('view standing_approval');
 });
 
 test('functions of earlier versions, and triggers of tables without events, are no change', async () => {
@@ -136,9 +192,10 @@ test('a function is found that functions of the same names, in a search path of 
       grant usage on schema evil to public;
       create table evil.former as select prosrc from pg_proc where oid = 'keywarden.ledger_time(timestamptz)'::regprocedure;
       grant select on evil.former to public;
-      create function evil.json_build_array(source text, language name, definer boolean, volatility "char", config text, result text) returns json language sql
+      create function evil.json_build_array(source text, language name, definer boolean, volatility "char", config text, result text,
+          strict boolean, kind "char", is_set boolean, leakproof boolean, defaults text) returns json language sql
         as $$ select pg_catalog.json_build_array(case when source ~ '${changed}' then (select prosrc from evil.former) else source end,
-          language, definer, volatility, config, result) $$;
+          language, definer, volatility, config, result, strict, kind, is_set, leakproof, defaults) $$;
       do $$ begin execute format('alter database %I set search_path = evil, pg_catalog', current_database()); end $$;
       create or replace function keywarden.ledger_time(at timestamptz) returns text language sql stable
         as $$ select '' /* ${changed} */ $$`,

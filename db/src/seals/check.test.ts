@@ -194,6 +194,28 @@ test('rows that come back into a dropped month are sealed again and compared; a 
   );
 });
 
+test('a drop counts after the seals before it, also if its transaction is older or a clock was ahead', async () => {
+  const { project, operation } = await sealing.makeSealedMonth('07');
+  const drop = await sealing.announceDrop('2025-07');
+  await daemon.sql.begin(async (tx) => {
+    // The drop's transaction is older than the seal.
+    await tx`select now()`;
+    await saveOperationPage(daemon.sql, { project, operations: [{ ...operation, status: 'failed' }] });
+    await sealing.waitQuiet();
+    expect((await sealing.seal()).days).toBeGreaterThan(0);
+    await drop(tx);
+  });
+  const faults = async () => await store.sql.begin(async (tx) => await checkMonth(tx, { project, month: '2025-07' }));
+  expect(await faults()).toEqual([]);
+  // The clock that the seals have was ahead.
+  await store.sql
+    .unsafe(`alter table keywarden.operation_seal disable trigger user;
+    update keywarden.operation_seal set sealed_at = now() + interval '1 day' where project_number = ${project}`)
+    .simple();
+  expect(await faults()).toEqual([]);
+  await store.sql`alter table keywarden.operation_seal enable trigger user`;
+});
+
 test('an operation before the first seal of its project is a fault if no page brought it, and is sealed if one did', async () => {
   const project = await sealing.makeWalked(6);
   await saveOperationPage(daemon.sql, { project, operations: [makeWireOperation(noon(3) + 80)], proof: proofOf(3, 6) });

@@ -8,7 +8,7 @@ import {
   emptyRootText,
   hashDays,
   holdPages,
-  isDroppedSince,
+  readDropOrder,
   readDrops,
   readFirstSeals,
   readNewestSeals,
@@ -134,22 +134,25 @@ export async function checkMonth(tx: Tx, { project, month }: { project: string; 
   const range = { from: `${month}-01`, to: `${addDays(`${month}-01`, 31).slice(0, 7)}-01` };
   const faults = new Set((await sealChangedDays(tx, project)).filter((day) => monthOf(day) === month));
   const drops = await readDrops(tx, range);
-  const dropped = drops.get(month) ?? [];
   const broken = await tx`
-    select distinct day::text from (
-      select s.day, replaces, operations, sealed_at, lag(s.number) over w as before, lag(operations) over w as operations_before,
-        lag(sealed_at) over w as sealed_before from keywarden.operation_seal s
+    select day::text, number::text, before::text, replaces is distinct from before as is_unlinked from (
+      select s.day, number, replaces, operations, lag(s.number) over w as before, lag(operations) over w as operations_before
+      from keywarden.operation_seal s
       where project_number = ${project} and s.day >= ${range.from} and s.day < ${range.to} window w as (partition by s.day order by s.number)) s
-    where replaces is distinct from before
-      or operations < operations_before and not exists (select from unnest(${dropped}::text[]::timestamptz[]) d(at) where d.at between sealed_before and sealed_at)
+    where replaces is distinct from before or operations < operations_before
     order by day`;
-  for (const { day } of broken) faults.add(String(day));
-  for (const day of await listKept(tx, { project, range, dropped: dropped.at(-1) })) faults.add(day);
-  const [coverage] = await listCoverage(builderOf(tx), { numbers: [project], limit: 1 });
   const seals = await readNewestSeals(tx, project, range);
+  const isDroppedAfter = await readDropOrder(tx, drops, [
+    ...[...seals.values()].map(({ number }) => number),
+    ...broken.flatMap(({ number, before }) => [String(number), String(before)]),
+  ]);
+  for (const { day, number, before, is_unlinked: isUnlinked } of broken)
+    if (isUnlinked === true || !isDroppedAfter(String(day), String(before), String(number))) faults.add(String(day));
+  for (const day of await listKept(tx, { project, range, dropped: drops.get(month)?.at(-1)?.at })) faults.add(day);
+  const [coverage] = await listCoverage(builderOf(tx), { numbers: [project], limit: 1 });
   const hashed = await hashDays(tx, project, range);
   for (const [day, seal] of seals) {
-    if (!hashed.has(day) && isDroppedSince(drops, day, seal.sealedAt)) continue;
+    if (!hashed.has(day) && isDroppedAfter(day, seal.number)) continue;
     const { operations, root } = hashed.get(day) ?? { operations: 0, root: emptyRootText };
     const covered = coverage === undefined ? '[]' : canonicalJson(coverageOf(coverage, day).covered);
     if (operations !== seal.operations || root !== seal.root || covered !== seal.covered) faults.add(day);

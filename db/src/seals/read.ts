@@ -41,22 +41,33 @@ function rangesOf(days: string): DayRange[] {
   return [...days.matchAll(/\[([\d-]+),([\d-]+)\)/g)].map(([, from = '', to = '']) => ({ from, to }));
 }
 
-/** When retention dropped each month, such as `2026-05`, by the events of the ledger; oldest first. */
-export type Drops = Map<string, string[]>;
+/** A drop of a month by retention, as the ledger has it. */
+interface Drop {
+  /** The number of its event. Drops and seals of the same rows exclude each other, so the numbers of their events tell which was first. No clock does. */
+  event: number;
+  /** When it says that it was, or when it was recorded, if that was later. */
+  at: string;
+}
 
-/** Returns the drops of the months of a range. Rows may have come back since. */
+/** The drops of each month, such as `2026-05`, oldest first. Rows may have come back since. */
+export type Drops = Map<string, Drop[]>;
+
+/** Returns the drops of the months of a range. */
 export async function readDrops(tx: Tx, range: DayRange): Promise<Drops> {
   const subjects = monthsOf(range).map((month) => `operation_drop/${month}-01`);
+  const { number, subject, content, recordedAt, type } = ledgerEvent;
   const rows = await builderOf(tx)
-    .select({ subject: ledgerEvent.subject, content: ledgerEvent.content })
+    .select({ number, subject, content, recordedAt })
     .from(ledgerEvent)
-    .where(and(eq(ledgerEvent.type, 'retention.dropped'), anyOf(ledgerEvent.subject, subjects)))
-    .orderBy(asc(ledgerEvent.number));
+    .where(and(eq(type, 'retention.dropped'), anyOf(subject, subjects)))
+    .orderBy(asc(number));
   const drops: Drops = new Map();
-  for (const { subject, content } of rows) {
-    const at = droppedAtOf(content);
-    const month = monthOf(subject.slice('operation_drop/'.length));
-    if (at !== null) drops.set(month, [...(drops.get(month) ?? []), at].toSorted(compareInstants));
+  for (const row of rows) {
+    const said = droppedAtOf(row.content);
+    const month = monthOf(row.subject.slice('operation_drop/'.length));
+    if (said === null) continue;
+    const at = compareInstants(said, row.recordedAt) > 0 ? said : row.recordedAt;
+    drops.set(month, [...(drops.get(month) ?? []), { event: Number(row.number), at }]);
   }
   return drops;
 }
@@ -71,9 +82,30 @@ function droppedAtOf(content: string): string | null {
   }
 }
 
-/** Returns whether the month of a day was dropped after a time. */
-export const isDroppedSince = (drops: Drops, day: string, at: string): boolean =>
-  drops.get(monthOf(day))?.some((drop) => compareInstants(drop, at) > 0) === true;
+/**
+ * Returns a function that tells whether the month of a day was dropped after one of these seals, and before the `next` one if that is given. A seal without an
+ * event in the ledger is not believed.
+ */
+export async function readDropOrder(
+  tx: Tx,
+  drops: Drops,
+  seals: string[],
+): Promise<(day: string, seal: string, next?: string) => boolean> {
+  if (drops.size === 0) return () => false;
+  const subjects = seals.map((seal) => `operation_seal/${seal}`);
+  const { number, subject, type } = ledgerEvent;
+  const rows = await builderOf(tx)
+    .select({ subject, event: min(number) })
+    .from(ledgerEvent)
+    .where(and(eq(type, 'archive.sealed'), anyOf(subject, subjects)))
+    .groupBy(subject);
+  const events = new Map(rows.map((row) => [row.subject, Number(row.event)]));
+  const eventOf = (seal: string) => events.get(`operation_seal/${seal}`) ?? Number.NaN;
+  return (day, seal, next) =>
+    drops
+      .get(monthOf(day))
+      ?.some(({ event }) => event > eventOf(seal) && (next === undefined || event < eventOf(next))) === true;
+}
 
 /** What a seal says about its day. */
 export interface Sealable {
@@ -101,10 +133,10 @@ export async function readNewestSeals(
   tx: Tx,
   project: string,
   { from, to }: DayRange,
-): Promise<Map<string, Sealable & { number: string; sealedAt: string }>> {
-  const { day, number, operations, root, covered, gaps, projectNumber, sealedAt } = operationSeal;
+): Promise<Map<string, Sealable & { number: string }>> {
+  const { day, number, operations, root, covered, gaps, projectNumber } = operationSeal;
   const rows = await builderOf(tx)
-    .selectDistinctOn([day], { day, number, operations, root, covered, gaps, sealedAt })
+    .selectDistinctOn([day], { day, number, operations, root, covered, gaps })
     .from(operationSeal)
     .where(and(eq(projectNumber, project), gte(day, from), lt(day, to)))
     .orderBy(asc(day), desc(number));

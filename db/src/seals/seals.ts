@@ -10,7 +10,7 @@ import {
   emptyRootText,
   hashDays,
   holdPages,
-  isDroppedSince,
+  readDropOrder,
   readDrops,
   readFirstSeals,
   readNewestSeals,
@@ -223,12 +223,17 @@ async function sealRange(
   const drops: Drops = hasSeals ? await readDrops(tx, range) : new Map<string, never>();
   const hashed = await hashDays(tx, project, range);
   const newest = hasSeals ? await readNewestSeals(tx, project, range) : new Map<string, never>();
+  const isDroppedAfter = await readDropOrder(
+    tx,
+    drops,
+    [...newest.values()].map(({ number }) => number),
+  );
   const name = `${coverage.control_plane} ${coverage.project_id}`;
   const seals: Seal[] = [];
   const lost: string[] = [];
   for (const day of daysOf(range)) {
     const before = newest.get(day);
-    const isDropped = before !== undefined && isDroppedSince(drops, day, before.sealedAt);
+    const isDropped = before !== undefined && isDroppedAfter(day, before.number);
     if (isDropped && !hashed.has(day)) continue;
     const { covered, gaps } = coverageOf(coverage, day);
     const { operations, root } = hashed.get(day) ?? { operations: 0, root: emptyRootText };

@@ -38,7 +38,8 @@ export function endorsedKeysOf(signers: Signer[]): { publicKey: string; endorsem
 /**
  * Returns whether a key that this machine accepts signed a checkpoint. Keys that an accepted key endorsed are accepted too, from then on: so keys are rotated.
  * A signature beside that of an accepted key endorses nothing, because anybody can add a line to a note. The first machine without a key accepts the keys that
- * it meets first. A key that an accepted checkpoint lacks, although it has the signature of one that the key endorsed, was ended, and is accepted no more.
+ * it meets first. Until a key is ended, it signs together with
+ * those that were added after it: a key that an accepted checkpoint lacks, although it has the signature of a later one, was ended, and is accepted no more.
  */
 export function isAccepted(
   place: Place,
@@ -68,11 +69,11 @@ export function isAccepted(
   }
   const signed = accepted.length === 0 ? undefined : openNote(note, accepted)?.signatures.map(({ by }) => by.text);
   if (signed === undefined) return false;
-  // Until a key is ended, it signs together with those that it endorsed.
-  const hasEnded = (former: Verifier) =>
-    !signed.includes(former.text) &&
-    keys.some(({ verifier, endorsement }) => signed.includes(verifier.text) && openNote(endorsement ?? '', [former]));
-  const kept = accepted.filter((each) => !hasEnded(each)).map(({ text }) => text);
+  // The database is not asked which keys have ended: its owner may hold one. A new key that did not sign may come back by its endorsement.
+  const newest = accepted.findLastIndex(({ text }) => signed.includes(text));
+  const hasEnded = ({ text }: Verifier, index: number) =>
+    !signed.includes(text) && (index < newest || index >= given.length);
+  const kept = accepted.filter((each, index) => !hasEnded(each, index)).map(({ text }) => text);
   const isChanged = kept.join('\n') !== given.map(({ text }) => text).join('\n');
   if (place.LEDGER_PUBLIC_KEY === undefined && isChanged)
     writeDataFile(place.KEYWARDEN_DATA, fileName, kept.join('\n'));

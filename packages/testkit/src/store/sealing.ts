@@ -1,7 +1,7 @@
 import { hashOperation, readMembers, rootOfLeaves } from '@keywarden/core/ledger';
 import { makeOperationPartitions, saveOperationPage, sealDays } from '@keywarden/db/daemon';
 import { operationList, readPage } from '@keywarden/db/report';
-import type { Store } from '@keywarden/db/store';
+import type { Sql, Store } from '@keywarden/db/store';
 import { until } from '../until.ts';
 import { makeControlPlane, makeProject, makeWireOperation } from './rows.ts';
 import { createTestStore, type TestStore } from './test-store.ts';
@@ -42,6 +42,8 @@ export interface Sealing {
   rootOfDay(project: string, number: number): Promise<string>;
   /** Drops a month as retention does, and creates it anew for the next test. */
   dropMonth(month: string): Promise<void>;
+  /** Lets retention drop a month, and returns the drop. */
+  announceDrop(month: string): Promise<(session: Pick<Sql, 'unsafe'>) => Promise<void>>;
 }
 
 /** Creates a store whose operations are sealed by a test. */
@@ -51,6 +53,15 @@ export async function createSealing(postgresUrl: string): Promise<Sealing> {
   const controlPlane = await makeControlPlane(daemon.sql);
   await makeOperationPartitions(daemon.sql, ['2026-05']);
   const seal = async () => await sealDays(daemon.sql, { signal: new AbortController().signal });
+  const announceDrop = async (month: string) => {
+    await store.sql`delete from keywarden.operation_retention`;
+    await store.sql`insert into keywarden.operation_retention (keep) values ('214 days')`;
+    await store.sql`
+      insert into keywarden.operation_drop (month, announced_at, operations, bytes) values (${`${month}-01`}, now() - interval '2 days', 0, 0)`;
+    return async (session: Pick<Sql, 'unsafe'>) => {
+      await session.unsafe(`select keywarden.drop_operation_month('${month}-01', 'a test')`);
+    };
+  };
   return {
     store,
     daemon,
@@ -94,12 +105,10 @@ export async function createSealing(postgresUrl: string): Promise<Sealing> {
       const leaves = items.toReversed().map((line) => hashOperation(readMembers(line)));
       return Buffer.from(rootOfLeaves(leaves)).toString('hex');
     },
+    announceDrop,
     async dropMonth(month) {
-      await store.sql`delete from keywarden.operation_retention`;
-      await store.sql`insert into keywarden.operation_retention (keep) values ('214 days')`;
-      await store.sql`
-        insert into keywarden.operation_drop (month, announced_at, operations, bytes) values (${`${month}-01`}, now() - interval '2 days', 0, 0)`;
-      await daemon.sql`select keywarden.drop_operation_month(${`${month}-01`}, 'a test')`;
+      const drop = await announceDrop(month);
+      await drop(daemon.sql);
     },
   };
 }

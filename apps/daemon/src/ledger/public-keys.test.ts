@@ -1,0 +1,44 @@
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createSigningKey, formatCheckpoint, parseSigningKey, type Signer, signNote } from '@keywarden/core/ledger';
+import { expect, test } from 'vitest';
+import { endorsedKeysOf, isAccepted } from './public-keys.ts';
+
+const origin = 'keywarden-1';
+
+function makeSigner(): Signer {
+  const signer = parseSigningKey(createSigningKey(origin, 'log'));
+  if (signer === null) throw new Error('no key');
+  return signer;
+}
+
+const signedBy = (...signers: Signer[]) =>
+  signNote(formatCheckpoint({ origin, size: 1, root: new Uint8Array(32) }), signers, 0);
+
+test('a stolen key that was ended is accepted no more, although the owner removes from the database what it endorsed', () => {
+  const place = { LEDGER_PUBLIC_KEY: undefined, KEYWARDEN_DATA: mkdtempSync(join(tmpdir(), 'public-keys-')) };
+  const [first, second] = [makeSigner(), makeSigner()];
+  const keys = endorsedKeysOf([first, second]);
+  expect(isAccepted(place, signedBy(first), keys)).toBe(true);
+  expect(isAccepted(place, signedBy(first, second), keys)).toBe(true);
+  const changed = keys.map((each) => ({ ...each, endorsement: null }));
+  expect(isAccepted(place, signedBy(second), changed)).toBe(true);
+  expect(readFileSync(join(place.KEYWARDEN_DATA, 'ledger-public-keys'), 'utf8').trim()).toBe(second.verifier.text);
+  expect(isAccepted(place, signedBy(first), keys)).toBe(false);
+});
+
+test('a later key that did not sign stays accepted, so that what the database has of an earlier one removes none', () => {
+  const place = { LEDGER_PUBLIC_KEY: undefined, KEYWARDEN_DATA: mkdtempSync(join(tmpdir(), 'public-keys-')) };
+  const [first, second] = [makeSigner(), makeSigner()];
+  const keys = endorsedKeysOf([first, second]);
+  expect(isAccepted(place, signedBy(first), keys)).toBe(true);
+  expect(isAccepted(place, signedBy(first, second), keys)).toBe(true);
+  // A note of both keys is no endorsement.
+  const claimed = [
+    { publicKey: first.verifier.text, endorsement: signedBy(first, second) },
+    { publicKey: second.verifier.text, endorsement: null },
+  ];
+  expect(isAccepted(place, signedBy(first), claimed)).toBe(true);
+  expect(isAccepted(place, signedBy(second), claimed)).toBe(true);
+});
