@@ -95,3 +95,22 @@ test('a user without permission to migrate gets an error that names the required
   await store.sql.unsafe(`drop database ${name} with (force)`);
   await store.sql.unsafe(`drop user ${name}`);
 });
+
+test('a user that may not let the daemon compare views cannot migrate, until the owner grants it', async () => {
+  const name = `mover_${Date.now()}`;
+  await store.sql.unsafe(`create user ${name} password 'mover-password'`);
+  await store.sql.unsafe(`grant keywarden_admin, keywarden_daemon, keywarden_report to ${name} with admin option`);
+  await store.sql.unsafe(`create database ${name}`);
+  await store.sql.unsafe(`revoke temporary on database ${name} from public`);
+  await store.sql.unsafe(`grant create on database ${name} to ${name}`);
+  const url = new URL(store.url);
+  Object.assign(url, { username: name, password: 'mover-password', pathname: `/${name}` });
+  const migrate = async () =>
+    await openStore({ databaseUrl: url.href, dataFolder: '.', applicationName: 'test', migrations: 'migrate' });
+  await expect(migrate()).rejects.toThrow(/^The database's user cannot migrate: .* keywarden_daemon has TEMPORARY;/);
+  await store.sql.unsafe(`grant temporary on database ${name} to keywarden_daemon`);
+  const migrated = await migrate();
+  await migrated.close();
+  await store.sql.unsafe(`drop database ${name} with (force)`);
+  await store.sql.unsafe(`drop user ${name}`);
+});

@@ -103,7 +103,7 @@ function refuseWeakUser(error: unknown): never {
   if (!['42501', '42710'].includes(codeOf(error))) throw error;
   throw new UserError(
     'store',
-    "The database's user cannot migrate: it must own the database, and have CREATEROLE or hold keywarden_admin, keywarden_daemon and keywarden_report WITH ADMIN OPTION; use its owner, or grant that.",
+    "The database's user cannot migrate: it must have CREATEROLE or hold keywarden_admin, keywarden_daemon and keywarden_report WITH ADMIN OPTION, and must own the database or have CREATE on it while keywarden_daemon has TEMPORARY; use the owner, or grant that.",
     { exit: 2, cause: error },
   );
 }

@@ -38,8 +38,8 @@ export function endorsedKeysOf(signers: Signer[]): { publicKey: string; endorsem
 /**
  * Returns whether a key that this machine accepts signed a checkpoint. Keys that an accepted key endorsed are accepted too, from then on: so keys are rotated.
  * A signature beside that of an accepted key endorses nothing, because anybody can add a line to a note. The first machine without a key accepts the keys that
- * it meets first. Until a key is ended, it signs together with
- * those that were added after it: a key that an accepted checkpoint lacks, although it has the signature of a later one, was ended, and is accepted no more.
+ * it meets first. Until a key is ended, it signs together with those that were added after it. So a key whose signature an accepted checkpoint lacks, although
+ * it has that of a later key, was ended, and is accepted no more.
  */
 export function isAccepted(
   place: Place,
@@ -69,7 +69,7 @@ export function isAccepted(
   }
   const signed = accepted.length === 0 ? undefined : openNote(note, accepted)?.signatures.map(({ by }) => by.text);
   if (signed === undefined) return false;
-  // The database is not asked which keys have ended: its owner may hold one. A new key that did not sign may come back by its endorsement.
+  // The database is not asked which keys have ended: its owner may hold one. A new key that did not sign is not kept: its endorsement brings it when it signs.
   const newest = accepted.findLastIndex(({ text }) => signed.includes(text));
   const hasEnded = ({ text }: Verifier, index: number) =>
     !signed.includes(text) && (index < newest || index >= given.length);

@@ -4,7 +4,7 @@ import { removeScratchFolder } from './scratch-folder.ts';
 
 /** Removes the run's folder, which vitest.config.ts made. It is set up before all others, so it is torn down last. */
 export default function setup(): () => void {
-  const stop = loadProcessors(Number(process.env.TEST_LOAD ?? 0));
+  const stop = loadProcessors(process.env.TEST_LOAD || '0');
   return () => {
     stop();
     removeScratchFolder(tmpdir());
@@ -12,7 +12,10 @@ export default function setup(): () => void {
 }
 
 /** Keeps processors busy with this many processes, which end with the run: the tests then run as on a slow machine. */
-function loadProcessors(count: number): () => void {
+function loadProcessors(text: string): () => void {
+  const count = Number(text);
+  if (!Number.isInteger(count) || count < 0)
+    throw new Error(`TEST_LOAD must be a number of processes, and "${text}" is not`);
   const script = `while kill -0 ${process.pid} 2> /dev/null; do :; done`;
   const busy = Array.from({ length: count }, () => spawn('sh', ['-c', script], { stdio: 'ignore' }));
   return () => {
