@@ -76,7 +76,8 @@ function isEntryOf(event: ComparedEvent): boolean {
   );
 }
 
-function parseEntry(leaf: string): Record<string, unknown> | null {
+/** Returns the members of an entry; null for a text that is no JSON. */
+export function parseEntry(leaf: string): Record<string, unknown> | null {
   try {
     return JSON.parse(leaf) as Record<string, unknown>;
   } catch {

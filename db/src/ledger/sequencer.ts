@@ -1,4 +1,5 @@
 import {
+  createTimeOrder,
   edgeOf,
   emptyRoot,
   growTree,
@@ -9,9 +10,11 @@ import {
   type TreeHead,
   tilesOf,
 } from '@keywarden/core/ledger';
-import { asc, gte, isNull, sql } from 'drizzle-orm';
+import { and, asc, gte, isNull, lt, sql } from 'drizzle-orm';
+import { openIncident } from '../incidents/incidents.ts';
 import { ledgerCheckpoint, ledgerEvent, ledgerTile } from '../schema/ledger.ts';
 import { builderOf, type Db, type Sql, type Tx } from '../sql.ts';
+import { parseEntry } from './check.ts';
 import { readNewestCheckpoint } from './checkpoints.ts';
 import { readTiles } from './tree.ts';
 
@@ -106,6 +109,8 @@ async function lockAndReadNewest(tx: Tx): Promise<string | null> {
 /** Events that wait for a signature, as a multiple of the limit: a machine that cannot sign places no more. */
 const mostUnsigned = 10;
 
+type Entry = Pick<typeof ledgerEvent.$inferSelect, 'subject' | 'leaf'>;
+
 interface Placed extends Integrated {
   /** The tree to sign; null if the newest checkpoint signs it. */
   unsigned: TreeHead | null;
@@ -119,9 +124,9 @@ async function placeEvents(tx: Tx, { limit, seen, open }: Sequencer): Promise<Pl
   const edge = await readTiles(db, edgeOf(signed.size));
   if (!isTreeOf(signed, edge)) return 'hashes';
   // Events that have their places, although no checkpoint signs them, are added in that order.
-  const { number, leaf, leafIndex } = ledgerEvent;
+  const { number, subject, leaf, leafIndex } = ledgerEvent;
   const placed = await db
-    .select({ leaf, leafIndex })
+    .select({ subject, leaf, leafIndex })
     .from(ledgerEvent)
     .where(gte(leafIndex, String(signed.size)))
     .orderBy(asc(leafIndex));
@@ -129,7 +134,7 @@ async function placeEvents(tx: Tx, { limit, seen, open }: Sequencer): Promise<Pl
   const known = signed.size + placed.length;
   if (seen !== null && seen.size > known) return 'older';
   const waiting = await db
-    .select({ number, leaf })
+    .select({ number, subject, leaf })
     .from(ledgerEvent)
     .where(isNull(leafIndex))
     .orderBy(asc(number))
@@ -141,10 +146,40 @@ async function placeEvents(tx: Tx, { limit, seen, open }: Sequencer): Promise<Pl
   const size = known + waiting.length;
   const integrated = { note, size, added: waiting.length, hasMore: waiting.length === limit };
   if (leaves.length === 0) return { ...integrated, unsigned: null };
+  await reportBackdated(tx, { size: signed.size, events: [...placed, ...waiting] });
   await tx`select keywarden.place_events(${known}, ${waiting.map((event) => event.number)}::bigint[])`;
   await saveTiles(db, tiles);
   const [root] = hashRanges([{ from: 0, to: size }], overlay(edge, tiles));
   return root === undefined ? 'hashes' : { ...integrated, unsigned: { size, root } };
+}
+
+/** So many events before the new ones say when those can have been recorded. */
+const eventsBefore = 256;
+
+/**
+ * Opens an incident if an event says that it was recorded long before an earlier one, or after now. It gets its place all the same: what is in the ledger can be
+ * looked at. Both are one transaction.
+ */
+async function reportBackdated(tx: Tx, { size, events }: { size: number; events: Entry[] }): Promise<void> {
+  const db = builderOf(tx);
+  const { subject, leaf, leafIndex } = ledgerEvent;
+  const before = await db
+    .select({ subject, leaf })
+    .from(ledgerEvent)
+    .where(and(gte(leafIndex, String(size - eventsBefore)), lt(leafIndex, String(size))))
+    .orderBy(asc(leafIndex));
+  const [clock] = await tx`select extract(epoch from clock_timestamp()) * 1000 as now_ms`;
+  const contradictsOrder = createTimeOrder(Number(clock?.now_ms));
+  const [found] = [...before, ...events]
+    .map((event) => {
+      const recorded = parseEntry(event.leaf)?.recorded;
+      return { ...event, recorded, isBackdated: contradictsOrder(typeof recorded === 'string' ? recorded : undefined) };
+    })
+    .slice(before.length)
+    .filter(({ isBackdated }) => isBackdated);
+  if (found === undefined) return;
+  const why = `the event of ${found.subject} says that it was recorded at ${String(found.recorded)}, which contradicts the times of other events`;
+  await openIncident(db, { kind: 'ledger_inconsistent', scope: '', detail: { why } });
 }
 
 async function saveTiles(db: Db, tiles: Tile[]): Promise<void> {

@@ -1,4 +1,4 @@
-import { readLeaf, readLogged, readSeal, tilePath, unpackContents } from '@keywarden/core/ledger';
+import { createTimeOrder, readLeaf, readLogged, readSeal, tilePath, unpackContents } from '@keywarden/core/ledger';
 import { type SignedHead, tell, type Verdict } from './verdict.ts';
 
 // What a copy of a ledger says about the archives beside it: the entries and contents of its events, read in their order.
@@ -17,13 +17,10 @@ export interface Beside {
   gapDays?: { from: string; to: string } | undefined;
 }
 
-/** Clocks of a database may go back by so much. */
-const backMs = 3_600_000;
-
 /** Looks for events for which an archive has no receipt, and for events that were recorded long before an earlier one. */
 export function createEntryReader(beside: Beside[]) {
   const left: { file: string; event: string }[] = [];
-  let latestMs = Number.NEGATIVE_INFINITY;
+  const contradictsOrder = createTimeOrder();
   const late: number[] = [];
   return {
     read(at: number, entries: Uint8Array[]): void {
@@ -33,10 +30,7 @@ export function createEntryReader(beside: Beside[]) {
         for (const { file, head, events } of beside)
           if (events !== undefined && index < head.size && type !== 'archive.sealed' && !events.has(index))
             left.push({ file, event: `${String(type)} of ${String(subject)}, event ${index}` });
-        const ms = Date.parse(recorded ?? '');
-        if (!(ms >= latestMs - backMs)) late.push(index);
-        // The latest time so far: many small steps back are a long one.
-        if (ms > latestMs) latestMs = ms;
+        if (contradictsOrder(recorded)) late.push(index);
       }
     },
     tellEnd({ proven, unproven, wrong: mistakes }: Verdict): void {

@@ -36,6 +36,7 @@ export {
   readLogged,
   verifyReceipt,
 } from './receipt.ts';
+export { createTimeOrder } from './recording-times.ts';
 export { createDayHasher, type HashedDay, readDroppedMonth, readSeal, type Seal } from './seal.ts';
 export {
   edgeOf,
