@@ -11,7 +11,7 @@ import { readDocument } from '../enforce/plan.ts';
 import { whyNotApproved } from '../enforce/standing.ts';
 import { appliedToJson, renderApplied } from './applied.ts';
 import { userName } from './common.ts';
-import { printJson, withContext } from './session.ts';
+import { existingStore, printJson, withContext } from './session.ts';
 import { renderTable } from './table.ts';
 
 export interface ApplyOptions {
@@ -21,55 +21,52 @@ export interface ApplyOptions {
 
 /** Approves a stored plan and applies exactly that plan, or refuses. */
 export async function applyCommand(planId: string, options: ApplyOptions): Promise<number> {
-  return await withContext(
-    async (context) => {
-      const document = await readDocument(context, planId);
-      const remaining = await remainingItems(context, document.items);
-      const breakers = document.breakers.length;
-      if (remaining.length === 0 && (document.items.length > 0 || breakers === 0)) {
-        const why =
-          document.items.length === 0
-            ? 'it has no key to revoke'
-            : `all of its ${document.items.length} keys are already revoked or gone`;
-        if (options.json) printJson({ plan_id: planId, changed: 0, done_before: document.items.length, items: [] });
-        else print(`Plan ${planId} has nothing left to do: ${why}. Nothing was changed.`);
-        return exitCode.done;
-      }
-      const pause = await whyPaused(context);
-      if (pause !== null) throw new UserError('held', `Nothing is revoked: ${pause}.`, { exit: 3 });
-      const refusal = await whyNot(context, planId);
-      if (refusal !== null) throw new UserError('held', `Nothing is revoked: ${refusal}.`, { exit: 3 });
-      const question =
-        remaining.length === 0
-          ? { text: `Permit the keys of plan ${planId} that ${breakers} open breakers hold? Type yes: `, answer: 'yes' }
-          : { text: askToRevoke(remaining, planId), answer: String(remaining.length) };
-      if (!options.yes && !(await confirm(question, planId))) {
-        print('Nothing was changed.');
-        return exitCode.failed;
-      }
-      const { connections, failures } = await usableConnections(context);
-      const approver = { via: 'command line', approvedBy: userName() } as const;
-      let applied: Applied | undefined;
-      try {
-        await governed(context, async () => {
-          applied = await applyPlan(context, { planId, items: document.items, approver, connections });
-        });
-      } catch (error) {
-        // Print what was revoked even if the mark after it could not be written.
-        if (applied === undefined) throw error;
-        failures.push(
-          `The store's high-water mark could not be updated (${codeOf(error)}); check the store and KEYWARDEN_DATA.`,
-        );
-      }
-      if (applied === undefined) throw new Error('a plan was applied without a result');
-      if (options.json) printJson({ plan_id: planId, ...appliedToJson(applied), failures });
-      else print([renderApplied(applied), ...failures].join('\n\n'));
-      const isWhole =
-        failures.length === 0 && applied.stopped === null && applied.items.every((each) => each.outcome === 'revoked');
-      return isWhole ? exitCode.done : exitCode.needsPerson;
-    },
-    { beginsStore: false },
-  );
+  return await withContext(async (context) => {
+    const document = await readDocument(context, planId);
+    const remaining = await remainingItems(context, document.items);
+    const breakers = document.breakers.length;
+    if (remaining.length === 0 && (document.items.length > 0 || breakers === 0)) {
+      const why =
+        document.items.length === 0
+          ? 'it has no key to revoke'
+          : `all of its ${document.items.length} keys are already revoked or gone`;
+      if (options.json) printJson({ plan_id: planId, changed: 0, done_before: document.items.length, items: [] });
+      else print(`Plan ${planId} has nothing left to do: ${why}. Nothing was changed.`);
+      return exitCode.done;
+    }
+    const pause = await whyPaused(context);
+    if (pause !== null) throw new UserError('held', `Nothing is revoked: ${pause}.`, { exit: 3 });
+    const refusal = await whyNot(context, planId);
+    if (refusal !== null) throw new UserError('held', `Nothing is revoked: ${refusal}.`, { exit: 3 });
+    const question =
+      remaining.length === 0
+        ? { text: `Permit the keys of plan ${planId} that ${breakers} open breakers hold? Type yes: `, answer: 'yes' }
+        : { text: askToRevoke(remaining, planId), answer: String(remaining.length) };
+    if (!options.yes && !(await confirm(question, planId))) {
+      print('Nothing was changed.');
+      return exitCode.failed;
+    }
+    const { connections, failures } = await usableConnections(context);
+    const approver = { via: 'command line', approvedBy: userName() } as const;
+    let applied: Applied | undefined;
+    try {
+      await governed(context, async () => {
+        applied = await applyPlan(context, { planId, items: document.items, approver, connections });
+      });
+    } catch (error) {
+      // Print what was revoked even if the mark after it could not be written.
+      if (applied === undefined) throw error;
+      failures.push(
+        `The store's high-water mark could not be updated (${codeOf(error)}); check the store and KEYWARDEN_DATA.`,
+      );
+    }
+    if (applied === undefined) throw new Error('a plan was applied without a result');
+    if (options.json) printJson({ plan_id: planId, ...appliedToJson(applied), failures });
+    else print([renderApplied(applied), ...failures].join('\n\n'));
+    const isWhole =
+      failures.length === 0 && applied.stopped === null && applied.items.every((each) => each.outcome === 'revoked');
+    return isWhole ? exitCode.done : exitCode.needsPerson;
+  }, existingStore);
 }
 
 /** Returns why a plan cannot be applied even with this person's approval. */

@@ -5,7 +5,7 @@ import { codeOf, exitCode, print, usageError } from '@keywarden/runtime';
 import { parseConfig } from '@keywarden/runtime/config';
 import { connectionsOf } from '../connect.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
-import { printJson, withContext } from './session.ts';
+import { existingStore, printJson, withContext } from './session.ts';
 import { renderTable } from './table.ts';
 
 /** Replays a policy over the stored observations. Changes nothing. */
@@ -21,20 +21,17 @@ export async function backtestCommand({
   const fromMs = Date.parse(from);
   if (!/^\d{4}-\d{2}-\d{2}/.test(from) || Number.isNaN(fromMs))
     throw usageError(`${from} is not a date; write it as 2026-03-31.`);
-  return await withContext(
-    async (context) => {
-      const policy = file === undefined ? context.config.policy : readPolicy(file);
-      const presents = (await connectionsOf(context)).map((connection) => Date.parse(controlPlaneNow(connection)));
-      const toMs = Math.max(...presents);
-      if (fromMs > toMs) throw usageError(`${from} is in the future; specify an earlier day.`);
-      const history = await readHistory(context.store, new Date(fromMs).toISOString());
-      const result = backtest(policy, history, { fromMs, toMs });
-      if (json) printJson(toJson(result));
-      else print(render(result));
-      return exitCode.done;
-    },
-    { beginsStore: false },
-  );
+  return await withContext(async (context) => {
+    const policy = file === undefined ? context.config.policy : readPolicy(file);
+    const presents = (await connectionsOf(context)).map((connection) => Date.parse(controlPlaneNow(connection)));
+    const toMs = Math.max(...presents);
+    if (fromMs > toMs) throw usageError(`${from} is in the future; specify an earlier day.`);
+    const history = await readHistory(context.store, new Date(fromMs).toISOString());
+    const result = backtest(policy, history, { fromMs, toMs });
+    if (json) printJson(toJson(result));
+    else print(render(result));
+    return exitCode.done;
+  }, existingStore);
 }
 
 /** Returns the policy of another configuration file. */

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import { print, printable, printError } from '@keywarden/runtime';
-import { type Form, renderList } from './output.ts';
+import { type Columns, type Form, renderList } from './output.ts';
 
 type State = 'ok' | 'blocked' | 'warning' | 'failed';
 
@@ -26,8 +26,12 @@ export function createCheckReport(form: Form | undefined = 'table'): CheckReport
     },
     end() {
       if (form === 'table') return;
-      const rows = lines.map(({ check, state, message }) => [check, state, message]);
-      print(renderList(['CHECK', 'STATE', 'MESSAGE'], rows, { form, json: { checks: lines }, none: '' }));
+      const columns: Columns<(typeof lines)[number]> = {
+        CHECK: ({ check }) => check,
+        STATE: ({ state }) => state,
+        MESSAGE: ({ message }) => message,
+      };
+      print(renderList(lines, columns, { form, json: { checks: lines }, none: '' }));
     },
   };
 }

@@ -9,8 +9,8 @@ import {
   type StoredRejectedRow,
 } from '@keywarden/db/daemon';
 import { exitCode, print, UserError, usageError } from '@keywarden/runtime';
-import { type Form, type OutputOptions, renderList } from './output.ts';
-import { withContext } from './session.ts';
+import { type Columns, type Form, type OutputOptions, renderList } from './output.ts';
+import { storeOnly, withContext } from './session.ts';
 
 const batch = 500;
 
@@ -42,53 +42,44 @@ export async function coverageCommand({
     throw usageError('--keys, --rejected and --project exclude each other; use one of them.');
   if (keys) return await inventoryCommand(form);
   if (rejected) return await rejectedCommand(form);
-  return await withContext(
-    async ({ store }) => {
-      const found: ProjectCoverage[] = [];
-      for (let after: string | null = null; ; ) {
-        const rows = await listCoverage(store.db, { projectId: project, after, limit: batch });
-        found.push(...rows.map(({ number: _number, ...coverage }) => coverage));
-        if (rows.length < batch) break;
-        after = rows.at(-1)?.number ?? null;
-      }
-      if (project !== undefined && found.length === 0) {
-        throw new UserError(
-          'not_possible',
-          `The store has no project ${project}. Run keywarden sync operations to read the projects.`,
-        );
-      }
-      const isForPeople = form === undefined || form === 'table';
-      print(project !== undefined && isForPeople ? found.map(renderOne).join('\n\n') : renderAll(found, form));
-      return exitCode.done;
-    },
-    { needsControlPlane: false },
-  );
+  return await withContext(async ({ store }) => {
+    const found: ProjectCoverage[] = [];
+    for (let after: string | null = null; ; ) {
+      const rows = await listCoverage(store.db, { projectId: project, after, limit: batch });
+      found.push(...rows.map(({ number: _number, ...coverage }) => coverage));
+      if (rows.length < batch) break;
+      after = rows.at(-1)?.number ?? null;
+    }
+    if (project !== undefined && found.length === 0) {
+      throw new UserError(
+        'not_possible',
+        `The store has no project ${project}. Run keywarden sync operations to read the projects.`,
+      );
+    }
+    const isForPeople = form === undefined || form === 'table';
+    print(project !== undefined && isForPeople ? found.map(renderOne).join('\n\n') : renderAll(found, form));
+    return exitCode.done;
+  }, storeOnly);
 }
 
 /** Prints when each scope's keys were listed completely, and where two such listings are more than a day apart. */
 async function inventoryCommand(form: Form | undefined): Promise<number> {
-  return await withContext(
-    async ({ store }) => {
-      const scopes = await listInventoryCoverage(store.db);
-      print(renderInventory(scopes, form));
-      return exitCode.done;
-    },
-    { needsControlPlane: false },
-  );
+  return await withContext(async ({ store }) => {
+    const scopes = await listInventoryCoverage(store.db);
+    print(renderInventory(scopes, form));
+    return exitCode.done;
+  }, storeOnly);
 }
 
 const mostRejected = 500;
 
 /** Prints the rows of lists that could not be read, latest first. */
 async function rejectedCommand(form: Form | undefined): Promise<number> {
-  return await withContext(
-    async ({ store }) => {
-      const rows = await listRejectedRows(store.db, { limit: mostRejected });
-      print(renderRejected(rows, form));
-      return exitCode.done;
-    },
-    { needsControlPlane: false },
-  );
+  return await withContext(async ({ store }) => {
+    const rows = await listRejectedRows(store.db, { limit: mostRejected });
+    print(renderRejected(rows, form));
+    return exitCode.done;
+  }, storeOnly);
 }
 
 function rejectedToJson({ controlPlane, firstSeenAt, lastSeenAt, ...rest }: StoredRejectedRow) {
@@ -96,15 +87,15 @@ function rejectedToJson({ controlPlane, firstSeenAt, lastSeenAt, ...rest }: Stor
 }
 
 function renderRejected(rows: StoredRejectedRow[], form: Form | undefined): string {
-  const cells = rows.map(({ list, place, id, why, times, lastSeenAt }) => [
-    list,
-    place,
-    id ?? '-',
-    why,
-    String(times),
-    lastSeenAt,
-  ]);
-  return renderList(['LIST', 'OF', 'ID', 'WHY IT CANNOT BE READ', 'TIMES', 'LAST SEEN'], cells, {
+  const columns: Columns<StoredRejectedRow> = {
+    LIST: ({ list }) => list,
+    OF: ({ place }) => place,
+    ID: ({ id }) => id ?? '-',
+    'WHY IT CANNOT BE READ': ({ why }) => why,
+    TIMES: ({ times }) => String(times),
+    'LAST SEEN': ({ lastSeenAt }) => lastSeenAt,
+  };
+  return renderList(rows, columns, {
     form,
     json: { rows: rows.map(rejectedToJson) },
     none: 'Every row of every list could be read.',
@@ -114,15 +105,15 @@ function renderRejected(rows: StoredRejectedRow[], form: Form | undefined): stri
 }
 
 function renderInventory(scopes: InventoryCoverage[], form: Form | undefined): string {
-  const rows = scopes.map(({ scope, listings, gaps, suspect, doubt: _former, ...each }) => [
-    scope,
-    each.first_listed_at ?? '-',
-    each.last_listed_at ?? '-',
-    String(listings),
-    gaps.length === 0 ? 'none' : gaps.map(({ from, to }) => `${from} to ${to}`).join(', '),
-    suspect === null ? 'no' : `since ${suspect.since}: ${suspect.why}`,
-  ]);
-  return renderList(['SCOPE', 'FIRST LISTED', 'LAST LISTED', 'LISTINGS', 'GAPS OF OVER A DAY', 'SUSPECT'], rows, {
+  const columns: Columns<InventoryCoverage> = {
+    SCOPE: ({ scope }) => scope,
+    'FIRST LISTED': (each) => each.first_listed_at ?? '-',
+    'LAST LISTED': (each) => each.last_listed_at ?? '-',
+    LISTINGS: ({ listings }) => String(listings),
+    'GAPS OF OVER A DAY': ({ gaps }) => gaps.map(({ from, to }) => `${from} to ${to}`).join(', ') || 'none',
+    SUSPECT: ({ suspect }) => (suspect === null ? 'no' : `since ${suspect.since}: ${suspect.why}`),
+  };
+  return renderList(scopes, columns, {
     form,
     json: { scopes },
     none: 'No keys are listed yet. Run keywarden sync keys to list them.',
@@ -144,16 +135,16 @@ function toJson({ known, unknown, ...project }: ProjectCoverage) {
 
 /** Returns one line for each project: its coverage, and the gaps within and before it. */
 function renderAll(projects: ProjectCoverage[], form: Form | undefined): string {
-  const rows = projects.map(({ known, unknown, ...project }) => [
-    project.project_id,
-    project.organization_id,
-    known[0]?.from ?? 'nothing yet',
-    known.at(-1)?.to ?? '',
-    project.last_listed_at,
-    namesOf(unknown) || 'none',
-  ]);
+  const columns: Columns<ProjectCoverage> = {
+    PROJECT: (project) => project.project_id,
+    ORGANIZATION: (project) => project.organization_id,
+    'COVERED FROM': ({ known }) => known[0]?.from ?? 'nothing yet',
+    UNTIL: ({ known }) => known.at(-1)?.to ?? '',
+    'LAST LISTED': (project) => project.last_listed_at,
+    GAPS: ({ unknown }) => namesOf(unknown) || 'none',
+  };
   const holes = projects.filter(({ unknown }) => unknown.some(({ reason }) => reason !== 'recent')).length;
-  return renderList(['PROJECT', 'ORGANIZATION', 'COVERED FROM', 'UNTIL', 'LAST LISTED', 'GAPS'], rows, {
+  return renderList(projects, columns, {
     form,
     json: { projects: projects.map(toJson) },
     none: 'The store has no project yet. Run keywarden sync operations to read the projects.',

@@ -1,26 +1,24 @@
 import { readItems, revokeSession, sessionList } from '@keywarden/db/daemon';
 import { exitCode, print, usageError } from '@keywarden/runtime';
 import { userName } from './common.ts';
-import { type OutputOptions, renderList } from './output.ts';
-import { printJson, withContext } from './session.ts';
+import { type Columns, type OutputOptions, renderList } from './output.ts';
+import { asAdmin, printJson, withContext } from './session.ts';
 
-const asAdmin = { needsControlPlane: false, role: 'keywarden_admin' } as const;
 const mostListed = 1000;
 
 export async function sessionListCommand({ output }: OutputOptions): Promise<number> {
   return await withContext(async ({ store }) => {
     const sessions = await readItems(store.db, sessionList({}), mostListed);
-    const rows = sessions.map(({ id, token, state, created_at, last_seen_at, expires_at, address }) => [
-      id,
-      `${token.name} (${token.id})`,
-      state,
-      created_at,
-      last_seen_at,
-      expires_at,
-      address,
-    ]);
-    const headers = ['ID', 'TOKEN', 'STATE', 'SIGNED IN', 'LAST SEEN', 'UNTIL', 'ADDRESS'];
-    print(renderList(headers, rows, { form: output, json: sessions, none: 'There is no session.' }));
+    const columns: Columns<(typeof sessions)[number]> = {
+      ID: ({ id }) => id,
+      TOKEN: ({ token }) => `${token.name} (${token.id})`,
+      STATE: ({ state }) => state,
+      'SIGNED IN': (session) => session.created_at,
+      'LAST SEEN': (session) => session.last_seen_at,
+      UNTIL: (session) => session.expires_at,
+      ADDRESS: ({ address }) => address,
+    };
+    print(renderList(sessions, columns, { form: output, none: 'There is no session.' }));
     return exitCode.done;
   }, asAdmin);
 }

@@ -6,8 +6,8 @@ import { controlPlaneNow } from '../control-plane-clock.ts';
 import { governed } from '../enforce/high-water-mark.ts';
 import { chooseKeys, type KeyPattern, patternInWords } from './choose-keys.ts';
 import { parseUntil, userName } from './common.ts';
-import { type Form, type OutputOptions, renderList } from './output.ts';
-import { printJson, withContext } from './session.ts';
+import { type Columns, type Form, type OutputOptions, renderList } from './output.ts';
+import { existingStore, printJson, withContext } from './session.ts';
 
 /** More than any store has, because scripts need the complete list. */
 const shown = 1_000_000;
@@ -23,38 +23,35 @@ export async function exemptCommand(
   names: string[],
   { rule, reason, until, json, output: _output, ...pattern }: ExemptOptions,
 ): Promise<number> {
-  return await withContext(
-    async (context) => {
-      const now = latestNow((await usableConnections(context)).connections);
-      const end = parseUntil(until, { now, what: 'an exemption' });
-      if (reason.trim() === '') throw usageError('An exemption needs a reason: give it with --reason.');
-      const known = [...context.config.policy.rules.map(({ name }) => name), reviewRule.name];
-      const strange = rule?.find((each) => !known.includes(each));
-      if (strange !== undefined) throw usageError(`The policy has no rule ${strange}; it has ${known.join(', ')}.`);
-      const keys = await chooseKeys(context, { names, pattern });
-      const granted = {
-        keys: [...new Set(keys.map((key) => key.number))],
+  return await withContext(async (context) => {
+    const now = latestNow((await usableConnections(context)).connections);
+    const end = parseUntil(until, { now, what: 'an exemption' });
+    if (reason.trim() === '') throw usageError('An exemption needs a reason: give it with --reason.');
+    const known = [...context.config.policy.rules.map(({ name }) => name), reviewRule.name];
+    const strange = rule?.find((each) => !known.includes(each));
+    if (strange !== undefined) throw usageError(`The policy has no rule ${strange}; it has ${known.join(', ')}.`);
+    const keys = await chooseKeys(context, { names, pattern });
+    const granted = {
+      keys: [...new Set(keys.map((key) => key.number))],
+      rules: rule ?? null,
+      pattern: patternInWords(pattern),
+      reason,
+      grantedBy: userName(),
+      grantedAt: now,
+      until: end,
+    };
+    const number = await governed(context, () => grantExemption(context.store.sql, granted));
+    const count = keys.length === 1 ? '1 key' : `${keys.length} keys`;
+    if (json)
+      printJson({
+        exemption: number,
+        keys: keys.map(({ id, name }) => ({ id, name })),
         rules: rule ?? null,
-        pattern: patternInWords(pattern),
-        reason,
-        grantedBy: userName(),
-        grantedAt: now,
         until: end,
-      };
-      const number = await governed(context, () => grantExemption(context.store.sql, granted));
-      const count = keys.length === 1 ? '1 key' : `${keys.length} keys`;
-      if (json)
-        printJson({
-          exemption: number,
-          keys: keys.map(({ id, name }) => ({ id, name })),
-          rules: rule ?? null,
-          until: end,
-        });
-      else print(`Exemption ${number} covers ${count} until ${end}. Keys that are created later are not covered.`);
-      return exitCode.done;
-    },
-    { beginsStore: false },
-  );
+      });
+    else print(`Exemption ${number} covers ${count} until ${end}. Keys that are created later are not covered.`);
+    return exitCode.done;
+  }, existingStore);
 }
 
 /** Lists exemptions, or ends one. */
@@ -68,36 +65,33 @@ export async function exemptionsCommand({
 }): Promise<number> {
   if (end !== undefined && !/^\d{1,18}$/.test(end))
     throw usageError(`${end} is not an exemption's number; keywarden exemptions shows them.`);
-  return await withContext(
-    async (context) => {
-      const { db, sql } = context.store;
-      if (end !== undefined && !(await governed(context, () => endExemption(sql, { number: end, by: userName() }))))
-        throw usageError(`There is no exemption ${end} in force; keywarden exemptions shows them.`);
-      const now = latestNow((await usableConnections(context)).connections);
-      const found = await readItems(db, exemptionList(all ? {} : { state: 'in_force' }, null), shown);
-      // The store's clock stops at its last listing, so compare with the control planes' clock.
-      const exemptions = found.filter((each) => all || Date.parse(each.until) > Date.parse(now));
-      print(render(exemptions, { now, form: output }));
-      return exitCode.done;
-    },
-    { beginsStore: false },
-  );
+  return await withContext(async (context) => {
+    const { db, sql } = context.store;
+    if (end !== undefined && !(await governed(context, () => endExemption(sql, { number: end, by: userName() }))))
+      throw usageError(`There is no exemption ${end} in force; keywarden exemptions shows them.`);
+    const now = latestNow((await usableConnections(context)).connections);
+    const found = await readItems(db, exemptionList(all ? {} : { state: 'in_force' }, null), shown);
+    // The store's clock stops at its last listing, so compare with the control planes' clock.
+    const exemptions = found.filter((each) => all || Date.parse(each.until) > Date.parse(now));
+    print(render(exemptions, { now, form: output }));
+    return exitCode.done;
+  }, existingStore);
 }
 
 /** Returns the control planes' current time: the latest one if there are several. */
 const latestNow = (connections: Connection[]) => connections.map(controlPlaneNow).toSorted().at(-1) ?? '';
 
 function render(exemptions: Exemption[], { now, form }: { now: string; form: Form | undefined }): string {
-  const rows = exemptions.map((each) => [
-    each.id,
-    each.pattern ?? each.keys.map(({ id }) => id).join(', '),
-    String(each.keys.length),
-    each.rules?.join(', ') ?? 'all',
-    stateOf(each, now),
-    each.granted_by,
-    each.reason,
-  ]);
-  return renderList(['EXEMPTION', 'OF', 'KEYS', 'RULES', 'STATE', 'BY', 'REASON'], rows, {
+  const columns: Columns<Exemption> = {
+    EXEMPTION: ({ id }) => id,
+    OF: ({ pattern, keys }) => pattern ?? keys.map(({ id }) => id).join(', '),
+    KEYS: ({ keys }) => String(keys.length),
+    RULES: ({ rules }) => rules?.join(', ') ?? 'all',
+    STATE: (each) => stateOf(each, now),
+    BY: (each) => each.granted_by,
+    REASON: ({ reason }) => reason,
+  };
+  return renderList(exemptions, columns, {
     form,
     json: { exemptions: exemptions.map(toJson) },
     none: 'No exemption is in force.',

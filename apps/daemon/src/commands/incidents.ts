@@ -2,8 +2,8 @@ import { closeIncident, type Incident, listIncidents } from '@keywarden/db/daemo
 import { exitCode, print, usageError } from '@keywarden/runtime';
 import { governed } from '../enforce/high-water-mark.ts';
 import { userName } from './common.ts';
-import { type Form, type OutputOptions, renderList } from './output.ts';
-import { withContext } from './session.ts';
+import { type Columns, type Form, type OutputOptions, renderList } from './output.ts';
+import { storeOnly, withContext } from './session.ts';
 
 const shown = 200;
 
@@ -20,31 +20,28 @@ export async function incidentsCommand({
 }): Promise<number> {
   if (close !== undefined && !/^\d{1,18}$/.test(close))
     throw usageError(`${close} is not an incident's number; keywarden incidents shows them.`);
-  return await withContext(
-    async (context) => {
-      const { store } = context;
-      const isClosed = async (number: string) =>
-        await governed(context, () => closeIncident(store.db, { number, by: userName(), note }));
-      if (close !== undefined && !(await isClosed(close)))
-        throw usageError(`There is no open incident ${close}; keywarden incidents shows them.`);
-      const incidents = await listIncidents(store.db, { isOpen: !all, limit: shown });
-      print(render(incidents, { all, form: output }));
-      return incidents.some(({ state }) => state === 'open') ? exitCode.needsPerson : exitCode.done;
-    },
-    { needsControlPlane: false },
-  );
+  return await withContext(async (context) => {
+    const { store } = context;
+    const isClosed = async (number: string) =>
+      await governed(context, () => closeIncident(store.db, { number, by: userName(), note }));
+    if (close !== undefined && !(await isClosed(close)))
+      throw usageError(`There is no open incident ${close}; keywarden incidents shows them.`);
+    const incidents = await listIncidents(store.db, { isOpen: !all, limit: shown });
+    print(render(incidents, { all, form: output }));
+    return incidents.some(({ state }) => state === 'open') ? exitCode.needsPerson : exitCode.done;
+  }, storeOnly);
 }
 
 function render(incidents: Incident[], { all, form }: { all: boolean; form: Form | undefined }): string {
-  const rows = incidents.map((each) => [
-    each.id,
-    each.opened_at,
-    each.key?.id ?? '-',
-    each.key?.name ?? each.scope ?? '-',
-    each.state === 'open' ? 'open' : `closed by ${each.closed_by}`,
-    describe(each),
-  ]);
-  return renderList(['INCIDENT', 'OPENED', 'KEY', 'NAME OR SCOPE', 'STATE', 'WHAT'], rows, {
+  const columns: Columns<Incident> = {
+    INCIDENT: ({ id }) => id,
+    OPENED: (each) => each.opened_at,
+    KEY: ({ key }) => key?.id ?? '-',
+    'NAME OR SCOPE': ({ key, scope }) => key?.name ?? scope ?? '-',
+    STATE: (each) => (each.state === 'open' ? 'open' : `closed by ${each.closed_by}`),
+    WHAT: describe,
+  };
+  return renderList(incidents, columns, {
     form,
     json: { incidents: incidents.map(toJson) },
     none: all ? 'No incident was ever recorded.' : 'No incident is open.',
@@ -87,7 +84,7 @@ function describe({ kind, plan_id: planId, detail }: Incident): string {
     case 'review_overdue':
       return `the review campaign ${text('title')} was due at ${text('due_at')}; ${text('unsigned')} of its reviews were not signed then, and ${text('undecided')} keys were undecided; the incident closes when all are signed`;
     case 'ledger_inconsistent':
-      return `the ledger in the store is not the one that was signed: ${text('why')}; nothing is enforced until it is, or until you begin another ledger`;
+      return `the ledger in the store is not the one that was signed, or contradicts itself: ${text('why')}; nothing is enforced while this incident is open, and it opens again if the cause remains`;
     case 'key_changed':
       return `its id belonged to another key until ${text('listed_at')}: ${text('was')}, now ${text('is')}; neither key is revoked until you review both and close this incident`;
     default:

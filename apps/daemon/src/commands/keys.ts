@@ -11,8 +11,8 @@ import {
 import { exitCode, print, usageError } from '@keywarden/runtime';
 import { makeKeyFinder } from './choose-keys.ts';
 import { requireOrganization } from './common.ts';
-import { type OutputOptions, renderList } from './output.ts';
-import { printJson, withContext } from './session.ts';
+import { type Columns, type OutputOptions, renderList } from './output.ts';
+import { printJson, storeOnly, withContext } from './session.ts';
 import { renderTable } from './table.ts';
 
 /** More than any store has, because scripts need the complete list. */
@@ -27,7 +27,6 @@ export interface KeysOptions extends OutputOptions {
 }
 
 const states = ['active', 'missing', 'gone'] as const;
-const withoutControlPlane = { needsControlPlane: false };
 
 /** Lists the stored keys that match, as a table, JSON or CSV. */
 export async function keysListCommand({
@@ -54,19 +53,18 @@ export async function keysListCommand({
       isThere: wanted === undefined,
     };
     const keys = await readItems(store.db, keyList(filter, { organizations: null }), shown);
-    const rows = keys.map((key) => [
-      key.id,
-      key.kind,
-      key.name,
-      key.organization_id ?? '(personal)',
-      key.owner,
-      key.state,
-      key.use === 'used' ? (key.last_used_at ?? '') : key.use,
-    ]);
-    const headers = ['KEY', 'KIND', 'NAME', 'ORGANIZATION', 'OWNER', 'STATE', 'LAST USED'];
-    print(renderList(headers, rows, { form: output, json: keys, none: 'No key matches.' }));
+    const columns: Columns<(typeof keys)[number]> = {
+      KEY: ({ id }) => id,
+      KIND: ({ kind }) => kind,
+      NAME: (key) => key.name,
+      ORGANIZATION: (key) => key.organization_id ?? '(personal)',
+      OWNER: (key) => key.owner,
+      STATE: (key) => key.state,
+      'LAST USED': (key) => (key.use === 'used' ? (key.last_used_at ?? '') : key.use),
+    };
+    print(renderList(keys, columns, { form: output, none: 'No key matches.' }));
     return exitCode.done;
-  }, withoutControlPlane);
+  }, storeOnly);
 }
 
 /** Shows one key: its record, its uses by hour, and what changed about it. */
@@ -107,17 +105,19 @@ export async function keysShowCommand(name: string, { json }: { json?: boolean }
       ].join('\n\n'),
     );
     return exitCode.done;
-  }, withoutControlPlane);
+  }, storeOnly);
 }
 
 /** Lists the owners of live keys, each with the number of their keys. */
 export async function ownerListCommand({ output }: OutputOptions): Promise<number> {
   return await withContext(async ({ store }) => {
     const owners = await listKeyOwners(store.db);
-    const rows = owners.map(({ owner, keys, organizations }) => [owner, String(keys), organizations.join(' ')]);
-    print(
-      renderList(['OWNER', 'KEYS', 'ORGANIZATIONS'], rows, { form: output, json: owners, none: 'No key is live.' }),
-    );
+    const columns: Columns<(typeof owners)[number]> = {
+      OWNER: (each) => each.owner,
+      KEYS: ({ keys }) => String(keys),
+      ORGANIZATIONS: ({ organizations }) => organizations.join(' '),
+    };
+    print(renderList(owners, columns, { form: output, none: 'No key is live.' }));
     return exitCode.done;
-  }, withoutControlPlane);
+  }, storeOnly);
 }

@@ -22,7 +22,7 @@ import { addLedgerKey, endFormerKeys, readSigningKeys } from '../ledger/signing-
 import { askWitnesses } from '../ledger/witnesses.ts';
 import { userName } from './common.ts';
 import type { OutputOptions } from './output.ts';
-import { printJson, withContext } from './session.ts';
+import { printJson, storeOnly, withContext } from './session.ts';
 
 export interface LedgerOptions extends OutputOptions {
   check?: boolean;
@@ -41,55 +41,52 @@ export async function ledgerCommand({
   beginAnew: reason,
   json,
 }: LedgerOptions): Promise<number> {
-  return await withContext(
-    async (context) => {
-      const { store, environment } = context;
-      // The key and the last checkpoint are there.
-      requireDataFolder(environment.KEYWARDEN_DATA);
-      if (reason !== undefined) await beginAnew(context, { reason, by: userName() });
-      if (rotateKey) addLedgerKey(environment);
-      if (end) {
-        // The former key endorses the one that stays while both are there.
-        await noteLedgerKeys(store.db, endorsedKeysOf(readSigningKeys(environment)));
-        const kept = endFormerKeys(environment, (await readNewestCheckpoint(store.db))?.note ?? null).text;
-        const listed = await listLedgerKeys(store.db);
-        // An earlier run may have ended between the file and the store.
-        const ended = listed.filter(({ publicKey, endedAt }) => endedAt === null && publicKey !== kept);
-        await endLedgerKeys(
-          store.db,
-          ended.map(({ publicKey }) => publicKey),
-        );
-      }
-      const grown = await growLedger(context, { createsKey: createKey });
-      const newest = await readNewestCheckpoint(store.db);
-      const waiting = await readOldestWaiting(store.db);
-      const failures = grown.state === 'grown' ? await askWitnesses(context, context.signal) : [];
-      const cosigned = await listCosigned(store.db);
-      const differs = check ? await whyLedgerDiffers(context) : null;
-      const faults = [
-        ...(grown.state === 'inconsistent' ? [`the ledger is not the one that was signed: ${grown.why}`] : []),
-        ...(check ? await checkLedger(context) : []),
-        ...(differs === null ? [] : [differs]),
-      ];
-      const state = {
-        origin: newest === null ? null : (readCheckpoint(newest.note)?.origin ?? null),
-        size: newest?.size ?? 0,
-        waiting: waiting?.events ?? 0,
-        waiting_since: waiting?.since ?? null,
-        signed_at: newest?.madeAt ?? null,
-        seen: readSeen(environment.KEYWARDEN_DATA)?.size ?? 0,
-        public_keys: readSigningKeys(environment).map(({ verifier }) => verifier.text),
-        checkpoint: newest?.note ?? null,
-        witnesses: [...cosigned].map(([name, size]) => ({ name, cosigned: size })),
-        witness_failures: failures,
-        faults,
-      };
-      if (json) printJson(state);
-      else print(inWords(state, check));
-      return faults.length === 0 ? exitCode.done : exitCode.needsPerson;
-    },
-    { needsControlPlane: false },
-  );
+  return await withContext(async (context) => {
+    const { store, environment } = context;
+    // The key and the last checkpoint are there.
+    requireDataFolder(environment.KEYWARDEN_DATA);
+    if (reason !== undefined) await beginAnew(context, { reason, by: userName() });
+    if (rotateKey) addLedgerKey(environment);
+    if (end) {
+      // The former key endorses the one that stays while both are there.
+      await noteLedgerKeys(store.db, endorsedKeysOf(readSigningKeys(environment)));
+      const kept = endFormerKeys(environment, (await readNewestCheckpoint(store.db))?.note ?? null).text;
+      const listed = await listLedgerKeys(store.db);
+      // An earlier run may have ended between the file and the store.
+      const ended = listed.filter(({ publicKey, endedAt }) => endedAt === null && publicKey !== kept);
+      await endLedgerKeys(
+        store.db,
+        ended.map(({ publicKey }) => publicKey),
+      );
+    }
+    const grown = await growLedger(context, { createsKey: createKey });
+    const newest = await readNewestCheckpoint(store.db);
+    const waiting = await readOldestWaiting(store.db);
+    const failures = grown.state === 'grown' ? await askWitnesses(context, context.signal) : [];
+    const cosigned = await listCosigned(store.db);
+    const differs = check ? await whyLedgerDiffers(context) : null;
+    const faults = [
+      ...(grown.state === 'inconsistent' ? [`the ledger is not the one that was signed: ${grown.why}`] : []),
+      ...(check ? await checkLedger(context) : []),
+      ...(differs === null ? [] : [differs]),
+    ];
+    const state = {
+      origin: newest === null ? null : (readCheckpoint(newest.note)?.origin ?? null),
+      size: newest?.size ?? 0,
+      waiting: waiting?.events ?? 0,
+      waiting_since: waiting?.since ?? null,
+      signed_at: newest?.madeAt ?? null,
+      seen: readSeen(environment.KEYWARDEN_DATA)?.size ?? 0,
+      public_keys: readSigningKeys(environment).map(({ verifier }) => verifier.text),
+      checkpoint: newest?.note ?? null,
+      witnesses: [...cosigned].map(([name, size]) => ({ name, cosigned: size })),
+      witness_failures: failures,
+      faults,
+    };
+    if (json) printJson(state);
+    else print(inWords(state, check));
+    return faults.length === 0 ? exitCode.done : exitCode.needsPerson;
+  }, storeOnly);
 }
 
 interface LedgerState {
@@ -143,39 +140,31 @@ export type ReceiptOptions = OutputOptions & { type?: string };
 
 /** Prints the receipt of the newest event about a row, or of its newest event of one type. */
 export async function receiptCommand(subject: string, { type, json }: ReceiptOptions): Promise<number> {
-  return await withContext(
-    async (context) => {
-      const { store } = context;
-      requireDataFolder(context.environment.KEYWARDEN_DATA);
-      const grown = await growLedger(context);
-      if (grown.state === 'inconsistent')
-        throw new UserError('store', `The ledger is not the one that was signed: ${grown.why}.`);
-      const events = await listEventsOf(store.db, subject);
-      const event = events.findLast((each) => type === undefined || each.type === type);
-      if (event === undefined)
-        throw usageError(
-          events.length === 0
-            ? `The ledger has no event about ${subject}; name a table and a number, as in plan_approval/17.`
-            : `The ledger has no event ${type} about ${subject}; it has ${[...new Set(events.map((each) => each.type))].join(', ')}.`,
-        );
-      const receipt = await receiptOf(store.db, event.number);
-      if (receipt === null)
-        throw usageError(
-          'The event is not in the signed ledger yet; the machine with its key adds it within a minute.',
-        );
-      const keys = (await listLedgerKeys(store.db)).flatMap(({ publicKey }) => parseVerifier(publicKey) ?? []);
-      const proven = verifyReceipt(receipt, keys);
-      if (typeof proven === 'string')
-        throw new UserError(
-          'store',
-          `The store cannot prove this event: ${proven}; keywarden ledger --check says more.`,
-        );
-      if (json) printJson({ subject, type: event.type, receipt });
-      else process.stdout.write(receipt);
-      return exitCode.done;
-    },
-    { needsControlPlane: false },
-  );
+  return await withContext(async (context) => {
+    const { store } = context;
+    requireDataFolder(context.environment.KEYWARDEN_DATA);
+    const grown = await growLedger(context);
+    if (grown.state === 'inconsistent')
+      throw new UserError('store', `The ledger is not the one that was signed: ${grown.why}.`);
+    const events = await listEventsOf(store.db, subject);
+    const event = events.findLast((each) => type === undefined || each.type === type);
+    if (event === undefined)
+      throw usageError(
+        events.length === 0
+          ? `The ledger has no event about ${subject}; name a table and a number, as in plan_approval/17.`
+          : `The ledger has no event ${type} about ${subject}; it has ${[...new Set(events.map((each) => each.type))].join(', ')}.`,
+      );
+    const receipt = await receiptOf(store.db, event.number);
+    if (receipt === null)
+      throw usageError('The event is not in the signed ledger yet; the machine with its key adds it within a minute.');
+    const keys = (await listLedgerKeys(store.db)).flatMap(({ publicKey }) => parseVerifier(publicKey) ?? []);
+    const proven = verifyReceipt(receipt, keys);
+    if (typeof proven === 'string')
+      throw new UserError('store', `The store cannot prove this event: ${proven}; keywarden ledger --check says more.`);
+    if (json) printJson({ subject, type: event.type, receipt });
+    else process.stdout.write(receipt);
+    return exitCode.done;
+  }, storeOnly);
 }
 
 /** Returns the receipt of an event; null if the signed tree does not have it yet. */

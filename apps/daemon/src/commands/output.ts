@@ -56,15 +56,25 @@ function withOutput(command: Command, { isList }: { isList: boolean }): void {
     });
 }
 
+/** The columns of a list: the header of each, and what it shows of an item. */
+export type Columns<T> = Record<string, (item: T) => string>;
+
 /**
  * Returns a list as a table for people, as CSV with the same columns, or as JSON. An apostrophe precedes each text that a spreadsheet would run as a
  * formula.
  */
-export function renderList(
-  headers: string[],
-  rows: string[][],
-  { form = 'table', json, none, after }: { form?: Form | undefined; json: unknown; none: string; after?: string },
+export function renderList<T>(
+  items: readonly T[],
+  columns: Columns<T>,
+  {
+    form = 'table',
+    json = items,
+    none,
+    after,
+  }: { form?: Form | undefined; json?: unknown; none: string; after?: string },
 ): string {
+  const headers = Object.keys(columns);
+  const rows = items.map((item) => Object.values(columns).map((show) => show(item)));
   if (form === 'json') return printableJson(json);
   if (form === 'csv')
     return writeCsv([headers.map((header) => header.toLowerCase()), ...rows], { lineEnd: '\n' }).trimEnd();

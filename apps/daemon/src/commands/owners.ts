@@ -7,7 +7,7 @@ import { governed } from '../enforce/high-water-mark.ts';
 import { makeKeyFinder } from './choose-keys.ts';
 import { userName } from './common.ts';
 import type { OutputOptions } from './output.ts';
-import { printJson, withContext } from './session.ts';
+import { printJson, storeOnly, withContext } from './session.ts';
 
 /** Assigns a key's owner. Without an owner, the key's creator is its owner again. */
 export async function ownerSetCommand(
@@ -16,18 +16,15 @@ export async function ownerSetCommand(
 ): Promise<number> {
   if (owner?.trim() === '')
     throw usageError('The owner must not be empty; omit --owner to make the creator the owner.');
-  return await withContext(
-    async (context) => {
-      const { store } = context;
-      const { number, name } = makeKeyFinder(await listLiveKeys(store.db, { withOthers: true }))(key);
-      const assignments = [{ key: number, owner: owner ?? null }];
-      await governed(context, () => assignOwners(store.sql, { assignments, source: 'assignment', by: userName() }));
-      if (json) printJson({ key_id: key, owner: owner ?? null });
-      else print(`The owner of key ${key} "${name}" is ${owner ?? 'its creator'}.`);
-      return exitCode.done;
-    },
-    { needsControlPlane: false },
-  );
+  return await withContext(async (context) => {
+    const { store } = context;
+    const { number, name } = makeKeyFinder(await listLiveKeys(store.db, { withOthers: true }))(key);
+    const assignments = [{ key: number, owner: owner ?? null }];
+    await governed(context, () => assignOwners(store.sql, { assignments, source: 'assignment', by: userName() }));
+    if (json) printJson({ key_id: key, owner: owner ?? null });
+    else print(`The owner of key ${key} "${name}" is ${owner ?? 'its creator'}.`);
+    return exitCode.done;
+  }, storeOnly);
 }
 
 /**
@@ -35,19 +32,16 @@ export async function ownerSetCommand(
  */
 export async function ownerImportCommand(file: string, { json }: OutputOptions): Promise<number> {
   const rows = readRows(file);
-  return await withContext(
-    async (context) => {
-      const { store } = context;
-      const findKey = makeKeyFinder(await listLiveKeys(store.db, { withOthers: true }));
-      const assignments = rows.map((row) => toAssignment(row, findKey));
-      refuseTwice(rows, assignments);
-      await governed(context, () => assignOwners(store.sql, { assignments, source: 'import', by: userName() }));
-      if (json) printJson({ assigned: assignments.length });
-      else print(`Assigned owners to ${assignments.length} keys from ${file}.`);
-      return exitCode.done;
-    },
-    { needsControlPlane: false },
-  );
+  return await withContext(async (context) => {
+    const { store } = context;
+    const findKey = makeKeyFinder(await listLiveKeys(store.db, { withOthers: true }));
+    const assignments = rows.map((row) => toAssignment(row, findKey));
+    refuseTwice(rows, assignments);
+    await governed(context, () => assignOwners(store.sql, { assignments, source: 'import', by: userName() }));
+    if (json) printJson({ assigned: assignments.length });
+    else print(`Assigned owners to ${assignments.length} keys from ${file}.`);
+    return exitCode.done;
+  }, storeOnly);
 }
 
 const rowSchema = z.strictObject({

@@ -4,88 +4,76 @@ import { exitCode, print, requireDataFolder } from '@keywarden/runtime';
 import { disarmEnforcement, governed, resumeEnforcement, whyNotEnforcing } from '../enforce/high-water-mark.ts';
 import { userName } from './common.ts';
 import type { OutputOptions } from './output.ts';
-import { printJson, withContext } from './session.ts';
+import { printJson, storeOnly, withContext } from './session.ts';
 
 /** Stops every replica before its next destructive call (R7), until `resume`. */
 export async function pauseCommand({
   reason = null,
   json,
 }: OutputOptions & { reason?: string | null }): Promise<number> {
-  return await withContext(
-    async (context) => {
-      const { store, signal, progress } = context;
-      const onWait = () => progress.note('A revocation is in progress; waiting for it to end.');
-      const lock = { signal, onWait };
-      const isNew = await governed(context, () => openPause(store, { by: userName(), reason }, lock));
-      const pause = await readPause(store.db);
-      if (json) printJson({ paused: true, is_new: isNew, by: pause?.pausedBy ?? null, since: pause?.pausedAt ?? null });
-      else if (isNew) print('Paused: no replica revokes a key until you run keywarden resume.');
-      else if (pause)
-        print(`Already paused by ${pause.pausedBy} since ${pause.pausedAt}; run keywarden resume to end the pause.`);
-      return exitCode.done;
-    },
-    { needsControlPlane: false },
-  );
+  return await withContext(async (context) => {
+    const { store, signal, progress } = context;
+    const onWait = () => progress.note('A revocation is in progress; waiting for it to end.');
+    const lock = { signal, onWait };
+    const isNew = await governed(context, () => openPause(store, { by: userName(), reason }, lock));
+    const pause = await readPause(store.db);
+    if (json) printJson({ paused: true, is_new: isNew, by: pause?.pausedBy ?? null, since: pause?.pausedAt ?? null });
+    else if (isNew) print('Paused: no replica revokes a key until you run keywarden resume.');
+    else if (pause)
+      print(`Already paused by ${pause.pausedBy} since ${pause.pausedAt}; run keywarden resume to end the pause.`);
+    return exitCode.done;
+  }, storeOnly);
 }
 
 /** Ends the pause. As in earlier versions, it also permits automatic enforcement on this machine, with a notice: `arm` does that. */
 export async function resumeCommand({ json }: OutputOptions): Promise<number> {
-  return await withContext(
-    async (context) => {
-      // The permission is for a daemon that uses this folder. Ending the pause makes a mark there.
-      const hasDaemon = existsSync(context.environment.KEYWARDEN_DATA);
-      const wasPaused = await governed(context, () => endPause(context.store.db, userName()));
-      const said = [wasPaused ? 'Resumed: plans that a person applies revoke keys again.' : 'Nothing was paused.'];
-      const wasArmed = (await whyNotEnforcing(context)) === null;
-      if (!wasArmed && hasDaemon) {
-        await resumeEnforcement(context, userName());
-        said.push(armed, 'In the next version, only keywarden arm does this.');
-      }
-      if (json) printJson({ paused: false, was_paused: wasPaused, armed: wasArmed || hasDaemon, was_armed: wasArmed });
-      else print(said.join('\n'));
-      return exitCode.done;
-    },
-    { needsControlPlane: false },
-  );
+  return await withContext(async (context) => {
+    // The permission is for a daemon that uses this folder. Ending the pause makes a mark there.
+    const hasDaemon = existsSync(context.environment.KEYWARDEN_DATA);
+    const wasPaused = await governed(context, () => endPause(context.store.db, userName()));
+    const said = [wasPaused ? 'Resumed: plans that a person applies revoke keys again.' : 'Nothing was paused.'];
+    const wasArmed = (await whyNotEnforcing(context)) === null;
+    if (!wasArmed && hasDaemon) {
+      await resumeEnforcement(context, userName());
+      said.push(armed, 'In the next version, only keywarden arm does this.');
+    }
+    if (json) printJson({ paused: false, was_paused: wasPaused, armed: wasArmed || hasDaemon, was_armed: wasArmed });
+    else print(said.join('\n'));
+    return exitCode.done;
+  }, storeOnly);
 }
 
 const armed = 'This machine now automatically enforces everything in mode: enforce on this store.';
 
 /** Permits automatic enforcement on this machine, after a person has checked the store (R10). */
 export async function armCommand({ json }: OutputOptions): Promise<number> {
-  return await withContext(
-    async (context) => {
-      // The permission is for a daemon that uses this folder.
-      requireDataFolder(context.environment.KEYWARDEN_DATA);
-      const isArmed = (await whyNotEnforcing(context)) === null;
-      if (!isArmed) await resumeEnforcement(context, userName());
-      const pause = await readPause(context.store.db);
-      if (json) {
-        printJson({ armed: true, was_armed: isArmed, paused: pause !== null });
-        return exitCode.done;
-      }
-      print(isArmed ? 'Automatic enforcement is already permitted on this machine.' : armed);
-      if (pause !== null) print('Keywarden is paused: run keywarden resume to end the pause.');
+  return await withContext(async (context) => {
+    // The permission is for a daemon that uses this folder.
+    requireDataFolder(context.environment.KEYWARDEN_DATA);
+    const isArmed = (await whyNotEnforcing(context)) === null;
+    if (!isArmed) await resumeEnforcement(context, userName());
+    const pause = await readPause(context.store.db);
+    if (json) {
+      printJson({ armed: true, was_armed: isArmed, paused: pause !== null });
       return exitCode.done;
-    },
-    { needsControlPlane: false },
-  );
+    }
+    print(isArmed ? 'Automatic enforcement is already permitted on this machine.' : armed);
+    if (pause !== null) print('Keywarden is paused: run keywarden resume to end the pause.');
+    return exitCode.done;
+  }, storeOnly);
 }
 
 /** Withdraws the permission of this machine to enforce automatically. Approved plans are still carried out. */
 export async function disarmCommand({ json }: OutputOptions): Promise<number> {
-  return await withContext(
-    async (context) => {
-      const wasArmed = disarmEnforcement(context);
-      if (json) printJson({ armed: false, was_armed: wasArmed });
-      else
-        print(
-          wasArmed
-            ? 'This machine no longer enforces automatically. Plans that a person approves are still carried out; keywarden pause stops everything.'
-            : 'Automatic enforcement is not permitted on this machine; nothing was changed.',
-        );
-      return await Promise.resolve(exitCode.done);
-    },
-    { needsControlPlane: false },
-  );
+  return await withContext(async (context) => {
+    const wasArmed = disarmEnforcement(context);
+    if (json) printJson({ armed: false, was_armed: wasArmed });
+    else
+      print(
+        wasArmed
+          ? 'This machine no longer enforces automatically. Plans that a person approves are still carried out; keywarden pause stops everything.'
+          : 'Automatic enforcement is not permitted on this machine; nothing was changed.',
+      );
+    return await Promise.resolve(exitCode.done);
+  }, storeOnly);
 }

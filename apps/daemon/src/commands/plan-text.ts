@@ -1,5 +1,5 @@
 import { explain, type Plan, type PlanItem } from '@keywarden/core/policy';
-import { renderList } from './output.ts';
+import { type Columns, renderList } from './output.ts';
 import { renderTable } from './table.ts';
 
 /** Returns the plan's document with each finding's reason as text, and with whether an item is automatic. */
@@ -68,18 +68,18 @@ export function renderPlanRows(plan: Plan): string {
     ...items.map((item) => ({ item, does: 'revoke', why: '' })),
     ...held.map((item) => ({ item, does: 'held', why: item.why.text })),
     ...reported.map((item) => ({ item, does: item.action, why: '' })),
-  ].map(({ item: { key, reasons }, does, why }) => [
-    key.id,
-    key.kind,
-    key.name,
-    key.organization_id ?? '(personal)',
-    key.owner,
-    does,
-    reasons.map(({ rule, reason }) => `${rule}: ${reason}`).join('; '),
-    why,
-  ]);
-  const headers = ['KEY', 'KIND', 'NAME', 'ORGANIZATION', 'OWNER', 'ACTION', 'WHY', 'HELD BECAUSE'];
-  return renderList(headers, rows, { form: 'csv', json: null, none: '' });
+  ];
+  const columns: Columns<(typeof rows)[number]> = {
+    KEY: ({ item }) => item.key.id,
+    KIND: ({ item }) => item.key.kind,
+    NAME: ({ item }) => item.key.name,
+    ORGANIZATION: ({ item }) => item.key.organization_id ?? '(personal)',
+    OWNER: ({ item }) => item.key.owner,
+    ACTION: ({ does }) => does,
+    WHY: ({ item }) => item.reasons.map(({ rule, reason }) => `${rule}: ${reason}`).join('; '),
+    'HELD BECAUSE': ({ why }) => why,
+  };
+  return renderList(rows, columns, { form: 'csv', none: '' });
 }
 
 function describeBreaker({ scope, flagged, active, percent }: Plan['document']['breakers'][number]): string {

@@ -2,23 +2,20 @@ import type { ExpiredMonth } from '@keywarden/db/daemon';
 import { exitCode, print } from '@keywarden/runtime';
 import { dropDueMonths, findExpiredMonths } from '../retention.ts';
 import { userName } from './common.ts';
-import { type Form, type OutputOptions, renderList } from './output.ts';
-import { withContext } from './session.ts';
+import { type Columns, type Form, type OutputOptions, renderList } from './output.ts';
+import { storeOnly, withContext } from './session.ts';
 
 /**
  * Runs the dry run of `retention.operations`. With `drop`, drops the months that an earlier dry run named at least a day ago.
  */
 export async function retentionCommand({ drop = false, output }: OutputOptions & { drop?: boolean }): Promise<number> {
-  return await withContext(
-    async (context) => {
-      const months = await findExpiredMonths(context);
-      if (drop) await dropDueMonths(context, { months, by: userName() });
-      const states = months.map((month) => ({ month, state: stateOf(month, drop) }));
-      print(render(states, { retention: context.config.retention.operations?.text, form: output }));
-      return exitCode.done;
-    },
-    { needsControlPlane: false },
-  );
+  return await withContext(async (context) => {
+    const months = await findExpiredMonths(context);
+    if (drop) await dropDueMonths(context, { months, by: userName() });
+    const states = months.map((month) => ({ month, state: stateOf(month, drop) }));
+    print(render(states, { retention: context.config.retention.operations?.text, form: output }));
+    return exitCode.done;
+  }, storeOnly);
 }
 
 function stateOf({ isDue }: ExpiredMonth, drop: boolean): string {
@@ -34,13 +31,13 @@ function render(
   states: { month: ExpiredMonth; state: string }[],
   { retention, form }: { retention: string | undefined; form: Form | undefined },
 ): string {
-  const rows = states.map(({ month: { month, operations, bytes }, state }) => [
-    month,
-    String(operations),
-    `${Math.ceil(bytes / 2 ** 20)} MB`,
-    state,
-  ]);
-  return renderList(['MONTH', 'OPERATIONS', 'SIZE', 'STATE'], rows, {
+  const columns: Columns<(typeof states)[number]> = {
+    MONTH: ({ month }) => month.month,
+    OPERATIONS: ({ month }) => String(month.operations),
+    SIZE: ({ month }) => `${Math.ceil(month.bytes / 2 ** 20)} MB`,
+    STATE: ({ state }) => state,
+  };
+  return renderList(states, columns, {
     form,
     json: { months: states.map(({ month, state }) => ({ ...toJson(month), state })) },
     none:

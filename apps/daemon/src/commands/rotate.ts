@@ -9,7 +9,7 @@ import { listKeysAfresh } from '../sync/keys.ts';
 import { makeKeyFinder } from './choose-keys.ts';
 import { userName } from './common.ts';
 import { rotationToJson } from './rotations.ts';
-import { printJson, withContext } from './session.ts';
+import { existingStore, printJson, withContext } from './session.ts';
 import { renderTable } from './table.ts';
 
 export interface RotateOptions {
@@ -22,30 +22,27 @@ export interface RotateOptions {
  * needs a person.
  */
 export async function rotateCommand(names: string[], options: RotateOptions): Promise<number> {
-  return await withContext(
-    async (context) => {
-      const { sinks, policy } = context.config;
-      if (options.sink !== undefined && !sinks.some(({ name }) => name === options.sink))
-        throw usageError(
-          `There is no sink ${options.sink}; ${sinks.length === 0 ? 'add one to sinks in the configuration' : `use one of ${sinks.map(({ name }) => name).join(', ')}`}.`,
-        );
-      const { connections, failures } = await listKeysAfresh(context);
-      const find = makeKeyFinder(await listLiveKeys(context.store.db));
-      const keys = [...new Set(names)].map(find);
-      const wish = (key: NamedKey, run: Run) => ({
-        key,
-        rule: ruleOf(policy, run, key.number),
-        sink: options.sink,
-        via: 'command line' as const,
-        by: userName(),
-      });
-      const rotated = await rotate(context, connections, keys.length === 0 ? undefined : { keys, wish });
-      if (options.json) printJson({ ...toJson(rotated), failures });
-      else print([...render(rotated), ...failures].join('\n\n'));
-      return failures.length > 0 || needsPerson(rotated) ? exitCode.needsPerson : exitCode.done;
-    },
-    { beginsStore: false },
-  );
+  return await withContext(async (context) => {
+    const { sinks, policy } = context.config;
+    if (options.sink !== undefined && !sinks.some(({ name }) => name === options.sink))
+      throw usageError(
+        `There is no sink ${options.sink}; ${sinks.length === 0 ? 'add one to sinks in the configuration' : `use one of ${sinks.map(({ name }) => name).join(', ')}`}.`,
+      );
+    const { connections, failures } = await listKeysAfresh(context);
+    const find = makeKeyFinder(await listLiveKeys(context.store.db));
+    const keys = [...new Set(names)].map(find);
+    const wish = (key: NamedKey, run: Run) => ({
+      key,
+      rule: ruleOf(policy, run, key.number),
+      sink: options.sink,
+      via: 'command line' as const,
+      by: userName(),
+    });
+    const rotated = await rotate(context, connections, keys.length === 0 ? undefined : { keys, wish });
+    if (options.json) printJson({ ...toJson(rotated), failures });
+    else print([...render(rotated), ...failures].join('\n\n'));
+    return failures.length > 0 || needsPerson(rotated) ? exitCode.needsPerson : exitCode.done;
+  }, existingStore);
 }
 
 function needsPerson({ opened, moved, orphans, why }: Rotated): boolean {

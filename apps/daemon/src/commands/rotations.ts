@@ -5,8 +5,8 @@ import type { Context } from '../context.ts';
 import { withProcessLock } from '../context.ts';
 import { governed } from '../enforce/high-water-mark.ts';
 import { userName } from './common.ts';
-import { type Form, type OutputOptions, renderList } from './output.ts';
-import { withContext } from './session.ts';
+import { type Columns, type Form, type OutputOptions, renderList } from './output.ts';
+import { storeOnly, withContext } from './session.ts';
 
 export interface RotationsOptions extends OutputOptions {
   all?: boolean;
@@ -17,17 +17,14 @@ const shown = 1000;
 
 /** Lists the state of rotations, or gives one up. Exits with 3 while one is stalled. */
 export async function rotationsCommand({ all = false, giveUp, output }: RotationsOptions): Promise<number> {
-  return await withContext(
-    async (context) => {
-      const { store } = context;
-      const ended = giveUp === undefined ? null : await endRotation(context, giveUp);
-      const rotations = all ? await listRotations(store.db, shown) : await listOpenRotations(store.db);
-      if (ended !== null && output !== 'json' && output !== 'csv') print(`${givenUpInWords(ended)}\n`);
-      print(render(rotations, { all, form: output }));
-      return rotations.some(({ state }) => state === 'stalled') ? exitCode.needsPerson : exitCode.done;
-    },
-    { needsControlPlane: false },
-  );
+  return await withContext(async (context) => {
+    const { store } = context;
+    const ended = giveUp === undefined ? null : await endRotation(context, giveUp);
+    const rotations = all ? await listRotations(store.db, shown) : await listOpenRotations(store.db);
+    if (ended !== null && output !== 'json' && output !== 'csv') print(`${givenUpInWords(ended)}\n`);
+    print(render(rotations, { all, form: output }));
+    return rotations.some(({ state }) => state === 'stalled') ? exitCode.needsPerson : exitCode.done;
+  }, storeOnly);
 }
 
 /** Gives a rotation up on a person's request. Its keys stay as they are, and the policy applies to them again. */
@@ -60,17 +57,17 @@ function givenUpInWords({ id, key, mints }: StoredRotation): string {
 }
 
 function render(rotations: StoredRotation[], { all, form }: { all: boolean; form: Form | undefined }): string {
-  const rows = rotations.map((each) => [
-    each.id,
-    each.key.id,
-    currentMint(each)?.keyId ?? '-',
-    each.key.name,
-    each.sink,
-    each.state,
-    each.since,
-    each.why ?? '',
-  ]);
-  return renderList(['ROTATION', 'KEY', 'SUCCESSOR', 'NAME', 'SINK', 'STATE', 'SINCE', 'WHY'], rows, {
+  const columns: Columns<StoredRotation> = {
+    ROTATION: ({ id }) => id,
+    KEY: ({ key }) => key.id,
+    SUCCESSOR: (each) => currentMint(each)?.keyId ?? '-',
+    NAME: ({ key }) => key.name,
+    SINK: ({ sink }) => sink,
+    STATE: ({ state }) => state,
+    SINCE: ({ since }) => since,
+    WHY: ({ why }) => why ?? '',
+  };
+  return renderList(rotations, columns, {
     form,
     json: { rotations: rotations.map(rotationToJson) },
     none: all ? 'No rotation was ever recorded.' : 'No rotation is open.',

@@ -26,6 +26,22 @@ import { openBudgets } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { createProgress } from '../progress.ts';
 
+interface Needs {
+  needsControlPlane?: boolean;
+  /** Whether the command creates a missing data folder, and the embedded store in it. */
+  beginsStore?: boolean;
+  migrations?: Migrations;
+  isDaemon?: boolean;
+  role?: StoreRole;
+}
+
+/** A command that works with the store alone, which exists. */
+export const storeOnly: Needs = { needsControlPlane: false };
+/** The same, for sessions and tokens: they are created and ended in a role of their own. */
+export const asAdmin: Needs = { ...storeOnly, role: 'keywarden_admin' };
+/** A command that asks the control plane about a store that exists. */
+export const existingStore: Needs = { beginsStore: false };
+
 /** Opens everything that a command works with, and closes it however the command ends. */
 export async function withContext<T>(
   work: (context: Context) => Promise<T>,
@@ -35,14 +51,7 @@ export async function withContext<T>(
     migrations = 'auto',
     isDaemon = false,
     role = 'keywarden_daemon',
-  }: {
-    needsControlPlane?: boolean;
-    /** Whether the command creates a missing data folder, and the embedded store in it. */
-    beginsStore?: boolean;
-    migrations?: Migrations;
-    isDaemon?: boolean;
-    role?: StoreRole;
-  } = {},
+  }: Needs = {},
 ): Promise<T> {
   const environment = readEnvironment(process.env);
   const log = createLogger({ level: environment.LOG_LEVEL, format: environment.LOG_FORMAT, name: 'keywarden' });

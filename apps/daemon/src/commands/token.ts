@@ -1,11 +1,8 @@
 import { createToken, listTokens, revokeToken, roles, type StoredToken } from '@keywarden/db/daemon';
 import { exitCode, print, printError, usageError } from '@keywarden/runtime';
 import { parseUntil, requireOrganization } from './common.ts';
-import { type OutputOptions, renderList } from './output.ts';
-import { printJson, withContext } from './session.ts';
-
-/** Tokens are created and revoked in a role of their own. */
-const asAdmin = { needsControlPlane: false, role: 'keywarden_admin' } as const;
+import { type Columns, type OutputOptions, renderList } from './output.ts';
+import { asAdmin, printJson, withContext } from './session.ts';
 
 export async function tokenCreateCommand({
   name,
@@ -49,17 +46,16 @@ export async function tokenCreateCommand({
 export async function tokenListCommand({ output }: OutputOptions): Promise<number> {
   return await withContext(async ({ store, now }) => {
     const tokens = await listTokens(store.db);
-    const rows = tokens.map((token) => [
-      token.number,
-      token.name,
-      token.role,
-      token.organizationIds?.join(' ') ?? 'all',
-      token.createdAt,
-      token.lastUsedAt ?? 'never',
-      stateOf(token, now()),
-    ]);
-    const headers = ['ID', 'NAME', 'ROLE', 'ORGANIZATIONS', 'CREATED', 'LAST USED', 'STATE'];
-    print(renderList(headers, rows, { form: output, json: tokens.map(toJson), none: 'There is no token.' }));
+    const columns: Columns<StoredToken> = {
+      ID: ({ number }) => number,
+      NAME: ({ name }) => name,
+      ROLE: ({ role }) => role,
+      ORGANIZATIONS: ({ organizationIds }) => organizationIds?.join(' ') ?? 'all',
+      CREATED: ({ createdAt }) => createdAt,
+      'LAST USED': ({ lastUsedAt }) => lastUsedAt ?? 'never',
+      STATE: (token) => stateOf(token, now()),
+    };
+    print(renderList(tokens, columns, { form: output, json: tokens.map(toJson), none: 'There is no token.' }));
     return exitCode.done;
   }, asAdmin);
 }
