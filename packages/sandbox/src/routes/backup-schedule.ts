@@ -1,10 +1,8 @@
 import type { Hono } from 'hono';
 import { z } from 'zod';
-import { requireProject } from '../access/rules.ts';
 import { readBody } from '../http/json.ts';
-import { readPath } from '../http/query.ts';
 import type { Env, State } from '../state.ts';
-import { requireBranch } from './mutate.ts';
+import { requireBranch, requireProjectId } from './mutate.ts';
 
 const scheduleBody = z.object({
   schedule: z.array(
@@ -26,14 +24,14 @@ export function backupScheduleRoutes(api: Hono<Env>, state: State): void {
   const place = '/projects/:project_id/branches/:branch_id/backup_schedule';
 
   api.get(place, (c) => {
-    requireProject(db, c.get('principal'), readPath(c, 'project_id'));
+    requireProjectId(c, state);
     const { id } = requireBranch(c, state);
     const row = db.get('select schedule from backup_schedule where branch_id = ?', String(id));
     return c.json({ schedule: JSON.parse(String(row?.schedule ?? '[]')) });
   });
 
   api.put(place, async (c) => {
-    requireProject(db, c.get('principal'), readPath(c, 'project_id'));
+    requireProjectId(c, state);
     const { schedule } = await readBody(c, scheduleBody);
     const { id } = requireBranch(c, state);
     db.run(

@@ -40,7 +40,7 @@ export function branchCreateRoute(api: Hono<Env>, state: State): void {
     const principal = c.get('principal');
     requireProject(db, principal, projectId);
     const { branch: wanted, endpoints, annotation_value: annotation } = await readOptionalBody(c, createBody);
-    return mutate(c, state, projectId, ({ at, order }) => {
+    return mutate(c, state, ({ at, order }) => {
       const parent =
         wanted.parent_id === undefined ? defaultBranch(db, projectId) : requireBranch(c, state, wanted.parent_id);
       const id = makeId(random, 'br');

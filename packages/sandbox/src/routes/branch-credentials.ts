@@ -1,6 +1,5 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
-import { requireProject } from '../access/rules.ts';
 import { Refusal } from '../http/errors.ts';
 import { readBody } from '../http/json.ts';
 import { readPath } from '../http/query.ts';
@@ -13,7 +12,7 @@ import {
 } from '../resources/credentials.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
-import { requireBranch } from './mutate.ts';
+import { requireBranchId } from './mutate.ts';
 
 const credentialScopes = ['storage:read', 'storage:write', 'ai_gateway:invoke', 'functions:invoke'] as const;
 const createBody = z.object({
@@ -25,15 +24,11 @@ const createBody = z.object({
 export function branchCredentialRoutes(api: Hono<Env>, state: State): void {
   const { db, clock } = state;
   const list = '/projects/:project_id/branches/:branch_id/credentials';
-  const branchOf = (c: Context<Env>): string => {
-    requireProject(db, c.get('principal'), readPath(c, 'project_id'));
-    return String(requireBranch(c, state).id);
-  };
   /** Returns a credential. A revoked one stays in lists, but every other route rejects it. */
   const requireCredential = (c: Context<Env>, { live = false } = {}): Row => {
     const row = db.get(
       'select * from credential where branch_id = ? and token_id = ?',
-      branchOf(c),
+      requireBranchId(c, state),
       readPath(c, 'token_id'),
     );
     if (row === undefined || (live && row.revoked_at !== null)) throw new Refusal(404, 'credential not found');
@@ -41,12 +36,15 @@ export function branchCredentialRoutes(api: Hono<Env>, state: State): void {
   };
 
   api.get(list, (c) => {
-    const rows = db.all('select * from credential where branch_id = ? order by created_at, token_id', branchOf(c));
+    const rows = db.all(
+      'select * from credential where branch_id = ? order by created_at, token_id',
+      requireBranchId(c, state),
+    );
     return c.json({ credentials: rows.map(renderCredential) });
   });
 
   api.post(list, async (c) => {
-    const branchId = branchOf(c);
+    const branchId = requireBranchId(c, state);
     const { name, scopes } = await readBody(c, createBody);
     const projectId = readPath(c, 'project_id');
     const made = { projectId, branchId, name: name ?? null, scopes, createdAt: clock.now() };

@@ -1,10 +1,9 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
-import { requireProject } from '../access/rules.ts';
 import { restartTasks } from '../engine/tasks.ts';
 import { Refusal } from '../http/errors.ts';
 import { readBody } from '../http/json.ts';
-import { instantOf, logSequenceNumber, readPath } from '../http/query.ts';
+import { instantOf, logSequenceNumber } from '../http/query.ts';
 import { clearCatalog, copyCatalog, insertBranch, lsnAt, renderBranch } from '../resources/branches.ts';
 import { listEndpoints } from '../resources/endpoints.ts';
 import type { Env, State } from '../state.ts';
@@ -13,7 +12,7 @@ import { makeId } from '../store/random.ts';
 import type { Micros } from '../store/time.ts';
 import { requireFreeName } from './branch-create.ts';
 import { branchWithCreator } from './branches.ts';
-import { mutate, requireBranch } from './mutate.ts';
+import { mutate, requireBranch, requireProjectId } from './mutate.ts';
 
 const restoreBody = z.object({
   source_branch_id: z.string(),
@@ -30,10 +29,9 @@ export function branchRestoreRoute(api: Hono<Env>, state: State): void {
   const { db } = state;
 
   api.post('/projects/:project_id/branches/:branch_id/restore', async (c) => {
-    const projectId = readPath(c, 'project_id');
-    requireProject(db, c.get('principal'), projectId);
+    const projectId = requireProjectId(c, state);
     const wanted = await readBody(c, restoreBody);
-    return mutate(c, state, projectId, ({ at, order }) => {
+    return mutate(c, state, ({ at, order }) => {
       const row = requireBranch(c, state);
       const source = requireBranch(c, state, wanted.source_branch_id);
       const point = requirePoint(wanted, { row, source, at });

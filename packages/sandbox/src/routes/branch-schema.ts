@@ -1,10 +1,9 @@
 import type { Context, Hono } from 'hono';
-import { requireProject } from '../access/rules.ts';
 import { Refusal } from '../http/errors.ts';
-import { logSequenceNumber, readInstant, readPath, readRequired } from '../http/query.ts';
+import { logSequenceNumber, readInstant, readRequired } from '../http/query.ts';
 import { findDatabase } from '../resources/catalog.ts';
 import type { Env, State } from '../state.ts';
-import { requireBranch } from './mutate.ts';
+import { requireBranch, requireProjectId } from './mutate.ts';
 
 /**
  * Adds the routes for the schema of a database. The sandbox has no Postgres behind it, so the schema is always `public` of its owner, without tables.
@@ -26,7 +25,7 @@ export function branchSchemaRoutes(api: Hono<Env>, state: State): void {
   };
 
   api.get('/projects/:project_id/branches/:branch_id/schema', (c) => {
-    requireProject(db, c.get('principal'), readPath(c, 'project_id'));
+    requireProjectId(c, state);
     const { id } = requireBranch(c, state);
     checkPoint(c);
     const format = c.req.query('format') ?? 'sql';
@@ -37,7 +36,7 @@ export function branchSchemaRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.get('/projects/:project_id/branches/:branch_id/compare_schema', (c) => {
-    requireProject(db, c.get('principal'), readPath(c, 'project_id'));
+    requireProjectId(c, state);
     const { id, parent_id: parent } = requireBranch(c, state);
     checkPoint(c);
     checkPoint(c, 'base_');

@@ -1,6 +1,5 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
-import { requireProject } from '../access/rules.ts';
 import { Refusal } from '../http/errors.ts';
 import { readBody } from '../http/json.ts';
 import { pageSql, pageValues, pagination, readPage } from '../http/page.ts';
@@ -10,7 +9,7 @@ import { listEndpoints, renderEndpoint } from '../resources/endpoints.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
 import { readExpiry, requireFreeName } from './branch-create.ts';
-import { mutate, requireBranch } from './mutate.ts';
+import { mutate, requireBranch, requireProjectId } from './mutate.ts';
 
 const updateBody = z.object({
   branch: z.object({
@@ -28,8 +27,7 @@ export function branchRoutes(api: Hono<Env>, state: State): void {
   const { db } = state;
 
   api.get('/projects/:project_id/branches', (c) => {
-    const projectId = readPath(c, 'project_id');
-    requireProject(db, c.get('principal'), projectId);
+    const projectId = requireProjectId(c, state);
     const page = readPage(c, { columns, order: 'desc', limit: readLimit(c, { max: 10_000, fallback: 10_000 }) });
     const deleted = readFlag(c, 'include_deleted') ? 'true' : 'b.deleted_at is null';
     const rows = db.all(
@@ -46,8 +44,7 @@ export function branchRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.get('/projects/:project_id/branches/count', (c) => {
-    const projectId = readPath(c, 'project_id');
-    requireProject(db, c.get('principal'), projectId);
+    const projectId = requireProjectId(c, state);
     const row = db.get(
       `select count(*) as n from branch b where b.project_id = :project and b.deleted_at is null
          and instr(lower(b.name), lower(:search)) > 0`,
@@ -57,16 +54,15 @@ export function branchRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.get('/projects/:project_id/branches/:branch_id', (c) => {
-    requireProject(db, c.get('principal'), readPath(c, 'project_id'));
+    requireProjectId(c, state);
     const row = branchWithCreator(state, String(requireBranch(c, state).id));
     return c.json({ branch: renderBranch(row), annotation: renderAnnotation(row) });
   });
 
   api.patch('/projects/:project_id/branches/:branch_id', async (c) => {
-    const projectId = readPath(c, 'project_id');
-    requireProject(db, c.get('principal'), projectId);
+    const projectId = requireProjectId(c, state);
     const { branch: wanted } = await readBody(c, updateBody);
-    return mutate(c, state, projectId, ({ at }) => {
+    return mutate(c, state, ({ at }) => {
       const row = requireBranch(c, state);
       if (typeof wanted.expires_at === 'string') requireMayExpire(state, row);
       if (wanted.name !== undefined && wanted.name !== row.name) requireFreeName(state, projectId, wanted.name);
@@ -83,12 +79,11 @@ export function branchRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.delete('/projects/:project_id/branches/:branch_id', (c) => {
-    const projectId = readPath(c, 'project_id');
-    requireProject(db, c.get('principal'), projectId);
+    const projectId = requireProjectId(c, state);
     const isHard = readFlag(c, 'hard_delete');
     const row = findBranch(db, projectId, readPath(c, 'branch_id'));
     if (row === undefined) return c.body(null, 204);
-    return mutate(c, state, projectId, ({ at, order }) => {
+    return mutate(c, state, ({ at, order }) => {
       const refusal = whyNotDeleted(db, row);
       if (refusal !== null) throw new Refusal(422, refusal);
       const tasks = deleteBranch(db, { branchId: String(row.id), at, method: 'user', isHard });
@@ -98,9 +93,8 @@ export function branchRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.post('/projects/:project_id/branches/:branch_id/set_as_default', (c) => {
-    const projectId = readPath(c, 'project_id');
-    requireProject(db, c.get('principal'), projectId);
-    return mutate(c, state, projectId, ({ at, order }) => {
+    const projectId = requireProjectId(c, state);
+    return mutate(c, state, ({ at, order }) => {
       const row = requireBranch(c, state);
       const id = String(row.id);
       db.run('update branch set expires_at = null where id = ?', id);
@@ -117,9 +111,8 @@ export function branchRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.post('/projects/:project_id/branches/:branch_id/recover', (c) => {
-    const projectId = readPath(c, 'project_id');
-    requireProject(db, c.get('principal'), projectId);
-    return mutate(c, state, projectId, ({ at }) => recover(c, state, { projectId, at }));
+    const projectId = requireProjectId(c, state);
+    return mutate(c, state, ({ at }) => recover(c, state, { projectId, at }));
   });
 }
 

@@ -1,6 +1,5 @@
-import type { Context, Hono } from 'hono';
+import type { Hono } from 'hono';
 import { z } from 'zod';
-import { requireProject } from '../access/rules.ts';
 import { configureBranchTasks } from '../engine/tasks.ts';
 import { Refusal } from '../http/errors.ts';
 import { readBody } from '../http/json.ts';
@@ -8,7 +7,7 @@ import { readPath } from '../http/query.ts';
 import { findDatabase, findRole, insertDatabase, listDatabases, renderDatabase } from '../resources/catalog.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
-import { mutate, requireBranch } from './mutate.ts';
+import { mutate, requireBranch, requireBranchId } from './mutate.ts';
 
 const name = z.string().min(1).max(63);
 const createBody = z.object({ database: z.object({ name, owner_name: z.string() }) });
@@ -17,17 +16,13 @@ const updateBody = z.object({ database: z.object({ name: name.optional(), owner_
 export function databaseRoutes(api: Hono<Env>, state: State): void {
   const { db } = state;
   const list = '/projects/:project_id/branches/:branch_id/databases';
-  const branchOf = (c: Context<Env>): string => {
-    requireProject(db, c.get('principal'), readPath(c, 'project_id'));
-    return String(requireBranch(c, state).id);
-  };
 
-  api.get(list, (c) => c.json({ databases: listDatabases(db, branchOf(c)).map(renderDatabase) }));
+  api.get(list, (c) => c.json({ databases: listDatabases(db, requireBranchId(c, state)).map(renderDatabase) }));
 
   api.post(list, async (c) => {
-    const branchId = branchOf(c);
+    const branchId = requireBranchId(c, state);
     const { database: wanted } = await readBody(c, createBody);
-    return mutate(c, state, readPath(c, 'project_id'), ({ at, order }) => {
+    return mutate(c, state, ({ at, order }) => {
       requireBranch(c, state);
       requireFreeName(state, branchId, wanted.name);
       requireOwner(state, branchId, wanted.owner_name);
@@ -38,14 +33,14 @@ export function databaseRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.get(`${list}/:database_name`, (c) => {
-    const row = requireDatabase(state, branchOf(c), readPath(c, 'database_name'));
+    const row = requireDatabase(state, requireBranchId(c, state), readPath(c, 'database_name'));
     return c.json({ database: renderDatabase(row) });
   });
 
   api.patch(`${list}/:database_name`, async (c) => {
-    const branchId = branchOf(c);
+    const branchId = requireBranchId(c, state);
     const { database: wanted } = await readBody(c, updateBody);
-    return mutate(c, state, readPath(c, 'project_id'), ({ at, order }) => {
+    return mutate(c, state, ({ at, order }) => {
       requireBranch(c, state);
       const row = requireDatabase(state, branchId, readPath(c, 'database_name'));
       const newName = wanted.name ?? String(row.name);
@@ -64,10 +59,10 @@ export function databaseRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.delete(`${list}/:database_name`, (c) => {
-    const branchId = branchOf(c);
+    const branchId = requireBranchId(c, state);
     const row = findDatabase(db, branchId, readPath(c, 'database_name'));
     if (row === undefined) return c.body(null, 204);
-    return mutate(c, state, readPath(c, 'project_id'), ({ order }) => {
+    return mutate(c, state, ({ order }) => {
       db.run('delete from database where id = ?', Number(row.id));
       return c.json({ database: renderDatabase(row), operations: order(configureBranchTasks(db, branchId)) });
     });

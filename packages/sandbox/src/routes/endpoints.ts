@@ -1,6 +1,5 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
-import { requireProject } from '../access/rules.ts';
 import { requireFree, type Task } from '../engine/queue.ts';
 import { configureTasks, restartTasks, startTasks, suspendTasks } from '../engine/tasks.ts';
 import { Refusal } from '../http/errors.ts';
@@ -16,7 +15,7 @@ import {
 } from '../resources/endpoints.ts';
 import type { Env, State } from '../state.ts';
 import { makeId } from '../store/random.ts';
-import { type Change, mutate, requireBranch, requireEndpoint } from './mutate.ts';
+import { type Change, mutate, requireBranch, requireEndpoint, requireProjectId } from './mutate.ts';
 
 const computeUnits = z.number().min(0.25);
 
@@ -44,23 +43,20 @@ export function endpointRoutes(api: Hono<Env>, state: State): void {
   const { db, random } = state;
 
   api.get('/projects/:project_id/endpoints', (c) => {
-    const projectId = readPath(c, 'project_id');
-    requireProject(db, c.get('principal'), projectId);
+    const projectId = requireProjectId(c, state);
     return c.json({ endpoints: listEndpoints(db, { projectId }).map(renderEndpoint) });
   });
 
   api.get('/projects/:project_id/branches/:branch_id/endpoints', (c) => {
-    const projectId = readPath(c, 'project_id');
-    requireProject(db, c.get('principal'), projectId);
+    const projectId = requireProjectId(c, state);
     const branchId = String(requireBranch(c, state).id);
     return c.json({ endpoints: listEndpoints(db, { projectId, branchId }).map(renderEndpoint) });
   });
 
   api.post('/projects/:project_id/endpoints', async (c) => {
-    const projectId = readPath(c, 'project_id');
-    requireProject(db, c.get('principal'), projectId);
+    const projectId = requireProjectId(c, state);
     const { endpoint: wanted } = await readBody(c, createBody);
-    return mutate(c, state, projectId, ({ at, order }) => {
+    return mutate(c, state, ({ at, order }) => {
       const branchId = String(requireBranch(c, state, wanted.branch_id).id);
       const endpoint = readEndpoint(wanted);
       if (endpoint.type === 'read_write') requireNoWriter(state, branchId);
@@ -72,23 +68,21 @@ export function endpointRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.get('/projects/:project_id/endpoints/:endpoint_id', (c) => {
-    requireProject(db, c.get('principal'), readPath(c, 'project_id'));
+    requireProjectId(c, state);
     return c.json({ endpoint: renderEndpoint(requireEndpoint(c, state)) });
   });
 
   api.patch('/projects/:project_id/endpoints/:endpoint_id', async (c) => {
-    const projectId = readPath(c, 'project_id');
-    requireProject(db, c.get('principal'), projectId);
+    requireProjectId(c, state);
     const { endpoint: wanted } = await readBody(c, updateBody);
-    return mutate(c, state, projectId, (change) => update(c, state, { wanted, change }));
+    return mutate(c, state, (change) => update(c, state, { wanted, change }));
   });
 
   api.delete('/projects/:project_id/endpoints/:endpoint_id', (c) => {
-    const projectId = readPath(c, 'project_id');
-    requireProject(db, c.get('principal'), projectId);
+    const projectId = requireProjectId(c, state);
     const row = findEndpoint(db, projectId, readPath(c, 'endpoint_id'));
     if (row === undefined) return c.body(null, 204);
-    return mutate(c, state, projectId, ({ at, order }) => {
+    return mutate(c, state, ({ at, order }) => {
       requireFree(state, projectId);
       const { branch_id: branchId } = row;
       if (db.get('select 1 from branch where id = ? and protected = 1', String(branchId)) !== undefined)
@@ -100,9 +94,8 @@ export function endpointRoutes(api: Hono<Env>, state: State): void {
 
   const act = (name: 'start' | 'suspend' | 'restart', pending: string, tasksOf: (c: Context<Env>) => Task[]) =>
     api.post(`/projects/:project_id/endpoints/:endpoint_id/${name}`, (c) => {
-      const projectId = readPath(c, 'project_id');
-      requireProject(db, c.get('principal'), projectId);
-      return mutate(c, state, projectId, ({ order }) => {
+      requireProjectId(c, state);
+      return mutate(c, state, ({ order }) => {
         const tasks = tasksOf(c);
         // Before the operations, because one that is skipped at once reverts it.
         if (tasks.length > 0) {

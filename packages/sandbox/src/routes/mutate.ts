@@ -21,10 +21,10 @@ export interface Change {
  * Carries out one change of a project, completely or not at all. Throws 423 if the change schedules operations while others of the project are in
  * progress. The operations of one request have one created_at.
  */
-export function mutate<T>(c: Context<Env>, state: State, projectId: string, work: (change: Change) => T): T {
-  return create(c, state, projectId, (change) => {
+export function mutate<T>(c: Context<Env>, state: State, work: (change: Change) => T): T {
+  return create(c, state, readPath(c, 'project_id'), (change) => {
     // Repeats the check: while the body arrived, the project may have gone, or the caller's right to it.
-    requireProject(state.db, c.get('principal'), projectId);
+    requireProjectId(c, state);
     return work(change);
   });
 }
@@ -47,6 +47,19 @@ export function create<T>(c: Context<Env>, state: State, projectId: string, work
 }
 
 const operationBySeq = `select ${operationColumns} from operation where seq = ?`;
+
+/** Returns the id of the project that the path names; throws 404 if the caller may not see it. */
+export function requireProjectId(c: Context<Env>, { db }: State): string {
+  const projectId = readPath(c, 'project_id');
+  requireProject(db, c.get('principal'), projectId);
+  return projectId;
+}
+
+/** Returns the id of the branch that the path names; throws 404 if it, or its project for the caller, does not exist. */
+export function requireBranchId(c: Context<Env>, state: State): string {
+  requireProjectId(c, state);
+  return String(requireBranch(c, state).id);
+}
 
 /** Returns the branch that the path names; throws 404 without it. */
 export function requireBranch(c: Context, { db }: State, branchId = readPath(c, 'branch_id')): Row {

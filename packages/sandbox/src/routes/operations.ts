@@ -1,17 +1,16 @@
 import type { Hono } from 'hono';
-import { requireProject } from '../access/rules.ts';
 import { Refusal } from '../http/errors.ts';
 import { readLimit, readPath } from '../http/query.ts';
 import { operationColumns, operationJson, renderOperation, retentionStart } from '../resources/operations.ts';
 import type { Env, State } from '../state.ts';
 import { formatCursor, formatInstant, formatWholeSecond, parseInstant } from '../store/time.ts';
+import { requireProjectId } from './mutate.ts';
 
 export function operationRoutes(api: Hono<Env>, state: State): void {
   const { db, clock } = state;
 
   api.get('/projects/:project_id/operations', (c) => {
-    const projectId = readPath(c, 'project_id');
-    requireProject(db, c.get('principal'), projectId);
+    const projectId = requireProjectId(c, state);
     const limit = readLimit(c, { max: 1000, fallback: 100 });
     const cursor = c.req.query('cursor');
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : parseInstant(cursor);
@@ -34,8 +33,7 @@ export function operationRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.get('/projects/:project_id/operations/:operation_id', (c) => {
-    const projectId = readPath(c, 'project_id');
-    requireProject(db, c.get('principal'), projectId);
+    const projectId = requireProjectId(c, state);
     const [row] = db.arrays(
       `select ${operationColumns} from operation where project_id = ? and id = ? and created_at >= ? and visible_at is null`,
       projectId,

@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Hono } from 'hono';
 import { z } from 'zod';
-import { requireProject } from '../access/rules.ts';
 import { Refusal } from '../http/errors.ts';
 import { present, readBody } from '../http/json.ts';
 import { readPath } from '../http/query.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
 import { formatIfSet } from '../store/time.ts';
-import { mutate, requireBranch } from './mutate.ts';
+import { mutate, requireBranch, requireProjectId } from './mutate.ts';
 
 const addBody = z.object({
   jwks_url: z.url({ protocol: /^https$/ }),
@@ -27,17 +26,15 @@ export function projectJwksRoutes(api: Hono<Env>, state: State): void {
   const list = '/projects/:project_id/jwks';
 
   api.get(list, (c) => {
-    const projectId = readPath(c, 'project_id');
-    requireProject(db, c.get('principal'), projectId);
+    const projectId = requireProjectId(c, state);
     const rows = db.all('select * from jwks where project_id = ? order by created_at, id', projectId);
     return c.json({ jwks: rows.map(renderJwks) });
   });
 
   api.post(list, async (c) => {
-    const projectId = readPath(c, 'project_id');
-    requireProject(db, c.get('principal'), projectId);
+    const projectId = requireProjectId(c, state);
     const wanted = await readBody(c, addBody);
-    return mutate(c, state, projectId, ({ at, order }) => {
+    return mutate(c, state, ({ at, order }) => {
       if (wanted.branch_id !== undefined) requireBranch(c, state, wanted.branch_id);
       const id = randomUUID();
       db.run(
@@ -57,8 +54,7 @@ export function projectJwksRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.delete(`${list}/:jwks_id`, (c) => {
-    const projectId = readPath(c, 'project_id');
-    requireProject(db, c.get('principal'), projectId);
+    const projectId = requireProjectId(c, state);
     const row = requireJwks(projectId, readPath(c, 'jwks_id'));
     db.run('delete from jwks where id = ?', String(row.id));
     return c.json(renderJwks(row));

@@ -1,28 +1,29 @@
 import { randomUUID } from 'node:crypto';
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
-import { requireProject } from '../access/rules.ts';
 import { Refusal } from '../http/errors.ts';
 import { present, readBody } from '../http/json.ts';
 import { readPath } from '../http/query.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
 import { formatIfSet } from '../store/time.ts';
+import { requireProjectId } from './mutate.ts';
 
 const grantBody = z.object({ email: z.email() });
 
 /** Adds the routes that share projects with people outside their organization. */
-export function projectSharingRoutes(api: Hono<Env>, { db, clock }: State): void {
+export function projectSharingRoutes(api: Hono<Env>, state: State): void {
+  const { db, clock } = state;
   /** Refuses project-scoped keys: a key of one project must not give access to others. */
-  const requireSharer = (c: Context<Env>, projectId: string) => {
-    requireProject(db, c.get('principal'), projectId);
+  const requireSharer = (c: Context<Env>): string => {
+    const projectId = requireProjectId(c, state);
     if (c.get('principal').kind === 'project')
       throw new Refusal(403, 'project-scoped API keys are not allowed to share projects');
+    return projectId;
   };
 
   api.get('/projects/:project_id/permissions', (c) => {
-    const projectId = readPath(c, 'project_id');
-    requireProject(db, c.get('principal'), projectId);
+    const projectId = requireProjectId(c, state);
     const rows = db.all(
       'select * from permission where project_id = ? and revoked_at is null order by granted_at, id',
       projectId,
@@ -31,8 +32,7 @@ export function projectSharingRoutes(api: Hono<Env>, { db, clock }: State): void
   });
 
   api.post('/projects/:project_id/permissions', async (c) => {
-    const projectId = readPath(c, 'project_id');
-    requireSharer(c, projectId);
+    const projectId = requireSharer(c);
     const { email } = await readBody(c, grantBody);
     const granted = db.get(
       'select 1 from permission where project_id = ? and email = ? and revoked_at is null',
@@ -52,8 +52,7 @@ export function projectSharingRoutes(api: Hono<Env>, { db, clock }: State): void
   });
 
   api.delete('/projects/:project_id/permissions/:permission_id', (c) => {
-    const projectId = readPath(c, 'project_id');
-    requireSharer(c, projectId);
+    const projectId = requireSharer(c);
     const id = readPath(c, 'permission_id');
     const changed = db.run(
       'update permission set revoked_at = ? where id = ? and project_id = ? and revoked_at is null',

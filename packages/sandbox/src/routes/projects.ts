@@ -11,7 +11,7 @@ import { listEndpoints } from '../resources/endpoints.ts';
 import { deleteProject, recoverProject, renderProject, requireRoomForProject } from '../resources/projects.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
-import { create, mutate } from './mutate.ts';
+import { create, mutate, requireProjectId } from './mutate.ts';
 
 const quota = z.int().min(0);
 const suspendTimeout = z.int().min(-1).max(604_800);
@@ -61,10 +61,9 @@ export function projectRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.patch('/projects/:project_id', async (c) => {
-    const id = readPath(c, 'project_id');
-    requireProject(db, c.get('principal'), id);
+    const id = requireProjectId(c, state);
     const { project: wanted } = await readBody(c, updateBody);
-    return mutate(c, state, id, ({ at, order }) => {
+    return mutate(c, state, ({ at, order }) => {
       const row = projectById(state, id);
       db.run(
         `update project set name = ?, settings = ?, default_endpoint_settings = ?, history_retention_seconds = ?, updated_at = ?

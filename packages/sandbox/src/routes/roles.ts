@@ -1,6 +1,5 @@
-import type { Context, Hono } from 'hono';
+import type { Hono } from 'hono';
 import { z } from 'zod';
-import { requireProject } from '../access/rules.ts';
 import { configureBranchTasks } from '../engine/tasks.ts';
 import { Refusal } from '../http/errors.ts';
 import { readBody } from '../http/json.ts';
@@ -9,7 +8,7 @@ import { findRole, insertRole, listRoles, renderRole } from '../resources/catalo
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
 import { makePassword } from '../store/random.ts';
-import { mutate, requireBranch } from './mutate.ts';
+import { mutate, requireBranch, requireBranchId } from './mutate.ts';
 
 const createBody = z.object({
   role: z.object({ name: z.string().min(1).max(63), no_login: z.boolean().default(false) }),
@@ -18,17 +17,13 @@ const createBody = z.object({
 export function roleRoutes(api: Hono<Env>, state: State): void {
   const { db, random } = state;
   const list = '/projects/:project_id/branches/:branch_id/roles';
-  const branchOf = (c: Context<Env>): string => {
-    requireProject(db, c.get('principal'), readPath(c, 'project_id'));
-    return String(requireBranch(c, state).id);
-  };
 
-  api.get(list, (c) => c.json({ roles: listRoles(db, branchOf(c)).map((row) => renderRole(row)) }));
+  api.get(list, (c) => c.json({ roles: listRoles(db, requireBranchId(c, state)).map((row) => renderRole(row)) }));
 
   api.post(list, async (c) => {
-    const branchId = branchOf(c);
+    const branchId = requireBranchId(c, state);
     const { role: wanted } = await readBody(c, createBody);
-    return mutate(c, state, readPath(c, 'project_id'), ({ at, order }) => {
+    return mutate(c, state, ({ at, order }) => {
       requireBranch(c, state);
       if (findRole(db, branchId, wanted.name) !== undefined) {
         throw new Refusal(409, `role with name "${wanted.name}" already exists`);
@@ -43,30 +38,30 @@ export function roleRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.get(`${list}/:role_name`, (c) =>
-    c.json({ role: renderRole(requireRole(state, branchOf(c), readPath(c, 'role_name'))) }),
+    c.json({ role: renderRole(requireRole(state, requireBranchId(c, state), readPath(c, 'role_name'))) }),
   );
 
   api.delete(`${list}/:role_name`, (c) => {
-    const branchId = branchOf(c);
+    const branchId = requireBranchId(c, state);
     const row = findRole(db, branchId, readPath(c, 'role_name'));
     if (row === undefined) return c.body(null, 204);
     requireOwnsNothing(state, row);
-    return mutate(c, state, readPath(c, 'project_id'), ({ order }) => {
+    return mutate(c, state, ({ order }) => {
       db.run('delete from role where branch_id = ? and name = ?', branchId, String(row.name));
       return c.json({ role: renderRole(row), operations: order(configureBranchTasks(db, branchId)) });
     });
   });
 
   api.get(`${list}/:role_name/reveal_password`, (c) => {
-    const row = requireRole(state, branchOf(c), readPath(c, 'role_name'));
+    const row = requireRole(state, requireBranchId(c, state), readPath(c, 'role_name'));
     const project = db.get('select store_passwords from project where id = ?', readPath(c, 'project_id'));
     if (project?.store_passwords !== 1) throw new Refusal(412, 'storing passwords is disabled for the project');
     return c.json({ password: row.password });
   });
 
   api.post(`${list}/:role_name/reset_password`, (c) => {
-    const branchId = branchOf(c);
-    return mutate(c, state, readPath(c, 'project_id'), ({ at, order }) => {
+    const branchId = requireBranchId(c, state);
+    return mutate(c, state, ({ at, order }) => {
       const name = String(requireRole(state, branchId, readPath(c, 'role_name')).name);
       db.run(
         'update role set password = ?, updated_at = ? where branch_id = ? and name = ?',

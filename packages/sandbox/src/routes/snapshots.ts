@@ -1,6 +1,5 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
-import { requireProject } from '../access/rules.ts';
 import { Refusal } from '../http/errors.ts';
 import { readBody, readOptionalBody } from '../http/json.ts';
 import { logSequenceNumber, readInstant, readPath } from '../http/query.ts';
@@ -10,7 +9,7 @@ import { finalizeRestore, insertSnapshot, renderSnapshot, restoreSnapshot } from
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
 import { makeId } from '../store/random.ts';
-import { mutate, requireBranch } from './mutate.ts';
+import { mutate, requireBranch, requireProjectId } from './mutate.ts';
 
 const updateBody = z.object({ snapshot: z.object({ name: z.string().min(1).max(256).optional() }) });
 const restoreBody = z.object({
@@ -24,8 +23,7 @@ export function snapshotRoutes(api: Hono<Env>, state: State): void {
   const { db, random } = state;
 
   api.post('/projects/:project_id/branches/:branch_id/snapshot', (c) => {
-    const projectId = readPath(c, 'project_id');
-    requireProject(db, c.get('principal'), projectId);
+    const projectId = requireProjectId(c, state);
     const point = { lsn: c.req.query('lsn'), timestamp: readInstant(c, 'timestamp') };
     if (point.lsn !== undefined && !logSequenceNumber.test(point.lsn))
       throw new Refusal(400, 'parameter "lsn" in query has an error: not a log sequence number');
@@ -33,7 +31,7 @@ export function snapshotRoutes(api: Hono<Env>, state: State): void {
       throw new Refusal(422, 'lsn and timestamp cannot be given together');
     }
     const expiresAt = readInstant(c, 'expires_at');
-    return mutate(c, state, projectId, ({ at, order }) => {
+    return mutate(c, state, ({ at, order }) => {
       const branch = requireBranch(c, state);
       const branchId = String(branch.id);
       if (point.timestamp !== undefined && (point.timestamp > at || point.timestamp < Number(branch.created_at))) {
@@ -49,14 +47,13 @@ export function snapshotRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.get('/projects/:project_id/snapshots', (c) => {
-    const projectId = readPath(c, 'project_id');
-    requireProject(db, c.get('principal'), projectId);
+    const projectId = requireProjectId(c, state);
     const rows = db.all('select * from snapshot where project_id = ? order by created_at desc, id', projectId);
     return c.json({ snapshots: rows.map(renderSnapshot) });
   });
 
   api.patch('/projects/:project_id/snapshots/:snapshot_id', async (c) => {
-    requireProject(db, c.get('principal'), readPath(c, 'project_id'));
+    requireProjectId(c, state);
     const row = requireSnapshot(c, state);
     const { snapshot: wanted } = await readBody(c, updateBody);
     db.run('update snapshot set name = ? where id = ?', wanted.name ?? String(row.name), String(row.id));
@@ -64,9 +61,8 @@ export function snapshotRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.delete('/projects/:project_id/snapshots/:snapshot_id', (c) => {
-    const projectId = readPath(c, 'project_id');
-    requireProject(db, c.get('principal'), projectId);
-    return mutate(c, state, projectId, ({ order }) => {
+    requireProjectId(c, state);
+    return mutate(c, state, ({ order }) => {
       const row = requireSnapshot(c, state);
       db.run('delete from snapshot where id = ?', String(row.id));
       return c.json({ operations: order([{ action: 'delete_timeline', branchId: String(row.branch_id) }]) }, 202);
@@ -74,10 +70,9 @@ export function snapshotRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.post('/projects/:project_id/snapshots/:snapshot_id/restore', async (c) => {
-    const projectId = readPath(c, 'project_id');
-    requireProject(db, c.get('principal'), projectId);
+    const projectId = requireProjectId(c, state);
     const wanted = await readOptionalBody(c, restoreBody);
-    return mutate(c, state, projectId, ({ at, order }) => {
+    return mutate(c, state, ({ at, order }) => {
       const snapshot = requireSnapshot(c, state);
       const target = requireBranch(c, state, wanted.target_branch_id ?? String(snapshot.branch_id));
       const id = restoreSnapshot(state, {
@@ -98,10 +93,9 @@ export function snapshotRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.post('/projects/:project_id/branches/:branch_id/finalize_restore', async (c) => {
-    const projectId = readPath(c, 'project_id');
-    requireProject(db, c.get('principal'), projectId);
+    requireProjectId(c, state);
     const wanted = await readOptionalBody(c, finalizeBody);
-    return mutate(c, state, projectId, ({ at, order }) => {
+    return mutate(c, state, ({ at, order }) => {
       const row = requireBranch(c, state);
       if (row.restore_status !== 'restored') throw new Refusal(422, 'the branch was not restored from a snapshot');
       return c.json({ operations: order(finalizeRestore(db, { branchId: String(row.id), name: wanted.name, at })) });
