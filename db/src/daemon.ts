@@ -51,7 +51,7 @@ export {
   saveCosignature,
 } from './ledger/checkpoints.ts';
 export { listChangedMachinery } from './ledger/machinery.ts';
-export { listEventsOf, makeReceipts, readPlacedEvents, readSignedTree } from './ledger/receipts.ts';
+export { listEventsOf, makeReceipts, readPlacedEvents, readReceipt, readSignedTree } from './ledger/receipts.ts';
 export { type Inconsistency, integrateEvents } from './ledger/sequencer.ts';
 export { continues, readConsistency, readInclusion, readRoot } from './ledger/tree.ts';
 export { createBudgetRows } from './limits/request-budgets.ts';

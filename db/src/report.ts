@@ -51,6 +51,7 @@ export {
   type PlacedEvent,
   readLedgerKeys,
   readPlacedEvents,
+  readReceipt,
   readSignedTree,
   type SignedTree,
 } from './ledger/receipts.ts';

@@ -1,18 +1,10 @@
 import type { z } from '@hono/zod-openapi';
+import { type Camelled, toCamel } from '@keywarden/core/values';
 import type { Reader } from '@keywarden/db/report';
-
-/** `plan_id` as `planId`. */
-type Camel<S extends string> = S extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : S;
-
-/** Parameters with camelCase names. */
-export type Camelled<T> = { [K in keyof T as K extends string ? Camel<K> : never]: T[K] };
 
 /** Returns parameters with camelCase names. */
 export function camelled<T extends object>(parameters: T): Camelled<T> {
-  const named = Object.entries(parameters).map(([name, value]) => [
-    name.replace(/_(\w)/g, (_all, letter: string) => letter.toUpperCase()),
-    value,
-  ]);
+  const named = Object.entries(parameters).map(([name, value]) => [toCamel(name), value]);
   return Object.fromEntries(named) as Camelled<T>; // the same rule as Camelled
 }
 

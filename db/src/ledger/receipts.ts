@@ -88,6 +88,17 @@ export async function makeReceipts(db: Reader, events: PlacedEvent[], { size, no
   return receipts;
 }
 
+/** Returns the receipt of an event; null if no signed tree has it yet. A tree that a witness cosigned proves more, but may not have the newest events yet. */
+export async function readReceipt(db: Reader, number: string): Promise<string | null> {
+  for (const options of [{ cosigned: 'any' as const }, {}]) {
+    const tree = await readSignedTree(db, options);
+    const events = tree === null ? [] : await readPlacedEvents(db, { numbers: [number], size: tree.size });
+    const [receipt] = tree === null ? [] : await makeReceipts(db, events, tree);
+    if (receipt !== undefined) return receipt;
+  }
+  return null;
+}
+
 async function readPersonalData(
   db: Reader,
   { number, content: text }: PlacedEvent,

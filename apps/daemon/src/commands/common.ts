@@ -27,6 +27,11 @@ export function parseUntil(text: string, { now, what }: { now: string; what: str
   return new Date(atMs).toISOString();
 }
 
+/** Throws a UserError if a text is no number of a record. It names the command that lists them. */
+export function requireNumber(text: string, { of, list }: { of: string; list: string }): void {
+  if (!/^\d{1,18}$/.test(text)) throw usageError(`${text} is not ${of}; keywarden ${list} shows them.`);
+}
+
 const mostNamed = 10;
 
 /** Throws a UserError if the store has no organization with this id. It names those that are meant most probably. */

@@ -1,6 +1,6 @@
 import { readItems, revokeSession, sessionList } from '@keywarden/db/daemon';
 import { exitCode, print, usageError } from '@keywarden/runtime';
-import { userName } from './common.ts';
+import { requireNumber, userName } from './common.ts';
 import { type Columns, type OutputOptions, renderList } from './output.ts';
 import { asAdmin, printJson, withContext } from './session.ts';
 
@@ -24,7 +24,7 @@ export async function sessionListCommand({ output }: OutputOptions): Promise<num
 }
 
 export async function sessionRevokeCommand(id: string, { json }: OutputOptions): Promise<number> {
-  if (!/^\d{1,18}$/.test(id)) throw usageError(`${id} is not a session's id; keywarden session list shows them.`);
+  requireNumber(id, { of: "a session's id", list: 'session list' });
   return await withContext(async ({ store }) => {
     if (!(await revokeSession(store.db, { number: id, by: userName() })))
       throw usageError(`There is no live session ${id}; keywarden session list shows them.`);

@@ -5,7 +5,7 @@ import { type Connection, usableConnections } from '../connect.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
 import { governed } from '../enforce/high-water-mark.ts';
 import { chooseKeys, type KeyPattern, patternInWords } from './choose-keys.ts';
-import { parseUntil, userName } from './common.ts';
+import { parseUntil, requireNumber, userName } from './common.ts';
 import { type Columns, type Form, type OutputOptions, renderList } from './output.ts';
 import { existingStore, printJson, withContext } from './session.ts';
 
@@ -63,8 +63,7 @@ export async function exemptionsCommand({
   all?: boolean;
   end?: string;
 }): Promise<number> {
-  if (end !== undefined && !/^\d{1,18}$/.test(end))
-    throw usageError(`${end} is not an exemption's number; keywarden exemptions shows them.`);
+  if (end !== undefined) requireNumber(end, { of: "an exemption's number", list: 'exemptions' });
   return await withContext(async (context) => {
     const { db, sql } = context.store;
     if (end !== undefined && !(await governed(context, () => endExemption(sql, { number: end, by: userName() }))))

@@ -1,7 +1,7 @@
 import { closeIncident, type Incident, listIncidents } from '@keywarden/db/daemon';
 import { exitCode, print, usageError } from '@keywarden/runtime';
 import { governed } from '../enforce/high-water-mark.ts';
-import { userName } from './common.ts';
+import { requireNumber, userName } from './common.ts';
 import { type Columns, type Form, type OutputOptions, renderList } from './output.ts';
 import { storeOnly, withContext } from './session.ts';
 
@@ -18,8 +18,7 @@ export async function incidentsCommand({
   close?: string;
   note?: string | null;
 }): Promise<number> {
-  if (close !== undefined && !/^\d{1,18}$/.test(close))
-    throw usageError(`${close} is not an incident's number; keywarden incidents shows them.`);
+  if (close !== undefined) requireNumber(close, { of: "an incident's number", list: 'incidents' });
   return await withContext(async (context) => {
     const { store } = context;
     const isClosed = async (number: string) =>

@@ -4,14 +4,11 @@ import {
   listCosigned,
   listEventsOf,
   listLedgerKeys,
-  makeReceipts,
   noteLedgerKeys,
   readNewestCheckpoint,
   readOldestWaiting,
-  readPlacedEvents,
-  readSignedTree,
+  readReceipt,
 } from '@keywarden/db/daemon';
-import type { Store } from '@keywarden/db/store';
 import { exitCode, print, requireDataFolder, UserError, usageError } from '@keywarden/runtime';
 import { beginAnew } from '../ledger/begin-anew.ts';
 import { checkLedger, whyLedgerDiffers } from '../ledger/checks.ts';
@@ -154,7 +151,7 @@ export async function receiptCommand(subject: string, { type, json }: ReceiptOpt
           ? `The ledger has no event about ${subject}; name a table and a number, as in plan_approval/17.`
           : `The ledger has no event ${type} about ${subject}; it has ${[...new Set(events.map((each) => each.type))].join(', ')}.`,
       );
-    const receipt = await receiptOf(store.db, event.number);
+    const receipt = await readReceipt(store.db, event.number);
     if (receipt === null)
       throw usageError('The event is not in the signed ledger yet; the machine with its key adds it within a minute.');
     const keys = (await listLedgerKeys(store.db)).flatMap(({ publicKey }) => parseVerifier(publicKey) ?? []);
@@ -165,12 +162,4 @@ export async function receiptCommand(subject: string, { type, json }: ReceiptOpt
     else process.stdout.write(receipt);
     return exitCode.done;
   }, storeOnly);
-}
-
-/** Returns the receipt of an event; null if the signed tree does not have it yet. */
-async function receiptOf(db: Store['db'], number: string): Promise<string | null> {
-  const tree = await readSignedTree(db);
-  if (tree === null) return null;
-  const events = await readPlacedEvents(db, { numbers: [number], size: tree.size });
-  return (await makeReceipts(db, events, tree))[0] ?? null;
 }

@@ -1,6 +1,6 @@
 import { createToken, listTokens, revokeToken, roles, type StoredToken } from '@keywarden/db/daemon';
 import { exitCode, print, printError, usageError } from '@keywarden/runtime';
-import { parseUntil, requireOrganization } from './common.ts';
+import { parseUntil, requireNumber, requireOrganization } from './common.ts';
 import { type Columns, type OutputOptions, renderList } from './output.ts';
 import { asAdmin, printJson, withContext } from './session.ts';
 
@@ -61,7 +61,7 @@ export async function tokenListCommand({ output }: OutputOptions): Promise<numbe
 }
 
 export async function tokenRevokeCommand(id: string, { json }: OutputOptions): Promise<number> {
-  if (!/^\d{1,18}$/.test(id)) throw usageError(`${id} is not a token's id; keywarden token list shows them.`);
+  requireNumber(id, { of: "a token's id", list: 'token list' });
   return await withContext(async ({ store }) => {
     if (!(await revokeToken(store.db, id)))
       throw usageError(`There is no live token ${id}; keywarden token list shows them.`);

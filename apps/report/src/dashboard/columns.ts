@@ -1,7 +1,8 @@
 import { z } from '@hono/zod-openapi';
 import { isInstant, type LedgerRecordKind, type Principal, unwrap } from '@keywarden/db/report';
+import { html } from 'hono/html';
 import { mayAct } from '../access/roles.ts';
-import { type Column, type Field, link, type Part, state, time } from './html.ts';
+import { type Column, type Field, type Html, link, type Part, state, time } from './html.ts';
 
 /** How each field is shown: a label, or parts of a column definition. */
 type Labels<S extends z.ZodObject> = {
@@ -28,13 +29,19 @@ function styleOf(name: string, field: z.core.$ZodType): Pick<Column<unknown>, 'i
 const states = new Set(['state', 'status', 'outcome', 'disposition', 'event']);
 
 /** The page of the record that a field names. */
-const pageOf: Record<string, (id: string) => string> = {
+const pages = {
   owner: (id) => `/keys?owner=${encodeURIComponent(id)}`,
   organization_id: (id) => `/keys?organization_id=${encodeURIComponent(id)}`,
   project_id: (id) => `/projects/${encodeURIComponent(id)}`,
   rule: (id) => `/findings?rule=${encodeURIComponent(id)}`,
   review_id: (id) => `/reviews/${encodeURIComponent(id)}`,
-};
+} satisfies Record<string, (id: string) => string>;
+const pageOf: Record<string, ((id: string) => string) | undefined> = pages;
+
+/** Returns a link to the record that a field names, with its id or another text. */
+export function linkTo(field: keyof typeof pages, id: string, text = id): Html {
+  return text === id ? link(pages[field](id), id) : html`<a href="${pages[field](id)}" title="${id}">${text}</a>`;
+}
 
 function show(name: string, field: z.core.$ZodType, value: unknown): Part {
   if (isInstant(field)) return time(typeof value === 'string' ? value : null);

@@ -10,7 +10,8 @@ import {
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
 import { daysOf, lastDays, renderMonths } from '../dashboard/calendar.ts';
-import { type Html, link, table, time } from '../dashboard/html.ts';
+import { linkTo } from '../dashboard/columns.ts';
+import { type Html, table, time } from '../dashboard/html.ts';
 import { type Pages, readQuery } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { listOf } from '../paging.ts';
@@ -85,7 +86,7 @@ export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db }: Serv
     const { projects, next } = await read({ organizations, after: cursor ?? null }, 50);
     const days = lastDays({ untilMs, days: 365 });
     const months = projects.map((project) => ({
-      name: link(`/projects/${encodeURIComponent(project.project_id)}`, project.project_id),
+      name: linkTo('project_id', project.project_id),
       days: daysOf(project, days),
     }));
     return {

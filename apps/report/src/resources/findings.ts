@@ -8,7 +8,7 @@ import {
 } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
-import { columnsFor } from '../dashboard/columns.ts';
+import { columnsFor, linkTo } from '../dashboard/columns.ts';
 import { link, state } from '../dashboard/html.ts';
 import type { ListQuery } from '../list-query.ts';
 import { digits, word } from '../parameters.ts';
@@ -36,9 +36,7 @@ export const findingColumns = columnsFor(findingItem, {
     label: 'Organization',
     is: 'text',
     cell: ({ key: { organization_id: id }, organization_name: name }) =>
-      id === null
-        ? 'personal'
-        : html`<a href="/keys?organization_id=${encodeURIComponent(id)}" title="${id}">${name ?? id}</a>`,
+      id === null ? 'personal' : linkTo('organization_id', id, name ?? id),
   },
   owner: 'Owner',
   rule: 'Rule',

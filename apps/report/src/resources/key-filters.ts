@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
+import { type Camelled } from '@keywarden/core/values';
 import { credentialItem, type KeyFilter, keyItem, type Reader, readControlPlaneNow } from '@keywarden/db/report';
-import type { Camelled } from '../list-query.ts';
 import { flag, instant, lasting, word } from '../parameters.ts';
 import { Problem } from '../problem.ts';
 

@@ -22,19 +22,8 @@ import {
 import { html } from 'hono/html';
 import { allow, mayAct } from '../access/roles.ts';
 import { grantExemption } from '../actions/exemptions.ts';
-import { columnsFor, withProof } from '../dashboard/columns.ts';
-import {
-  ago,
-  type Column,
-  facts,
-  type Html,
-  lastUse,
-  link,
-  type Part,
-  section,
-  state,
-  time,
-} from '../dashboard/html.ts';
+import { columnsFor, linkTo, withProof } from '../dashboard/columns.ts';
+import { ago, type Column, facts, type Html, lastUse, type Part, section, state, time } from '../dashboard/html.ts';
 import { firstPart, type Pages, readField, readForm, readParameter } from '../dashboard/page.ts';
 import type { Services } from '../environment.ts';
 import { digits, lasting, reason } from '../parameters.ts';
@@ -125,10 +114,7 @@ function describeKey(key: Key | Credential): Html {
     ['Kind', key.kind.replaceAll('_', ' ')],
     ['State', state(key.state)],
     ['Scope', key.scope],
-    [
-      'Project',
-      key.project_id === null ? null : link(`/projects/${encodeURIComponent(key.project_id)}`, key.project_id),
-    ],
+    ['Project', key.project_id === null ? null : linkTo('project_id', key.project_id)],
     ...('expires_at' in key ? describeCredential(key) : []),
     ['Owner', key.owner],
     ['Creator', key.creator.name ?? key.creator.id],

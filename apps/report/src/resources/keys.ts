@@ -18,7 +18,7 @@ import {
 } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
-import { columnsFor } from '../dashboard/columns.ts';
+import { columnsFor, linkTo } from '../dashboard/columns.ts';
 import { ago, lastUse, link, type Part } from '../dashboard/html.ts';
 import type { Pages, Visit } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
@@ -56,16 +56,14 @@ export function placeCell({
   project_id: string | null;
 }): Part {
   const organizationLink =
-    organization === null
-      ? 'personal'
-      : html`<a href="/keys?organization_id=${encodeURIComponent(organization)}" title="${organization}">${name ?? organization}</a>`;
-  return html`${organizationLink}${project === null ? '' : html`<br />${link(`/projects/${encodeURIComponent(project)}`, project)}`}`;
+    organization === null ? 'personal' : linkTo('organization_id', organization, name ?? organization);
+  return html`${organizationLink}${project === null ? '' : html`<br />${linkTo('project_id', project)}`}`;
 }
 
 /** Returns the owner. An owner of whom only the id is known is shown by the name that the control plane gives for the creator. */
 export function ownerCell({ owner, creator }: { owner: string; creator: { id: string; name: string | null } }): Part {
   const name = owner === creator.id ? (creator.name ?? owner) : owner;
-  return html`<a href="/keys?owner=${encodeURIComponent(owner)}" title="${owner}">${name}</a>`;
+  return linkTo('owner', owner, name);
 }
 
 const credentialColumns = columnsFor(credentialItem, {
@@ -90,7 +88,7 @@ const credentialColumns = columnsFor(credentialItem, {
   project_id: {
     label: 'Project, branch',
     cell: ({ project_id: project, branch_id: branch }) =>
-      html`${project === null ? '' : link(`/projects/${encodeURIComponent(project)}`, project)}
+      html`${project === null ? '' : linkTo('project_id', project)}
       ${branch === null ? '' : html`<br />${branch}`}`,
   },
 });

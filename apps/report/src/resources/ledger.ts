@@ -5,9 +5,8 @@ import {
   ledgerEventList,
   ledgerRecordKinds,
   listSealedProjects,
-  makeReceipts,
   readLedgerKeys,
-  readPlacedEvents,
+  readReceipt,
   readSignedTree,
 } from '@keywarden/db/report';
 import { html } from 'hono/html';
@@ -97,26 +96,19 @@ export function addLedger(app: OpenAPIHono<Env>, pages: Pages, services: Service
     },
     async ({ c, params: { event } }) => {
       await requireItem(db, ledgerEventList({ number: event }), missing);
-      // One that a witness cosigned proves more, but the newest event may not be in it yet.
-      const receipt = (await receiptOf(event, { cosigned: 'any' })) ?? (await receiptOf(event));
-      if (receipt === undefined)
+      const receipt = await readReceipt(db, event);
+      if (receipt === null)
         throw conflict('The event is not in the signed tree yet; the daemon with its key adds it within a minute.');
       const headers = { 'content-disposition': `attachment; filename="keywarden-event-${event}.tlog-proof"` };
       return c.body(receipt, 200, { 'content-type': 'text/plain; charset=utf-8', ...headers });
     },
   );
-  const receiptOf = async (event: string, options: { cosigned?: 'any' } = {}) => {
-    const tree = await readSignedTree(db, options);
-    if (tree === null) return undefined;
-    const events = await readPlacedEvents(db, { numbers: [event], size: tree.size });
-    return (await makeReceipts(db, events, tree))[0];
-  };
   pages.page('/ledger/events/:event', allowWhole('auditor'), async ({ c }) => {
     const event = readParameter(c, 'event', eventNumber);
     const found = await requireItem(db, ledgerEventList({ number: event }), missing);
-    const receipt = (await receiptOf(event, { cosigned: 'any' })) ?? (await receiptOf(event));
+    const receipt = await readReceipt(db, event);
     const keys = (await readLedgerKeys(db)).flatMap((text) => parseVerifier(text) ?? []);
-    const proven = receipt === undefined ? 'it waits for the daemon with the key' : verifyReceipt(receipt, keys);
+    const proven = receipt === null ? 'it waits for the daemon with the key' : verifyReceipt(receipt, keys);
     const isProven = typeof proven !== 'string';
     const shown: [string, Part][] = isProven
       ? [
@@ -137,7 +129,7 @@ export function addLedger(app: OpenAPIHono<Env>, pages: Pages, services: Service
             ${isProven ? '' : `${proven}.`} This report computed it with the key in its own store. An auditor checks the receipt with <code>keywarden verify</code>
             and a key from elsewhere.</p>
           ${facts([['Recorded', time(found.recorded_at)], ...shown])}
-          ${receipt === undefined ? '' : html`<p><a href="/v1/ledger/events/${event}/receipt" download>Download the receipt</a></p><pre>${receipt}</pre>`}`,
+          ${receipt === null ? '' : html`<p><a href="/v1/ledger/events/${event}/receipt" download>Download the receipt</a></p><pre>${receipt}</pre>`}`,
       )}`,
     };
   });

@@ -14,7 +14,7 @@ import {
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
 import { daysOf, lastDays, renderCalendar } from '../dashboard/calendar.ts';
-import { columnsFor } from '../dashboard/columns.ts';
+import { columnsFor, linkTo } from '../dashboard/columns.ts';
 import { chart, facts, link, section, state, time } from '../dashboard/html.ts';
 import { operationsByDay } from '../dashboard/operations-chart.ts';
 import { firstPart, type Pages, readParameter } from '../dashboard/page.ts';
@@ -48,7 +48,7 @@ export function addProjects(app: OpenAPIHono<Env>, pages: Pages, services: Servi
       title: 'Projects',
       fields: { organization_id: 'Organization' },
       columns: columnsFor(projectItem, {
-        id: { label: 'Project', cell: ({ id }) => link(`/projects/${encodeURIComponent(id)}`, id) },
+        id: { label: 'Project', cell: ({ id }) => linkTo('project_id', id) },
         name: 'Name',
         organization_id: { label: 'Organization', cell: ({ organization_id: id }) => id },
         created_at: 'Created',

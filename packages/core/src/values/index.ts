@@ -1,3 +1,4 @@
+export { type Camelled, toCamel } from './camel.ts';
 export { canonicalJson, sha256 } from './canonical-json.ts';
 export { clientNetwork, isNetwork, makeGlobTest, makeNetworkTest } from './patterns.ts';
 export {

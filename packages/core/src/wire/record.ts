@@ -1,8 +1,7 @@
 import { z } from 'zod';
+import { type Camelled, toCamel } from '../values/index.ts';
 
-type Camel<S extends string> = S extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : S;
-type CamelKeys<T> = { [K in keyof T as K extends string ? Camel<K> : never]: T[K] };
-type WireRecord<T> = CamelKeys<T> & { extra: Record<string, unknown> | null };
+type WireRecord<T> = Camelled<T> & { extra: Record<string, unknown> | null };
 
 const absent = new WeakSet<z.ZodType>();
 const checks = new WeakMap<z.ZodType, (value: unknown) => boolean>();
@@ -98,8 +97,4 @@ function extraOf(record: Record<string, unknown>, isKnown: ReadonlySet<string>):
     extra[name] = record[name];
   }
   return extra;
-}
-
-function toCamel(name: string): string {
-  return name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
