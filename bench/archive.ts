@@ -32,6 +32,7 @@ export async function benchArchive(args: string[]): Promise<void> {
       name: 'bench',
       role: 'viewer',
       organizationIds: null,
+      createdBy: 'ada',
     });
     const headers = { authorization: `Bearer ${secret}` };
     const agent = new Agent({ keepAlive: true });

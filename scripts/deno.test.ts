@@ -57,6 +57,7 @@ test('the report responds under Deno', async () => {
     name: 'deno',
     role: 'viewer',
     organizationIds: null,
+    createdBy: 'ada',
   });
   const report = start([...deno, source('report')], settings);
   await until(() => report.output().includes('the report listens'));

@@ -30,6 +30,7 @@ beforeAll(async () => {
       name: 'test',
       role: 'operator',
       organizationIds: null,
+      createdBy: 'ada',
     })
   ).secret;
   secrets.push(token, new URL(store.url).password);

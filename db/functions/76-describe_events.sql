@@ -11,27 +11,32 @@ begin
   for k in select * from keywarden.ledger_kinds() loop
     name := replace(k.kind, '.', '_');
     is_personal := k.personal <> '{}';
-    -- The members are in the order of their names, as canonical JSON requires.
-    select string_agg(format('''"%s":'' || coalesce(%s, ''null'')', m.name, m.value), ' || '','' || ' order by m.name collate "C")
+    -- The members are in the order of their names, as canonical JSON requires. Later columns are never the first.
+    select string_agg(case
+        when m.name = any(keywarden.ledger_later()) then format('coalesce('',"%s":'' || %s, '''')', m.name, m.value)
+        else format('''%s"%s":'' || coalesce(%s, ''null'')', case when m.place = 1 then '' else ',' end, m.name, m.value)
+      end, ' || ' order by m.place)
     into members
     from (
-      select a.attname::text, case
-        when a.attname = any(k.hashed) then format('keywarden.ledger_hash(r.%I::text)', a.attname)
-        when a.attname = any(k.personal) then
-          format('''{"salted":"'' || keywarden.ledger_salted(salt, %L, to_json(r.%I) #>> ''{}'') || ''"}''', a.attname, a.attname)
-        when a.atttypid = 'timestamptz'::regtype then format('''"'' || keywarden.ledger_time(r.%I) || ''"''', a.attname)
-        when a.atttypid = 'interval'::regtype then format('to_json(extract(epoch from r.%I)::text)::text', a.attname)
-        when a.atttypid = 'jsonb'::regtype then format('to_json(r.%I::text)::text', a.attname)
-        when a.atttypid in ('text'::regtype, 'date'::regtype) then format('to_json(r.%I)::text', a.attname)
-        when a.atttypid = 'bigint'::regtype then format('''"'' || r.%I || ''"''', a.attname)
-        else format('to_json(to_json(r.%I) #>> ''{}'')::text', a.attname)
-      end
-      from pg_attribute a
-      where a.attrelid = format('keywarden.%I', k.relation)::regclass and a.attname = any(k.fields || k.hashed || k.personal)
-      union all
-      select related.name, related.value from keywarden.ledger_related() related
-      where related.kind = k.kind or related.kind is null and 'key_number' = any(k.fields)
-    ) m(name, value);
+      select named.name, named.value, row_number() over (order by named.name collate "C") as place from (
+        select a.attname::text, case
+          when a.attname = any(k.hashed) then format('keywarden.ledger_hash(r.%I::text)', a.attname)
+          when a.attname = any(k.personal) then
+            format('''{"salted":"'' || keywarden.ledger_salted(salt, %L, to_json(r.%I) #>> ''{}'') || ''"}''', a.attname, a.attname)
+          when a.atttypid = 'timestamptz'::regtype then format('''"'' || keywarden.ledger_time(r.%I) || ''"''', a.attname)
+          when a.atttypid = 'interval'::regtype then format('to_json(extract(epoch from r.%I)::text)::text', a.attname)
+          when a.atttypid = 'jsonb'::regtype then format('to_json(r.%I::text)::text', a.attname)
+          when a.atttypid in ('text'::regtype, 'date'::regtype) then format('to_json(r.%I)::text', a.attname)
+          when a.atttypid = 'bigint'::regtype then format('''"'' || r.%I || ''"''', a.attname)
+          else format('to_json(to_json(r.%I) #>> ''{}'')::text', a.attname)
+        end
+        from pg_attribute a
+        where a.attrelid = format('keywarden.%I', k.relation)::regclass and a.attname = any(k.fields || k.hashed || k.personal)
+        union all
+        select related.name, related.value from keywarden.ledger_related() related
+        where related.kind = k.kind or related.kind is null and 'key_number' = any(k.fields)
+      ) named(name, value)
+    ) m;
     described := format('array[%L || %s, %s, %s, ''{'' || %s || ''}'']',
       k.relation || '/',
       (select string_agg(format('(to_json(r.%I) #>> ''{}'')', column_name), ' || ''/'' || ') from unnest(k.identity) column_name),

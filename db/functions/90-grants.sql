@@ -21,7 +21,7 @@ grant select on keywarden.access_log, keywarden.announcement, keywarden.approval
 grant select on keywarden.rejected_row, keywarden.replica_policy to keywarden_daemon;
 -- Only the owner and keywarden_admin read the hashes of tokens, and only the owner those of sessions: the functions below accept a hash as proof of
 -- who acts.
-grant select (number, name, role, organization_ids, created_at, expires_at, revoked_at) on keywarden.report_token
+grant select (number, name, role, organization_ids, created_at, expires_at, revoked_at, created_by, revoked_by) on keywarden.report_token
   to keywarden_daemon, keywarden_report;
 grant select (number, token_number, created_at, last_seen_at, expires_at, address, agent, ended_at, ended_by) on keywarden.report_session
   to keywarden_admin, keywarden_report;
@@ -38,7 +38,7 @@ grant execute on function keywarden.campaign_default, keywarden.review_content_h
 
 -- The command line creates and revokes tokens, and ends sessions, in this role.
 grant select, insert on keywarden.report_token to keywarden_admin;
-grant update (role, revoked_at) on keywarden.report_token to keywarden_admin;
+grant update (role, revoked_at, revoked_by) on keywarden.report_token to keywarden_admin;
 grant update (ended_at, ended_by) on keywarden.report_session to keywarden_admin;
 grant select on keywarden.access_log, keywarden.migration, keywarden.organization, keywarden.repeatable to keywarden_admin;
 

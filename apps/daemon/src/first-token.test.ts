@@ -40,7 +40,7 @@ test("the first token is readable by its owner only; it is an operator's on the 
 
 test('a revoked first token stays revoked, and another one replaces it', async () => {
   const dead = kept();
-  await revokeToken((await store.as('keywarden_admin')).db, (await holder())?.token ?? '');
+  await revokeToken((await store.as('keywarden_admin')).db, { number: (await holder())?.token ?? '', by: 'ada' });
   await ensureFirstToken(fixture.context, { isSandbox: true });
   expect(kept()).not.toBe(dead);
   expect(await authenticate(report.sql, dead)).toBeUndefined();

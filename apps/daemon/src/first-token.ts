@@ -40,7 +40,7 @@ async function keepToken(
   const kept = readDataFile(folder, 'report-token');
   const role = isSandbox ? 'operator' : 'viewer';
   const isLive = async (secret: string) =>
-    await ensureToken(db, { name: 'first', role, organizationIds: null }, secret);
+    await ensureToken(db, { name: 'first', role, organizationIds: null, createdBy: null }, secret);
   let secret = given ?? kept ?? newSecret();
   if (!(await isLive(secret))) {
     if (given !== undefined)

@@ -12,6 +12,7 @@ test("the daily retention check deletes the report's access log only where that 
     name: 'ada',
     role: 'viewer',
     organizationIds: null,
+    createdBy: 'ada',
   });
   await store.sql`
     insert into keywarden.access_log (at, request_id, token_number, address, method, path, status)

@@ -51,6 +51,7 @@ test('a plan with more than second_person_above keys waits for a second person',
     name: 'operator',
     role: 'operator',
     organizationIds: null,
+    createdBy: 'ada',
   });
   expect((await approve(id, secret)).status).toBe(409);
   expect((await approve(id, 'second operator')).body).toMatchObject({ approvers: 2 });

@@ -80,6 +80,7 @@ test('access records are deleted after the configured time, and never within a y
     name: 'ada',
     role: 'viewer',
     organizationIds: null,
+    createdBy: 'ada',
   });
   const days = [10, 364, 366, 401];
   await store.sql`

@@ -4,7 +4,10 @@ import { instant, int64, keywarden, oneOf, reference } from './columns.ts';
 
 export const reportTokenRoles = ['viewer', 'auditor', 'operator'] as const;
 
-/** token_hash is the SHA-256 of a token of 256 random bits; organization_ids null means all. */
+/**
+ * token_hash is the SHA-256 of a token of 256 random bits; organization_ids null means all. created_by and revoked_by: the user of the command line; null for
+ * the first token, and before they were recorded.
+ */
 export const reportToken = keywarden.table(
   'report_token',
   {
@@ -16,6 +19,8 @@ export const reportToken = keywarden.table(
     createdAt: instant('created_at').notNull().default(sql`now()`),
     expiresAt: instant('expires_at'),
     revokedAt: instant('revoked_at'),
+    createdBy: text('created_by'),
+    revokedBy: text('revoked_by'),
   },
   (t) => [oneOf(t.role, reportTokenRoles)],
 );

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { and, asc, eq, isNull, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, isNull, sql } from 'drizzle-orm';
 import { reportToken } from '../schema/tokens.ts';
 import type { Db } from '../sql.ts';
 import { hashCredential } from './authenticate.ts';
@@ -14,6 +14,8 @@ export interface NewToken {
   organizationIds: string[] | null;
   /** When the token expires; null means never. */
   expiresAt?: string | null;
+  /** Who creates it; null for Keywarden itself. */
+  createdBy: string | null;
 }
 
 /**
@@ -33,14 +35,14 @@ export async function ensureToken(db: Db, token: NewToken, secret: string): Prom
 
 async function insertToken(
   db: Db,
-  { name, role, organizationIds, expiresAt = null }: NewToken,
+  { expiresAt = null, ...token }: NewToken,
   secret: string,
 ): Promise<{ number: string; revokedAt: string | null }> {
   const tokenHash = hashCredential(secret);
   const [row] = await db
     .insert(reportToken)
-    .values({ name, tokenHash, role, organizationIds, expiresAt })
-    .onConflictDoUpdate({ target: reportToken.tokenHash, set: { role } })
+    .values({ ...token, tokenHash, expiresAt })
+    .onConflictDoUpdate({ target: reportToken.tokenHash, set: { role: token.role } })
     .returning({ number: reportToken.number, revokedAt: reportToken.revokedAt });
   if (row === undefined) throw new Error('the token was not stored');
   return row;
@@ -56,9 +58,9 @@ export async function listTokens(db: Db): Promise<StoredToken[]> {
     string | null
   >`(select a.at from keywarden.access_log a where a.token_number = keywarden.report_token.number
     order by a.number desc limit 1)`.mapWith(reportToken.createdAt);
-  const { number, name, role, organizationIds, createdAt, expiresAt, revokedAt } = reportToken;
+  const { tokenHash: _hash, ...shown } = getTableColumns(reportToken);
   return await db
-    .select({ number, name, role, organizationIds, createdAt, expiresAt, revokedAt, lastUsedAt })
+    .select({ ...shown, lastUsedAt })
     .from(reportToken)
     .orderBy(asc(reportToken.number));
 }
@@ -73,10 +75,10 @@ export async function listLastingTokens(db: Db): Promise<{ number: string; name:
 }
 
 /** Revokes a token permanently. Returns false if no live token has this number. */
-export async function revokeToken(db: Db, number: string): Promise<boolean> {
+export async function revokeToken(db: Db, { number, by }: { number: string; by: string }): Promise<boolean> {
   const revoked = await db
     .update(reportToken)
-    .set({ revokedAt: sql`now()` })
+    .set({ revokedAt: sql`now()`, revokedBy: by })
     .where(and(eq(reportToken.number, number), isNull(reportToken.revokedAt)))
     .returning({ number: reportToken.number });
   return revoked.length > 0;

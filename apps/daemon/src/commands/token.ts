@@ -1,6 +1,6 @@
 import { createToken, listTokens, revokeToken, roles, type StoredToken } from '@keywarden/db/daemon';
 import { exitCode, print, printError, usageError } from '@keywarden/runtime';
-import { parseUntil, requireNumber, requireOrganization } from './common.ts';
+import { parseUntil, requireNumber, requireOrganization, userName } from './common.ts';
 import { type Columns, type OutputOptions, renderList } from './output.ts';
 import { asAdmin, printJson, withContext } from './session.ts';
 
@@ -23,7 +23,13 @@ export async function tokenCreateCommand({
   const expiresAt = expires === 'never' ? null : parseUntil(expires ?? '90d', { now, what: 'a token' });
   return await withContext(async ({ store }) => {
     for (const id of organization ?? []) await requireOrganization(store.db, id);
-    const token = await createToken(store.db, { name, role: known, organizationIds: organization ?? null, expiresAt });
+    const token = await createToken(store.db, {
+      name,
+      role: known,
+      organizationIds: organization ?? null,
+      expiresAt,
+      createdBy: userName(),
+    });
     if (json) {
       printJson({
         id: token.number,
@@ -52,6 +58,7 @@ export async function tokenListCommand({ output }: OutputOptions): Promise<numbe
       ROLE: ({ role }) => role,
       ORGANIZATIONS: ({ organizationIds }) => organizationIds?.join(' ') ?? 'all',
       CREATED: ({ createdAt }) => createdAt,
+      BY: ({ createdBy }) => createdBy ?? '-',
       'LAST USED': ({ lastUsedAt }) => lastUsedAt ?? 'never',
       STATE: (token) => stateOf(token, now()),
     };
@@ -63,7 +70,7 @@ export async function tokenListCommand({ output }: OutputOptions): Promise<numbe
 export async function tokenRevokeCommand(id: string, { json }: OutputOptions): Promise<number> {
   requireNumber(id, { of: "a token's id", list: 'token list' });
   return await withContext(async ({ store }) => {
-    if (!(await revokeToken(store.db, id)))
+    if (!(await revokeToken(store.db, { number: id, by: userName() })))
       throw usageError(`There is no live token ${id}; keywarden token list shows them.`);
     if (json) printJson({ id, revoked: true });
     else print(`Token ${id} is revoked.`);
@@ -71,8 +78,8 @@ export async function tokenRevokeCommand(id: string, { json }: OutputOptions): P
   }, asAdmin);
 }
 
-function stateOf({ revokedAt, expiresAt }: StoredToken, nowMs: number): string {
-  if (revokedAt !== null) return `revoked ${revokedAt}`;
+function stateOf({ revokedAt, revokedBy, expiresAt }: StoredToken, nowMs: number): string {
+  if (revokedAt !== null) return `revoked ${revokedAt}${revokedBy === null ? '' : ` by ${revokedBy}`}`;
   if (expiresAt === null) return 'live';
   return Date.parse(expiresAt) > nowMs ? `live until ${expiresAt}` : `expired ${expiresAt}`;
 }
@@ -84,8 +91,10 @@ function toJson(token: StoredToken) {
     role: token.role,
     organizations: token.organizationIds,
     created_at: token.createdAt,
+    created_by: token.createdBy,
     expires_at: token.expiresAt,
     last_used_at: token.lastUsedAt,
     revoked_at: token.revokedAt,
+    revoked_by: token.revokedBy,
   };
 }

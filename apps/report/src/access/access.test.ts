@@ -152,6 +152,7 @@ test('P1: a request that cannot be recorded is not answered', async () => {
     name: 'x',
     role: 'operator',
     organizationIds: null,
+    createdBy: 'ada',
   });
   const transport = { isTls: false, proxies: [] };
   const { sql } = await broken.as('keywarden_report');
@@ -249,6 +250,7 @@ test('the answer to a store failure has a code and a request id, and nothing of 
     name: 'x',
     role: 'viewer',
     organizationIds: null,
+    createdBy: 'ada',
   });
   const transport = { isTls: false, proxies: [] };
   const { sql } = await broken.as('keywarden_report');

@@ -84,7 +84,7 @@ export async function makeFixture(postgresUrl: string): Promise<Fixture> {
       (await store.sql`select id, number from keywarden.key`).map((row) => [String(row.id), String(row.number)]),
     ),
     async makeToken(name, role, organizationIds = null) {
-      const { number, secret } = await createToken(admin.db, { name, role, organizationIds });
+      const { number, secret } = await createToken(admin.db, { name, role, organizationIds, createdBy: 'ada' });
       tokens[name] = secret;
       return number;
     },

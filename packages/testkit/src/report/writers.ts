@@ -137,8 +137,13 @@ export const writers: Record<string, { kinds: string[]; write: (place: WriterPla
   tokens: {
     kinds: ['token.created', 'token.revoked'],
     async write({ admin: { db } }) {
-      const { number } = await createToken(db, { name: 'a test', role: 'viewer', organizationIds: null });
-      await revokeToken(db, number);
+      const { number } = await createToken(db, {
+        name: 'a test',
+        role: 'viewer',
+        organizationIds: null,
+        createdBy: 'ada',
+      });
+      await revokeToken(db, { number, by: 'ada' });
     },
   },
   retention: {

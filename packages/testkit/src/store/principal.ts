@@ -9,7 +9,7 @@ export async function makeToken(
   role: Role,
   organizationIds: string[] | null = null,
 ): Promise<{ number: string; secret: string }> {
-  return await createToken((await store.as('keywarden_admin')).db, { name, role, organizationIds });
+  return await createToken((await store.as('keywarden_admin')).db, { name, role, organizationIds, createdBy: 'ada' });
 }
 
 /** Creates a token, and returns its holder as the report knows them. */

@@ -1,0 +1,3 @@
+ALTER TABLE "keywarden"."report_token" ADD COLUMN "created_by" text;
+--> statement-breakpoint
+ALTER TABLE "keywarden"."report_token" ADD COLUMN "revoked_by" text;

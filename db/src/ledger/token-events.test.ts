@@ -1,0 +1,59 @@
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { createToken, revokeToken } from '../tokens/tokens.ts';
+import { listLedgerRowFaults } from './check.ts';
+
+let store: TestStore;
+beforeEach(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+});
+afterEach(async () => await store.close());
+
+test('the events of a token name, as salted hashes, who created and who revoked it', async () => {
+  const { db } = await store.as('keywarden_admin');
+  const { number } = await createToken(db, { name: 'eve', role: 'viewer', organizationIds: null, createdBy: 'ada' });
+  await revokeToken(db, { number, by: 'bob' });
+  const events = await store.sql`
+    select e.type, (e.leaf::jsonb ->> 'actor') = keywarden.ledger_salted(s.salt, w.name, w.value) as is_actor,
+      e.content::jsonb -> w.name ->> 'salted' = keywarden.ledger_salted(s.salt, w.name, w.value) as is_recorded
+    from keywarden.ledger_event e join keywarden.ledger_salt s on s.event_number = e.number
+      join (values ('token.created', 'created_by', 'ada'), ('token.revoked', 'revoked_by', 'bob')) w(type, name, value) using (type)
+    where e.subject = ${`report_token/${number}`} order by e.number`;
+  expect(events).toEqual([
+    { type: 'token.created', is_actor: true, is_recorded: true },
+    { type: 'token.revoked', is_actor: true, is_recorded: true },
+  ]);
+  expect(await listLedgerRowFaults(store.sql)).toEqual([]);
+});
+
+test('events of tokens from before their creators were recorded stay valid, and such a token cannot get a creator afterwards', async () => {
+  store.isTampered();
+  const [token] = await store.sql`
+    insert into keywarden.report_token (name, token_hash, role) values ('first', 'a hash', 'viewer') returning number::text`;
+  const subject = `report_token/${String(token?.number)}`;
+  // As an earlier version recorded the end: without a salt.
+  await store.sql.begin(async (tx) => {
+    await tx`set local session_replication_role = replica`;
+    await tx`update keywarden.report_token set revoked_at = now()`;
+    await tx`
+      select keywarden.append_event('token.revoked', array[${subject}, at, null,
+        '{"number":"' || number || '","revoked_at":"' || at || '"}'], null)
+      from keywarden.report_token, keywarden.ledger_time(revoked_at) at`;
+  });
+  const [created] = await store.sql`select content from keywarden.ledger_event where type = 'token.created'`;
+  expect(Object.keys(JSON.parse(String(created?.content)) as object)).toEqual([
+    'created_at',
+    'expires_at',
+    'name',
+    'number',
+    'organization_ids',
+    'role',
+    'token_hash',
+  ]);
+  expect(await listLedgerRowFaults(store.sql)).toEqual([]);
+  await store.sql`update keywarden.report_token set created_by = 'mallory'`;
+  expect(await listLedgerRowFaults(store.sql)).toEqual([{ type: 'token.created', subject, fault: 'altered' }]);
+  await store.sql`set session_replication_role = replica`;
+  await store.sql`update keywarden.report_token set created_by = null, revoked_by = 'mallory'`;
+  expect(await listLedgerRowFaults(store.sql)).toEqual([{ type: 'token.revoked', subject, fault: 'altered' }]);
+});
