@@ -20,7 +20,7 @@ import type { Dependencies, Env, Services } from './environment.ts';
 import { createStreams } from './export/stream.ts';
 import { createLimits } from './limits/limits.ts';
 import { createMetrics } from './metrics.ts';
-import { Problem, renderProblem, toLoggedProblem } from './problem.ts';
+import { badParameter, Problem, renderProblem, toLoggedProblem } from './problem.ts';
 import { addResources } from './resources/index.ts';
 import { archiveRoutes } from './routes/archive.ts';
 import { assetRoutes } from './routes/assets.ts';
@@ -155,7 +155,7 @@ function refuseInvalid(result: Result): void {
   const isUnknown = issue.code === 'unrecognized_keys';
   const names = isUnknown ? [...issue.path, issue.keys.join(', ')].join('.') : issue.path.join('.') || 'the body';
   const what = isUnknown ? 'is not a parameter here' : issue.message;
-  throw new Problem(400, 'Bad parameter', `${names}: ${what}. /docs lists the parameters.`);
+  throw badParameter(`${names}: ${what}. /docs lists the parameters.`);
 }
 
 /** How long a probe waits, in ms: probe clients have a time limit of their own, and a store that hangs never answers. */

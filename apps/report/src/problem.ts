@@ -43,6 +43,16 @@ export function conflict(detail: string): Problem {
   return new Problem(409, 'Conflict', detail);
 }
 
+/** Returns a 422 for what is valid, but cannot be carried out. */
+export function cannotBeDone(detail: string): Problem {
+  return new Problem(422, 'Cannot be done', detail);
+}
+
+/** Returns a 400 for a parameter. The detail names it. */
+export function badParameter(detail: string): Problem {
+  return new Problem(400, 'Bad parameter', detail);
+}
+
 export function renderProblem(c: Context, { status, title, message, headers }: Problem) {
   const body = { type: 'about:blank', status, title, detail: message, request_id: c.get('requestId') };
   return c.body(JSON.stringify(body), status, { ...headers, 'content-type': 'application/problem+json' });
@@ -65,7 +75,7 @@ export function toProblem(error: unknown): Problem {
   if (code === 'KW002') return new Problem(401, 'Unauthenticated', 'The token or session has ended.');
   if (code === 'KW003') return new Problem(403, 'Forbidden', 'This token may not do that.');
   if (code === 'KW004') return new Problem(404, 'Not found', 'One of these keys is not visible to this token.');
-  if (code.startsWith('22')) return new Problem(400, 'Bad parameter', 'The store cannot read a value in this format.');
+  if (code.startsWith('22')) return badParameter('The store cannot read a value in this format.');
   if (isStoreUnavailable(error))
     return new Problem(503, 'Unavailable', 'The audit store does not answer; try again later.');
   if (isStoreFailure(error))

@@ -9,7 +9,7 @@ import {
   readOne,
 } from '@keywarden/db/report';
 import type { Services } from '../environment.ts';
-import { notFound, Problem } from '../problem.ts';
+import { cannotBeDone, conflict, notFound, Problem } from '../problem.ts';
 
 /** A requested exemption. */
 export interface AskedExemption {
@@ -32,15 +32,11 @@ export async function grantExemption(
   const known = await listRules(db);
   const strange = rules?.find((rule) => known.length > 0 && !known.includes(rule));
   if (strange !== undefined)
-    throw new Problem(422, 'Cannot be done', `The policy has no rule ${strange}; its rules are ${known.join(', ')}.`);
+    throw cannotBeDone(`The policy has no rule ${strange}; its rules are ${known.join(', ')}.`);
   const now = await readControlPlaneNow(db);
   const end = lastingMs === undefined ? (until ?? now) : new Date(Date.parse(now) + lastingMs).toISOString();
   if (!(Date.parse(end) > Date.parse(now)))
-    throw new Problem(
-      422,
-      'Cannot be done',
-      `An exemption must end in the future; it is ${now} by the control plane's clock.`,
-    );
+    throw cannotBeDone(`An exemption must end in the future; it is ${now} by the control plane's clock.`);
   await marks.move();
   return await store.grantExemptionAs(sql, principal, { keys, rules, reason, until: end });
 }
@@ -55,6 +51,5 @@ export async function endExemption(
   if (!(await coversOnly(db, number, principal.organizations)))
     throw new Problem(403, 'Forbidden', 'It covers keys of organizations that this token cannot see.');
   await marks.move();
-  if (!(await store.endExemptionAs(sql, principal, number)))
-    throw new Problem(409, 'Conflict', 'The exemption has already ended.');
+  if (!(await store.endExemptionAs(sql, principal, number))) throw conflict('The exemption has already ended.');
 }

@@ -1,7 +1,7 @@
 import type { Principal } from '@keywarden/db/report';
 import * as store from '@keywarden/db/report';
 import type { Services } from '../environment.ts';
-import { Problem } from '../problem.ts';
+import { conflict } from '../problem.ts';
 
 /** Approves a plan on behalf of the principal. Throws a Problem (409) for a plan that is too old, or that they have already approved. */
 export async function approvePlan(
@@ -9,16 +9,12 @@ export async function approvePlan(
   { plan, principal }: { plan: string; principal: Principal },
 ): Promise<void> {
   if (await store.hasApproved(sql, { plan, person: principal.name }))
-    throw new Problem(
-      409,
-      'Conflict',
+    throw conflict(
       `You have already approved plan ${plan}. If it needs a second approval, another person must approve it.`,
     );
   await marks.move();
   if (!(await store.approvePlan(sql, { plan, principal })))
-    throw new Problem(
-      409,
-      'Conflict',
+    throw conflict(
       `Plan ${plan} is not the newest one, or was not produced within the last day; choose the newest from /v1/plans.`,
     );
 }
@@ -29,12 +25,10 @@ export async function makePart(
   { plan, filter, principal }: { plan: string; filter: store.PartFilter; principal: Principal },
 ): Promise<string> {
   const keys = await store.choosePart(db, plan, filter);
-  if (keys.length === 0)
-    throw new Problem(409, 'Conflict', `Plan ${plan} would revoke no key that matches; choose other keys.`);
+  if (keys.length === 0) throw conflict(`Plan ${plan} would revoke no key that matches; choose other keys.`);
   await marks.move();
   const id = await store.derivePlanAs(sql, { plan, keys, principal });
-  if (id === null)
-    throw new Problem(409, 'Conflict', `Plan ${plan} is not the newest one; make a part of the newest from /v1/plans.`);
+  if (id === null) throw conflict(`Plan ${plan} is not the newest one; make a part of the newest from /v1/plans.`);
   return id;
 }
 

@@ -13,7 +13,7 @@ import {
   readItems,
 } from '@keywarden/db/report';
 import type { Services } from '../environment.ts';
-import { notFound, Problem } from '../problem.ts';
+import { cannotBeDone, conflict, notFound } from '../problem.ts';
 
 export interface AskedReview {
   /** Which inventory to review; API keys by default. */
@@ -40,7 +40,7 @@ export async function openCampaign(
 ): Promise<string> {
   const chosen = await choose(services, review, principal);
   const { number, isDue } = await store.openCampaign(services, { ...chosen, settings });
-  if (!isDue) throw new Problem(422, 'Cannot be done', 'due_at must be in the future, and at most a year away.');
+  if (!isDue) throw cannotBeDone('due_at must be in the future, and at most a year away.');
   return requireOpened(number, 'campaign');
 }
 
@@ -51,8 +51,7 @@ export async function cancelCampaign(
 ): Promise<void> {
   if ((await readItems(db, campaignList({ number: asked.campaign }), 1)).length === 0)
     throw notFound('campaign with this number', '/v1/campaigns');
-  if (!(await store.cancelCampaign(sql, asked)))
-    throw new Problem(409, 'Conflict', 'The campaign is already canceled.');
+  if (!(await store.cancelCampaign(sql, asked))) throw conflict('The campaign is already canceled.');
 }
 
 async function choose({ db }: Services, review: AskedReview, principal: Principal): Promise<Chosen> {
@@ -64,7 +63,7 @@ async function choose({ db }: Services, review: AskedReview, principal: Principa
 
 function requireOpened(number: string | null, what: 'review' | 'campaign'): string {
   if (number !== null) return number;
-  throw new Problem(422, 'Cannot be done', `A ${what} covers 1 to ${store.mostReviewed} keys; change its filter.`);
+  throw cannotBeDone(`A ${what} covers 1 to ${store.mostReviewed} keys; change its filter.`);
 }
 
 export interface AskedDecision {
@@ -82,24 +81,19 @@ export async function decideReview(
   await requireReview(db, asked.review);
   // The daemon would refuse the rotation after the signature.
   if (asked.decision === 'rotate' && (await readEnforcementState(db))?.sinks === 0)
-    throw new Problem(
-      422,
-      'Cannot be done',
+    throw cannotBeDone(
       'No sink is configured, so no key can be rotated; add one to sinks in keywarden.yaml, or keep or revoke the keys.',
     );
   const outcome = await store.decideReview(sql, { ...asked, principal });
-  if (outcome === 'signed') throw new Problem(409, 'Conflict', 'The review is signed and cannot change; open another.');
-  if (outcome === 'not rotated')
-    throw new Problem(422, 'Cannot be done', 'Only API keys can be rotated; keep or revoke the others.');
+  if (outcome === 'signed') throw conflict('The review is signed and cannot change; open another.');
+  if (outcome === 'not rotated') throw cannotBeDone('Only API keys can be rotated; keep or revoke the others.');
   if (outcome === 'no reason')
-    throw new Problem(
-      422,
-      'Cannot be done',
+    throw cannotBeDone(
       asked.decision === 'keep'
         ? 'A reason is required to keep these keys; give one.'
         : `A reason is required to ${asked.decision} keys; give one.`,
     );
-  if (outcome === 'not its keys') throw new Problem(422, 'Cannot be done', 'Some of these keys are not in the review.');
+  if (outcome === 'not its keys') throw cannotBeDone('Some of these keys are not in the review.');
 }
 
 /** Signs a review on behalf of the principal. Throws a Problem (409) if a key is undecided, or if the review is already signed. */
@@ -112,11 +106,10 @@ export async function signReview(
   const signature = await store.signReview(sql, { review, principal });
   if (signature.isSigned) return signature;
   const { why, undecided } = signature;
-  if (why === 'signed') throw new Problem(409, 'Conflict', 'The review is already signed.');
-  if (why === 'changed')
-    throw new Problem(409, 'Conflict', 'The review changed while it was signed; look at it again, then sign.');
+  if (why === 'signed') throw conflict('The review is already signed.');
+  if (why === 'changed') throw conflict('The review changed while it was signed; look at it again, then sign.');
   const keys = undecided === 1 ? '1 key is' : `${undecided} keys are`;
-  throw new Problem(409, 'Conflict', `${keys} undecided; decide about every key before you sign.`);
+  throw conflict(`${keys} undecided; decide about every key before you sign.`);
 }
 
 /** Returns a review. Throws a Problem (404) if it does not exist. */

@@ -7,6 +7,7 @@ import { type Access, mayAct, permitted } from '../access/roles.ts';
 import type { Env, Services } from '../environment.ts';
 import { camelled, type ListQuery } from '../list-query.ts';
 import { openCursor, sealCursor } from '../paging.ts';
+import { reason } from '../parameters.ts';
 import { Problem } from '../problem.ts';
 import { type Fields, fieldsFor } from './columns.ts';
 import { type Column, type Field, filterForm, type Html, type Part, table } from './html.ts';
@@ -143,6 +144,10 @@ export function readForm<T extends z.ZodType>(schema: T, values: object): z.outp
     `${issue?.path.join('.')}: ${issue?.message}. Go back, fix it, and send it again.`,
   );
 }
+
+/** Returns the reason that a form gives. Throws a Problem (400) without one. */
+export const readReason = (form: FormData): string =>
+  readForm(z.object({ reason }), { reason: readField(form, 'reason') }).reason;
 
 const paging = {
   cursor: z.string().max(1000).optional(),

@@ -1,5 +1,5 @@
 import { Zip, ZipDeflate } from 'fflate';
-import { Problem } from '../problem.ts';
+import { cannotBeDone } from '../problem.ts';
 
 /** What the format can say without an extension that few programs write in the same way. The number 65,535 marks that extension. */
 export const mostFiles = 65_534;
@@ -39,4 +39,4 @@ export function createZip(modifiedAt: Date) {
   };
 }
 
-const tooLarge = (detail: string) => new Problem(422, 'Cannot be done', detail);
+const tooLarge = (detail: string) => cannotBeDone(detail);

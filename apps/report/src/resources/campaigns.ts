@@ -5,7 +5,7 @@ import { allowWhole, mayAct } from '../access/roles.ts';
 import { cancelCampaign, openCampaign } from '../actions/reviews.ts';
 import { columnsFor, proofFact, withProof } from '../dashboard/columns.ts';
 import { ago, facts, type Html, link, type Part, section, state, time } from '../dashboard/html.ts';
-import { listPart, type Pages, readField, readForm, readParameter } from '../dashboard/page.ts';
+import { listPart, type Pages, readField, readForm, readParameter, readReason } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { dayOrInstant, digits, reason, word } from '../parameters.ts';
 import { addResource } from '../resource.ts';
@@ -199,8 +199,7 @@ function campaignPages({ page, form }: Pages, services: Services): void {
   });
   form('/campaigns/:campaign/cancel', auditor, async ({ c, principal }, sent) => {
     const campaign = readParameter(c, 'campaign', digits);
-    const given = readForm(z.object({ reason }), { reason: readField(sent, 'reason') });
-    await cancelCampaign(services, { campaign, principal, ...given });
+    await cancelCampaign(services, { campaign, principal, reason: readReason(sent) });
     return { to: `/campaigns/${campaign}`, said: 'canceled' };
   });
 }

@@ -10,7 +10,7 @@ import { type Control, readControls } from '../evidence/controls.ts';
 import { formats } from '../export/encode.ts';
 import { listOf } from '../paging.ts';
 import { dayOrInstant } from '../parameters.ts';
-import { notFound, Problem } from '../problem.ts';
+import { badParameter, notFound } from '../problem.ts';
 import { addRoute } from '../route.ts';
 
 /** Returns the chosen controls; all if none is named. Throws a Problem (404) for an unknown one. */
@@ -92,11 +92,7 @@ export function addEvidence(app: OpenAPIHono<Env>, { page }: Pages, { db, stream
       const asOf = Date.parse(to) < Date.parse(present) ? to : present;
       const { from = yearBefore(asOf) } = query;
       if (!(Date.parse(from) < Date.parse(asOf)))
-        throw new Problem(
-          400,
-          'Bad parameter',
-          `from, to: are not a past period; by the control plane's clock it is ${present}.`,
-        );
+        throw badParameter(`from, to: are not a past period; by the control plane's clock it is ${present}.`);
       const period = { from, to, asOf };
       const fileName = fileNameOf(chosen, { of: controls.length, from, to: asOf });
       const asked = { controls: chosen, period, madeAt: new Date(now()), madeBy: nameOf(principal), fileName };

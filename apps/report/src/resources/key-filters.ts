@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { type Camelled } from '@keywarden/core/values';
 import { credentialItem, type KeyFilter, keyItem, type Reader, readControlPlaneNow } from '@keywarden/db/report';
 import { flag, instant, lasting, word } from '../parameters.ts';
-import { Problem } from '../problem.ts';
+import { badParameter } from '../problem.ts';
 
 export const keyFilters = {
   organization_id: word.optional(),
@@ -55,5 +55,5 @@ export async function requirePast(db: Reader, asOf: string | undefined): Promise
   if (asOf === undefined) return;
   const present = await readControlPlaneNow(db);
   if (Date.parse(asOf) > Date.parse(present) + 300_000)
-    throw new Problem(400, 'Bad parameter', `as_of: is in the future; by the control plane's clock it is ${present}.`);
+    throw badParameter(`as_of: is in the future; by the control plane's clock it is ${present}.`);
 }

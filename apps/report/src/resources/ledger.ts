@@ -18,7 +18,7 @@ import type { Env, Services } from '../environment.ts';
 import { originOf, writeSealedOperations } from '../evidence/sealed.ts';
 import { mostFiles } from '../evidence/zip.ts';
 import { instant, word } from '../parameters.ts';
-import { conflict, notFound, Problem } from '../problem.ts';
+import { badParameter, conflict, notFound, Problem } from '../problem.ts';
 import { addResource } from '../resource.ts';
 import { addRoute, type Missing, requireItem } from '../route.ts';
 
@@ -148,7 +148,7 @@ export function addLedger(app: OpenAPIHono<Env>, pages: Pages, services: Service
       response: { contentTypes: ['application/zip'] },
     },
     async ({ c, organizations, query: { project_id: projectId, from, to } }) => {
-      if (!(from <= to)) throw new Problem(400, 'Bad parameter', 'from, to: the last day is before the first.');
+      if (!(from <= to)) throw badParameter('from, to: the last day is before the first.');
       const projects = await listSealedProjects(db, { projectId, organizations });
       if (projectId !== undefined && projects.length === 0)
         throw notFound('project with this id and a seal', '/v1/projects');

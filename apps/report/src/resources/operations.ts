@@ -16,7 +16,7 @@ import type { Env, Services } from '../environment.ts';
 import { readOperationHoles } from '../export/operation-holes.ts';
 import { camelled } from '../list-query.ts';
 import { instant, word } from '../parameters.ts';
-import { notFound, Problem } from '../problem.ts';
+import { badParameter, notFound } from '../problem.ts';
 import { addResource } from '../resource.ts';
 import { addList } from '../route.ts';
 
@@ -125,11 +125,7 @@ export function addOperations(app: OpenAPIHono<Env>, pages: Pages, services: Ser
     async ({ query, organizations }) => {
       const buckets = (Date.parse(query.to) - Date.parse(query.from)) / sizeMs[query.size];
       if (!(buckets <= mostBuckets))
-        throw new Problem(
-          400,
-          'Bad parameter',
-          `from, to: span more than ${mostBuckets} buckets; choose a larger size or a shorter time.`,
-        );
+        throw badParameter(`from, to: span more than ${mostBuckets} buckets; choose a larger size or a shorter time.`);
       const projects = await findProjectNumbers(db, { projectId: query.project_id, organizations });
       const by = groupings.filter((name) => query.by?.split(',').includes(name));
       return { list: operationBucketList({ ...camelled(query), by }, projects) };

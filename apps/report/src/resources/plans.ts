@@ -16,7 +16,7 @@ import { allowWhole, mayAct } from '../access/roles.ts';
 import { approvePlan, rejectPlan } from '../actions/plans.ts';
 import { columnsFor, proofFact, withProof } from '../dashboard/columns.ts';
 import { ago, facts, type Html, link, type Part, section, time } from '../dashboard/html.ts';
-import { firstPart, listPart, type Pages, readField, readForm, readParameter, type Visit } from '../dashboard/page.ts';
+import { firstPart, listPart, type Pages, readParameter, readReason, type Visit } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { reason, word } from '../parameters.ts';
 import { addResource } from '../resource.ts';
@@ -115,8 +115,7 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
   pages.form('/plans/:plan/reject', operator, async ({ c, principal }, sent) => {
     const plan = readParameter(c, 'plan', word);
     await requireOne(db, planList({ id: plan }), ['plan with this id', '/plans']);
-    const given = readForm(z.object({ reason }), { reason: readField(sent, 'reason') });
-    await rejectPlan(services, { plan, principal, reason: given.reason });
+    await rejectPlan(services, { plan, principal, reason: readReason(sent) });
     return { to: `/plans/${plan}`, said: 'rejected' };
   });
 }

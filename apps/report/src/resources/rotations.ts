@@ -13,10 +13,10 @@ import {
 import { allow } from '../access/roles.ts';
 import { columnsFor, withProof } from '../dashboard/columns.ts';
 import { type Part, section, table } from '../dashboard/html.ts';
-import { type Pages, readField, readForm, readParameter } from '../dashboard/page.ts';
+import { type Pages, readParameter, readReason } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { digits, flag, range, reason } from '../parameters.ts';
-import { Problem } from '../problem.ts';
+import { conflict } from '../problem.ts';
 import { addResource } from '../resource.ts';
 import { addList, addRoute, requireItem, requireOne } from '../route.ts';
 
@@ -114,8 +114,7 @@ export function addRotations(app: OpenAPIHono<Env>, pages: Pages, services: Serv
   );
   pages.form('/keys/:key/rotation', allow('operator'), async ({ c, principal }, sent) => {
     const key = readParameter(c, 'key', digits);
-    const given = readForm(z.object({ reason }), { reason: readField(sent, 'reason') });
-    await requestRotation(services, { principal, key, reason: given.reason });
+    await requestRotation(services, { principal, key, reason: readReason(sent) });
     return { to: `/keys/${key}`, said: 'asked' };
   });
 }
@@ -133,7 +132,7 @@ async function requestRotation(
 ): Promise<string> {
   const asked = keyList({ number: key }, { organizations: principal.organizations });
   const { state } = await requireItem(db, asked, [`key with number ${key}`, '/v1/keys']);
-  if (state === 'gone') throw new Problem(409, 'Conflict', 'This key is gone; there is nothing to rotate.');
+  if (state === 'gone') throw conflict('This key is gone; there is nothing to rotate.');
   await marks.move();
   return await storeRequest(sql, { key, principal, reason });
 }
