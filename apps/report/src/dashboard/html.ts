@@ -107,10 +107,10 @@ export function table<T>({ caption, columns, items, empty, head = ({ label }) =>
   </div>`;
 }
 
-/** Returns a list of names and values for one record. */
-export function facts(entries: [string, Part][]): Html {
+/** Returns a list of names and values for one record. An entry that is false is left out. */
+export function facts(entries: ([string, Part] | false)[]): Html {
   return html`<dl class="facts">
-    ${entries.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value ?? html`<span class="none">none</span>`}</dd></div>`)}
+    ${entries.filter((entry) => entry !== false).map(([name, value]) => html`<div><dt>${name}</dt><dd>${value ?? html`<span class="none">none</span>`}</dd></div>`)}
   </dl>`;
 }
 

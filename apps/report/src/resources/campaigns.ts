@@ -237,15 +237,11 @@ function describe(campaign: Campaign, proof: [string, Part][]): Html {
       escalateTo === null ? null : `${escalateTo}, ${campaign.escalate_after_days} days after the due date`,
     ],
     ['Opened', html`${time(campaign.opened_at)} by ${campaign.opened_by}`],
-    ...(campaign.canceled_at === null
-      ? []
-      : [
-          [
-            'Canceled',
-            html`${time(campaign.canceled_at)} by ${campaign.canceled_by}: ${campaign.canceled_because}`,
-          ] as [string, Html],
-        ]),
-    ...(byDefault === 0 ? [] : [['Decided by default', `${byDefault} keys`] as [string, string]]),
+    campaign.canceled_at !== null && [
+      'Canceled',
+      html`${time(campaign.canceled_at)} by ${campaign.canceled_by}: ${campaign.canceled_because}`,
+    ],
+    byDefault > 0 && ['Decided by default', `${byDefault} keys`],
     ...proof,
   ])}
     <p>

@@ -123,7 +123,7 @@ function describeKey(key: Key | Credential): Html {
     ['From', key.last_used_from],
     ['First seen', time(key.first_seen_at)],
     ['Last seen', time(key.last_seen_at)],
-    ...(key.gone_at === null ? [] : [['Gone', time(key.gone_at)] as [string, Part]]),
+    key.gone_at !== null && ['Gone', time(key.gone_at)],
     ['Control plane', key.control_plane],
   ]);
 }

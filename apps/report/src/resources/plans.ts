@@ -92,9 +92,7 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
           ['Reported', plan.reported],
           ['Revoked', plan.revoked],
           ['Approvals', standing(plan)],
-          ...(plan.derived_from === null
-            ? []
-            : [['Part of', link(`/plans/${plan.derived_from}`, plan.derived_from)] as [string, Part]]),
+          plan.derived_from !== null && ['Part of', link(`/plans/${plan.derived_from}`, plan.derived_from)],
           ['Next pass', state?.nextAt == null ? 'not scheduled' : ago(state.nextAt)],
           ['SHA-256', html`<code>${plan.sha256}</code>`],
           ...proofFact(visit, 'plan', id),

@@ -128,17 +128,14 @@ function describe(review: Review, proof: [string, Part][]): Html {
         .map((each) => (Array.isArray(each) ? each.join(': ') : each))
         .join(', ') || null,
     ],
-    ...(review.campaign_id === null || review.due_at === null
-      ? []
-      : ([
-          ['Campaign', link(`/campaigns/${review.campaign_id}`, `campaign ${review.campaign_id}`)],
-          ['Reviewer', review.reviewer],
-          ['Due', ago(review.due_at)],
-        ] as [string, Part][])),
+    review.campaign_id !== null && [
+      'Campaign',
+      link(`/campaigns/${review.campaign_id}`, `campaign ${review.campaign_id}`),
+    ],
+    review.campaign_id !== null && ['Reviewer', review.reviewer],
+    review.due_at !== null && ['Due', ago(review.due_at)],
     ['Signed', review.signed_at === null ? 'not yet' : html`${time(review.signed_at)} by ${review.signed_by}`],
-    ...(review.sha256 === null
-      ? []
-      : [['SHA-256 of its document', html`<code>${review.sha256}</code>`] as [string, Html]]),
+    review.sha256 !== null && ['SHA-256 of its document', html`<code>${review.sha256}</code>`],
     ...proof,
   ])}
     ${review.intact === false ? html`<p class="notice bad" role="alert">The content of this review differs from what was signed. Its decisions have no effect.</p>` : ''}

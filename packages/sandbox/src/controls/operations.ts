@@ -34,18 +34,18 @@ export function addOperations(
       const at = now - Math.round(age * SECOND);
       return Array.from({ length: count }, () => {
         const id = randomUUID();
-        db.run(
-          `insert into operation (id, project_id, action, status, failures_count, created_at, updated_at, is_open, next_at, visible_at)
-           values (?, ?, 'check_availability', ?, 0, ?, ?, ?, ?, ?)`,
+        db.insert('operation', {
           id,
-          projectId,
-          going > 0 ? 'running' : 'finished',
-          at,
-          at,
-          Number(going > 0),
-          going > 0 ? now + Math.round(going * SECOND) : null,
-          late > 0 ? now + Math.round(late * SECOND) : null,
-        );
+          project_id: projectId,
+          action: 'check_availability',
+          status: going > 0 ? 'running' : 'finished',
+          failures_count: 0,
+          created_at: at,
+          updated_at: at,
+          is_open: Number(going > 0),
+          next_at: going > 0 ? now + Math.round(going * SECOND) : null,
+          visible_at: late > 0 ? now + Math.round(late * SECOND) : null,
+        });
         return id;
       });
     }),

@@ -24,29 +24,26 @@ export interface NewBranch {
 
 export function insertBranch(db: Database, branch: NewBranch): void {
   const from = branch.parentId === null ? null : (branch.parentTimestamp ?? branch.createdAt);
-  db.run(
-    `insert into branch (id, project_id, parent_id, parent_lsn, parent_timestamp, name, state, pending_state, state_changed_at, is_default,
-       protected, annotation, init_source, restored_from, created_by, created_at, updated_at, expires_at)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    branch.id,
-    branch.projectId,
-    branch.parentId,
-    from === null ? null : (branch.parentLsn ?? lsnAt(from)),
-    from,
-    branch.name,
-    branch.state ?? 'init',
-    branch.state === 'ready' ? null : 'ready',
-    branch.createdAt,
-    Number(branch.isDefault ?? false),
-    Number(branch.isProtected ?? false),
-    branch.annotation === undefined ? null : JSON.stringify(branch.annotation),
-    branch.initSource ?? 'parent-data',
-    branch.restoredFrom ?? null,
-    branch.createdBy,
-    branch.createdAt,
-    branch.createdAt,
-    branch.expiresAt ?? null,
-  );
+  db.insert('branch', {
+    id: branch.id,
+    project_id: branch.projectId,
+    parent_id: branch.parentId,
+    parent_lsn: from === null ? null : (branch.parentLsn ?? lsnAt(from)),
+    parent_timestamp: from,
+    name: branch.name,
+    state: branch.state ?? 'init',
+    pending_state: branch.state === 'ready' ? null : 'ready',
+    state_changed_at: branch.createdAt,
+    is_default: Number(branch.isDefault ?? false),
+    protected: Number(branch.isProtected ?? false),
+    annotation: branch.annotation === undefined ? null : JSON.stringify(branch.annotation),
+    init_source: branch.initSource ?? 'parent-data',
+    restored_from: branch.restoredFrom ?? null,
+    created_by: branch.createdBy,
+    created_at: branch.createdAt,
+    updated_at: branch.createdAt,
+    expires_at: branch.expiresAt ?? null,
+  });
 }
 
 const liveBranch = 'select * from branch where project_id = ? and deleted_at is null';

@@ -12,15 +12,8 @@ export interface NewRole {
 }
 
 export function insertRole(db: Database, { branchId, name, password, at, noLogin = false }: NewRole): void {
-  db.run(
-    'insert into role (branch_id, name, password, no_login, created_at, updated_at) values (?, ?, ?, ?, ?, ?)',
-    branchId,
-    name,
-    password,
-    Number(noLogin),
-    at,
-    at,
-  );
+  const row = { branch_id: branchId, name, password, no_login: Number(noLogin), created_at: at, updated_at: at };
+  db.insert('role', row);
 }
 
 export function findRole(db: Database, branchId: string, name: string): Row | undefined {
@@ -48,14 +41,7 @@ export function insertDatabase(
   db: Database,
   { branchId, name, ownerName, at }: { branchId: string; name: string; ownerName: string; at: Micros },
 ): void {
-  db.run(
-    'insert into database (branch_id, name, owner_name, created_at, updated_at) values (?, ?, ?, ?, ?)',
-    branchId,
-    name,
-    ownerName,
-    at,
-    at,
-  );
+  db.insert('database', { branch_id: branchId, name, owner_name: ownerName, created_at: at, updated_at: at });
 }
 
 export function findDatabase(db: Database, branchId: string, name: string): Row | undefined {

@@ -25,21 +25,20 @@ const secrets = (tokenId: string) => ({
 export function insertCredential(db: Database, wanted: NewCredential, id = randomBytes(16).toString('hex')): Row {
   const tokenId = `nak_live_${id}`;
   const { apiToken, s3Secret } = secrets(tokenId);
-  db.run(
-    `insert into credential (token_id, project_id, branch_id, name, scopes, principal_type, api_token, s3_secret_access_key, created_at,
-       last_used_at, revoked_at, expires_at) values (?, ?, ?, ?, ?, 'user', ?, ?, ?, ?, ?, ?)`,
-    tokenId,
-    wanted.projectId,
-    wanted.branchId,
-    wanted.name,
-    JSON.stringify(wanted.scopes),
-    apiToken,
-    s3Secret,
-    wanted.createdAt,
-    wanted.lastUsedAt ?? null,
-    wanted.revokedAt ?? null,
-    wanted.expiresAt ?? null,
-  );
+  db.insert('credential', {
+    token_id: tokenId,
+    project_id: wanted.projectId,
+    branch_id: wanted.branchId,
+    name: wanted.name,
+    scopes: JSON.stringify(wanted.scopes),
+    principal_type: 'user',
+    api_token: apiToken,
+    s3_secret_access_key: s3Secret,
+    created_at: wanted.createdAt,
+    last_used_at: wanted.lastUsedAt ?? null,
+    revoked_at: wanted.revokedAt ?? null,
+    expires_at: wanted.expiresAt ?? null,
+  });
   return requireRow(db, tokenId);
 }
 

@@ -22,28 +22,25 @@ export interface NewEndpoint {
 
 export function insertEndpoint(db: Database, endpoint: NewEndpoint): void {
   const isIdle = endpoint.state === 'idle';
-  db.run(
-    `insert into endpoint (id, project_id, branch_id, type, name, state, pending_state, settings, min_cu, max_cu, suspend_timeout_seconds,
-       pooler_enabled, disabled, passwordless_access, created_at, updated_at, suspended_at)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    endpoint.id,
-    endpoint.projectId,
-    endpoint.branchId,
-    endpoint.type,
-    endpoint.name ?? null,
-    endpoint.state ?? 'init',
-    isIdle ? null : 'active',
-    JSON.stringify(endpoint.settings ?? {}),
-    endpoint.minCu ?? 0.25,
-    endpoint.maxCu ?? Math.max(2, endpoint.minCu ?? 0),
-    endpoint.suspendTimeoutSeconds ?? 0,
-    Number(endpoint.poolerEnabled ?? false),
-    Number(endpoint.disabled ?? false),
-    Number(endpoint.passwordlessAccess ?? true),
-    endpoint.createdAt,
-    endpoint.createdAt,
-    isIdle ? endpoint.createdAt : null,
-  );
+  db.insert('endpoint', {
+    id: endpoint.id,
+    project_id: endpoint.projectId,
+    branch_id: endpoint.branchId,
+    type: endpoint.type,
+    name: endpoint.name ?? null,
+    state: endpoint.state ?? 'init',
+    pending_state: isIdle ? null : 'active',
+    settings: JSON.stringify(endpoint.settings ?? {}),
+    min_cu: endpoint.minCu ?? 0.25,
+    max_cu: endpoint.maxCu ?? Math.max(2, endpoint.minCu ?? 0),
+    suspend_timeout_seconds: endpoint.suspendTimeoutSeconds ?? 0,
+    pooler_enabled: Number(endpoint.poolerEnabled ?? false),
+    disabled: Number(endpoint.disabled ?? false),
+    passwordless_access: Number(endpoint.passwordlessAccess ?? true),
+    created_at: endpoint.createdAt,
+    updated_at: endpoint.createdAt,
+    suspended_at: isIdle ? endpoint.createdAt : null,
+  });
 }
 
 /**

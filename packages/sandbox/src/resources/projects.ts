@@ -28,26 +28,23 @@ export interface NewProject {
  * Stores a project. The control plane's own work on it begins a day after `knownFrom`, when the project came to the sandbox.
  */
 export function insertProject(db: Database, project: NewProject, knownFrom: Micros): void {
-  db.run(
-    `insert into project (id, organization_id, owner_id, name, region_id, pg_version, cpu_used_sec, created_at, updated_at, settings,
-       default_endpoint_settings, history_retention_seconds, store_passwords, last_active_at, next_work_at)
-     values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    project.id,
-    project.organizationId,
-    project.ownerId,
-    project.name,
-    project.regionId,
-    project.pgVersion,
-    project.cpuUsedSeconds,
-    project.createdAt,
-    project.updatedAt,
-    JSON.stringify(project.settings ?? {}),
-    JSON.stringify(project.defaultEndpointSettings ?? {}),
-    project.historyRetentionSeconds ?? 86_400,
-    Number(project.storePasswords ?? true),
-    knownFrom,
-    firstWorkAt(project.id, knownFrom),
-  );
+  db.insert('project', {
+    id: project.id,
+    organization_id: project.organizationId,
+    owner_id: project.ownerId,
+    name: project.name,
+    region_id: project.regionId,
+    pg_version: project.pgVersion,
+    cpu_used_sec: project.cpuUsedSeconds,
+    created_at: project.createdAt,
+    updated_at: project.updatedAt,
+    settings: JSON.stringify(project.settings ?? {}),
+    default_endpoint_settings: JSON.stringify(project.defaultEndpointSettings ?? {}),
+    history_retention_seconds: project.historyRetentionSeconds ?? 86_400,
+    store_passwords: Number(project.storePasswords ?? true),
+    last_active_at: knownFrom,
+    next_work_at: firstWorkAt(project.id, knownFrom),
+  });
 }
 
 /**

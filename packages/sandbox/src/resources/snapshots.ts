@@ -31,18 +31,17 @@ export function insertSnapshot(
 ): void {
   const { branchId, at } = snapshot;
   const catalog = { databases: listDatabases(db, branchId), roles: listRoles(db, branchId) };
-  db.run(
-    'insert into snapshot values (?, ?, ?, ?, ?, ?, ?, ?, ?)',
-    snapshot.id,
-    snapshot.projectId,
-    branchId,
-    snapshot.name,
-    snapshot.lsn ?? lsnAt(snapshot.timestamp ?? at),
-    snapshot.timestamp ?? at,
-    JSON.stringify(catalog),
-    at,
-    snapshot.expiresAt ?? null,
-  );
+  db.insert('snapshot', {
+    id: snapshot.id,
+    project_id: snapshot.projectId,
+    branch_id: branchId,
+    name: snapshot.name,
+    lsn: snapshot.lsn ?? lsnAt(snapshot.timestamp ?? at),
+    timestamp: snapshot.timestamp ?? at,
+    catalog: JSON.stringify(catalog),
+    created_at: at,
+    expires_at: snapshot.expiresAt ?? null,
+  });
 }
 
 /**

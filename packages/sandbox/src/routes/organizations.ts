@@ -102,15 +102,8 @@ export function memberRoutes(api: Hono<Env>, state: State): void {
 /** Invites a person. One who has an account joins at once; for others the invitation waits. */
 function invite({ db, clock }: State, wanted: { email: string; role: string; organization: string; by: string }): Row {
   const [id, at] = [randomUUID(), clock.now()];
-  db.run(
-    'insert into invitation values (?, ?, ?, ?, ?, ?)',
-    id,
-    wanted.organization,
-    wanted.email,
-    wanted.role,
-    wanted.by,
-    at,
-  );
+  const { organization, email, role, by } = wanted;
+  db.insert('invitation', { id, organization_id: organization, email, role, invited_by: by, invited_at: at });
   const user = db.get('select id from user where email = ?', wanted.email);
   const member = db.get(
     'select 1 from member where organization_id = ? and user_id = ? and left_at is null',

@@ -37,18 +37,17 @@ export function projectJwksRoutes(api: Hono<Env>, state: State): void {
     return mutate(c, state, ({ at, order }) => {
       if (wanted.branch_id !== undefined) requireBranch(c, state, wanted.branch_id);
       const id = randomUUID();
-      db.run(
-        'insert into jwks values (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      db.insert('jwks', {
         id,
-        projectId,
-        wanted.branch_id ?? null,
-        wanted.jwks_url,
-        wanted.provider_name,
-        wanted.jwt_audience ?? null,
-        JSON.stringify(wanted.role_names ?? defaultRoles),
-        at,
-        at,
-      );
+        project_id: projectId,
+        branch_id: wanted.branch_id ?? null,
+        jwks_url: wanted.jwks_url,
+        provider_name: wanted.provider_name,
+        jwt_audience: wanted.jwt_audience ?? null,
+        role_names: JSON.stringify(wanted.role_names ?? defaultRoles),
+        created_at: at,
+        updated_at: at,
+      });
       return c.json({ jwks: renderJwks(requireJwks(projectId, id)), operations: order([]) }, 201);
     });
   });

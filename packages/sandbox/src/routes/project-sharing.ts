@@ -41,13 +41,7 @@ export function projectSharingRoutes(api: Hono<Env>, state: State): void {
     );
     if (granted !== undefined) throw new Refusal(409, `the project is already shared with ${email}`);
     const id = randomUUID();
-    db.run(
-      'insert into permission (id, project_id, email, granted_at) values (?, ?, ?, ?)',
-      id,
-      projectId,
-      email,
-      clock.now(),
-    );
+    db.insert('permission', { id, project_id: projectId, email, granted_at: clock.now() });
     return c.json(renderPermission(db.get('select * from permission where id = ?', id) ?? {}));
   });
 

@@ -14,6 +14,8 @@ export interface Database {
   arrays(sql: string, ...values: Values): Row[string][][];
   get(sql: string, ...values: Values): Row | undefined;
   run(sql: string, ...values: Values): number;
+  /** Adds a row. Columns that are not named get their defaults. */
+  insert(table: string, values: Record<string, SQLInputValue>): void;
   transaction<T>(work: () => T): T;
   close(): void;
 }
@@ -42,6 +44,11 @@ export function openDatabase(file: string): Database {
     arrays: (sql, ...values) => prepare(sql, true).all(...(values as SQLInputValue[])) as unknown as Row[string][][],
     get: (sql, ...values) => prepare(sql).get(...(values as SQLInputValue[])) as Row | undefined,
     run: (sql, ...values) => Number(prepare(sql).run(...(values as SQLInputValue[])).changes),
+    insert(table, values) {
+      const columns = Object.keys(values);
+      const named = columns.map((column) => `:${column}`);
+      prepare(`insert into ${table} (${columns.join()}) values (${named.join()})`).run(values);
+    },
     transaction(work) {
       sqlite.exec('begin immediate');
       try {
