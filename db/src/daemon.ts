@@ -59,7 +59,7 @@ export { readItems } from './list.ts';
 export {
   endAnnouncements,
   listPending,
-  listUntoldStalls,
+  listStallsToNotify,
   listWritten,
   type NewMessage,
   type PendingMessage,

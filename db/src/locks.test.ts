@@ -16,15 +16,15 @@ afterAll(async () => await store.close());
 const never = new AbortController().signal;
 
 /** Returns work that continues until the test ends it. */
-function untilTold() {
-  const told = Promise.withResolvers<void>();
+function untilEnded() {
+  const ended = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<Lease>();
   return {
     begun: begun.promise,
-    end: told.resolve,
+    end: ended.resolve,
     work: async (lease: Lease) => {
       begun.resolve(lease);
-      await told.promise;
+      await ended.promise;
     },
   };
 }
@@ -42,7 +42,7 @@ test.each(['of one process', 'of two'])(
     const second = which === 'of two' ? other.locks : store.locks;
     const stop = new AbortController();
     const order: string[] = [];
-    const { begun, end, work } = untilTold();
+    const { begun, end, work } = untilEnded();
     const first = store.locks.hold('a', { signal: never }, work).then(() => void order.push('first'));
     await begun;
     const impatient = second.hold('a', { signal: stop.signal, onWait: () => stop.abort() }, async () => {
@@ -58,7 +58,7 @@ test.each(['of one process', 'of two'])(
 );
 
 test('holders of a shared lock work concurrently, in one process and in two, and an exclusive holder waits for all of them', async () => {
-  const sharing = [untilTold(), untilTold(), untilTold()];
+  const sharing = [untilEnded(), untilEnded(), untilEnded()];
   const options = { signal: never, isShared: true };
   const shared = sharing.map(({ work }, index) => (index < 2 ? store : other).locks.hold('b', options, work));
   await Promise.all(sharing.map(({ begun }) => begun));
@@ -78,7 +78,7 @@ test('a holder is notified when it loses its lock, and its writes are refused on
   const controlPlane = await makeControlPlane(store.sql);
   const project = await makeProject(store.sql, controlPlane);
   await makeOperationPartitions(store.sql, ['2026-05']);
-  const { begun, end, work } = untilTold();
+  const { begun, end, work } = untilEnded();
   const first = store.locks.hold('c', { signal: never }, work);
   const lost = await begun;
   const page = { project, operations: [makeWireOperation(1)] };
@@ -100,7 +100,7 @@ test('a holder is notified when it loses its lock, and its writes are refused on
 test('the server gives the lock of a hanging process to another one', async () => {
   const hanging = createLocks(({ settings }) => store.connect({ max: 1, settings: { ...settings } }), { idleMs: 300 });
   // Its heartbeat comes too late: the process hangs.
-  const { begun, end, work } = untilTold();
+  const { begun, end, work } = untilEnded();
   const first = hanging.hold('d', { signal: never }, work);
   await begun;
   const hung = Date.now() + 1500;
@@ -120,8 +120,8 @@ test('a session that was given up and closes late takes nothing from its success
     },
     { idleMs },
   );
-  const first = untilTold();
-  const second = untilTold();
+  const first = untilEnded();
+  const second = untilEnded();
   const ended = locks.hold('e', { signal: never }, first.work);
   const lost = await first.begun;
   const [holder] = await store.sql<

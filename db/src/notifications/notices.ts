@@ -103,7 +103,7 @@ export async function writeMessage(
 }
 
 /** An open incident of a stalled rotation for which a channel has no message yet. */
-export interface UntoldStall {
+export interface StallToNotify {
   incident: string;
   controlPlane: string;
   /** The old key, gone or not. */
@@ -122,9 +122,9 @@ export interface UntoldStall {
   why: string;
 }
 
-export async function listUntoldStalls(db: Db, channel: string): Promise<UntoldStall[]> {
+export async function listStallsToNotify(db: Db, channel: string): Promise<StallToNotify[]> {
   const { number, id, kind, name, organizationId, projectId, creatorId, createdAt, lastUsedAt } = key;
-  const told = db
+  const messages = db
     .select({ number: noticeMessage.number })
     .from(noticeMessage)
     .where(and(eq(noticeMessage.channel, channel), eq(noticeMessage.incidentNumber, incident.number)));
@@ -139,7 +139,7 @@ export async function listUntoldStalls(db: Db, channel: string): Promise<UntoldS
     .from(incident)
     .innerJoin(key, eq(key.number, incident.keyNumber))
     .leftJoin(rotation, raw`${rotation.id} = ${incident.detail} ->> 'rotation'`)
-    .where(and(eq(incident.kind, 'rotation_stalled'), isNull(incident.closedAt), notExists(told)))
+    .where(and(eq(incident.kind, 'rotation_stalled'), isNull(incident.closedAt), notExists(messages)))
     .orderBy(asc(incident.number));
 }
 
@@ -174,9 +174,9 @@ export async function recordAttempt(
   result: { acceptedAt: string } | { error: string },
 ): Promise<void> {
   const { number, attempts, acceptedAt } = noticeMessage;
-  const told = 'error' in result ? { acceptedAt: null, lastError: result.error } : { ...result, lastError: null };
+  const outcome = 'error' in result ? { acceptedAt: null, lastError: result.error } : { ...result, lastError: null };
   await db
     .update(noticeMessage)
-    .set({ attempts: raw`${attempts} + 1`, ...told })
+    .set({ attempts: raw`${attempts} + 1`, ...outcome })
     .where(and(eq(number, message), isNull(acceptedAt)));
 }

@@ -94,10 +94,10 @@ async function describeEnforcement(
 ): Promise<string> {
   const { policy, channels } = config;
   const enforced = policy.rules.filter((rule) => rule.mode === 'enforce').length;
-  const told = channels.length === 0 ? '' : `; notices go to ${channels.map(({ name }) => name).join(', ')}`;
-  if (enforced === 0) return `no rule is in mode: enforce${told}`;
+  const notices = channels.length === 0 ? '' : `; notices go to ${channels.map(({ name }) => name).join(', ')}`;
+  if (enforced === 0) return `no rule is in mode: enforce${notices}`;
   const why = await whyNotByItself({ ...context, config });
-  return `${enforced} rules are in mode: enforce${why === null ? '' : `, but no key is revoked automatically: ${why}`}${told}`;
+  return `${enforced} rules are in mode: enforce${why === null ? '' : `, but no key is revoked automatically: ${why}`}${notices}`;
 }
 
 /** Describes which approvals of the report the next pass on this machine carries out. */

@@ -5,7 +5,7 @@ import { renderTable } from './table.ts';
 /** Returns the plan's document with each finding's reason as text, and with whether an item is automatic. */
 export function describePlan({ document, judgements, automatic }: Plan) {
   const byKey = new Map(judgements.map(({ key, findings }) => [key.number, findings]));
-  const alone = new Map(automatic.map((each) => [each.verdict.key.number, each]));
+  const automaticOf = new Map(automatic.map((each) => [each.verdict.key.number, each]));
   const withReasons = <T extends PlanItem>(items: T[]) =>
     items.map((item) => ({
       ...item,
@@ -15,7 +15,7 @@ export function describePlan({ document, judgements, automatic }: Plan) {
     }));
   return {
     items: withReasons(document.items).map((item) => {
-      const own = alone.get(item.key.number);
+      const own = automaticOf.get(item.key.number);
       return { ...item, enforced: own !== undefined, waits: own?.waits ?? null };
     }),
     held: withReasons(document.held),
@@ -53,8 +53,8 @@ export function renderPlan(plan: Plan & { isNew: boolean }, width?: number): str
     const rows = byPlace(reported).map((item) => [...cells(item), item.action]);
     sections.push(`To report only:\n${renderTable([...headers, 'ACTION'], rows, width)}`);
   }
-  const alone = new Set(plan.automatic.map(({ verdict }) => verdict.key.scope));
-  const calling = breakers.filter(({ scope }) => alone.has(scope)).map(describeBreaker);
+  const automaticScopes = new Set(plan.automatic.map(({ verdict }) => verdict.key.scope));
+  const calling = breakers.filter(({ scope }) => automaticScopes.has(scope)).map(describeBreaker);
   sections.push(...(calling.length > 0 ? [calling.join('\n')] : []), ...describeEnforced(items));
   if (items.length > 0)
     sections.push(`Nothing was changed. To carry out exactly this plan: npm run keywarden -- apply ${plan.id}`);

@@ -76,13 +76,13 @@ function toJson({ opened, moved, orphans, why }: Rotated) {
 function render({ opened, moved, orphans, why }: Rotated): string[] {
   const refused = opened.filter(({ whyNot }) => whyNot !== null);
   // Do not report again what a person has already reviewed.
-  const told = orphans.filter(({ stays, isIncident }) => isIncident || !stays);
-  const isQuiet = moved.length + refused.length + told.length === 0 && why === null;
+  const shown = orphans.filter(({ stays, isIncident }) => isIncident || !stays);
+  const isQuiet = moved.length + refused.length + shown.length === 0 && why === null;
   return [
     ...(isQuiet ? ['No rotation is open, and none is due.'] : []),
     ...(moved.length > 0 ? [renderMoved(moved)] : []),
     ...(refused.length > 0 ? [refusalsInWords(refused)] : []),
-    ...told.map(
+    ...shown.map(
       ({ keyId, rotation, outcome, why: reason }) =>
         `Orphan ${keyId} of rotation ${rotation}: ${reason === null ? outcome : `${outcome}, ${reason}`}.`,
     ),

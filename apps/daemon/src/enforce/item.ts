@@ -75,11 +75,11 @@ function whyItStays(
   if (verdict.key.id !== item.key.id || verdict.key.scope !== item.key.scope)
     return 'the plan names another key than the store';
   if (verdict.held !== null) return verdict.held.text;
-  const alone = automatic.find((each) => each.verdict === verdict);
-  if (via === 'enforcement' && alone === undefined)
+  const automaticItem = automatic.find((each) => each.verdict === verdict);
+  if (via === 'enforcement' && automaticItem === undefined)
     return 'its rule and its organization are not both in mode: enforce';
-  if (via === 'enforcement' && alone?.waits != null) return alone.waits;
-  const flagging = via === 'enforcement' ? (alone?.findings ?? []) : verdict.findings;
+  if (via === 'enforcement' && automaticItem?.waits != null) return automaticItem.waits;
+  const flagging = via === 'enforcement' ? (automaticItem?.findings ?? []) : verdict.findings;
   if (flagging.some((finding) => item.findings.some((planned) => isSameReason(planned, finding)))) return null;
   return `it is now flagged for another reason (${flagging.map(({ rule }) => rule.name).join(', ')}), which this plan does not list; make a new plan`;
 }

@@ -1,6 +1,6 @@
 import { type DueNotice, explain } from '@keywarden/core/policy';
 
-interface ToldKey {
+interface NotifiedKey {
   id: string;
   kind: string;
   name: string;
@@ -21,7 +21,7 @@ export type Body = KeyBody | ReviewBody | CheckpointBody;
 export interface KeyBody {
   type: 'key.revocation_announced' | 'key.reported' | 'key.rotation_stalled';
   timestamp: string;
-  data: { owner: string; control_plane: string; step: string; keys: ToldKey[] };
+  data: { owner: string; control_plane: string; step: string; keys: NotifiedKey[] };
 }
 
 /** The body of a reminder of unsigned reviews of a campaign. `owner` is their reviewer, or the person that the review is escalated to. */
@@ -61,11 +61,11 @@ export function toBody(
   return {
     type: isAnnounced ? 'key.revocation_announced' : 'key.reported',
     timestamp: at,
-    data: { owner, control_plane: controlPlane, step, keys: notices.map(toToldKey) },
+    data: { owner, control_plane: controlPlane, step, keys: notices.map(toNotifiedKey) },
   };
 }
 
-function toToldKey({ key, rule, step, action, finding }: DueNotice): ToldKey {
+function toNotifiedKey({ key, rule, step, action, finding }: DueNotice): NotifiedKey {
   return {
     id: key.id,
     kind: key.kind,

@@ -33,12 +33,12 @@ async function pass(days = 0.1) {
   return await enforce(fixture.context, fixture.connections);
 }
 
-interface Told {
+interface Message {
   type: string;
   data: { owner: string; step: string; keys: { name: string; may_be_revoked_after: string | null; reason: string }[] };
 }
-const told = () => receiver.received.map(({ text }) => JSON.parse(text) as Told);
-const steps = () => told().map(({ data }) => `${data.step}: ${data.keys.map(({ name }) => name).join(' ')}`);
+const messages = () => receiver.received.map(({ text }) => JSON.parse(text) as Message);
+const steps = () => messages().map(({ data }) => `${data.step}: ${data.keys.map(({ name }) => name).join(' ')}`);
 
 test('an owner is notified 15, 7 and 1 day ahead, once each, in one message for all keys, and then the keys are revoked', async () => {
   await prepare(['one', 'two', 'busy'], { policy: announced, channels: [channel()] });
@@ -46,7 +46,7 @@ test('an owner is notified 15, 7 and 1 day ahead, once each, in one message for 
   await pass();
   await pass();
   expect(steps()).toEqual(['15d: one two']);
-  const [first] = told();
+  const [first] = messages();
   expect(first).toMatchObject({ type: 'key.revocation_announced', data: { owner: expect.stringContaining('@') } });
   expect(first?.data.keys[0]?.reason).toMatch(/^never used in the 40 days since it was created, more than 30d$/);
   await pass(8);
@@ -192,7 +192,7 @@ test('a rule that only notifies does so once, and again when the finding returns
   await prepare(['one', 'busy'], { policy, channels: [channel()] });
   await pass();
   await pass();
-  expect(told().map(({ type, data }) => [type, data.step])).toEqual([['key.reported', 'once']]);
+  expect(messages().map(({ type, data }) => [type, data.step])).toEqual([['key.reported', 'once']]);
   fixture.context.config.policy = policySchema.parse({ rules: [] });
   await pass();
   fixture.context.config.policy = policy;

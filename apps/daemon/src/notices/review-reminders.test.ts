@@ -62,13 +62,13 @@ async function campaign(change: { default_decision?: 'none' | 'revoke'; escalate
   return { dueIn, finish };
 }
 
-interface Told {
+interface Message {
   type: string;
   data: { owner: string; step: string; reviews: { title: string; undecided: number }[] };
 }
-const told = () =>
+const messages = () =>
   receiver.received
-    .map(({ text }) => JSON.parse(text) as Told)
+    .map(({ text }) => JSON.parse(text) as Message)
     .filter(({ type }) => type.startsWith('review.'))
     .map(
       ({ type, data }) =>
@@ -86,26 +86,26 @@ test('a reviewer is reminded once before each date, then that the review is over
   await prepare(['one', 'two'], { policy: silent, channels: [channel()] });
   const { dueIn, finish } = await campaign();
   await dueIn(15);
-  expect(told()).toEqual([]);
+  expect(messages()).toEqual([]);
   await dueIn(13);
   await dueIn(12);
-  const [first = ''] = told();
+  const [first = ''] = messages();
   expect(first).toMatch(/^review\.due 14d to \S+@\S+: \d+ undecided$/);
   const owner = first.split(' to ')[1] ?? '';
-  const others = told().length;
+  const others = messages().length;
   await dueIn(6);
   await dueIn(-1);
-  expect(told()).toContain(`review.due 7d to ${owner}`);
-  expect(told()).toContain(`review.overdue overdue to ${owner}`);
+  expect(messages()).toContain(`review.due 7d to ${owner}`);
+  expect(messages()).toContain(`review.overdue overdue to ${owner}`);
   expect(await openIncidents()).toEqual(['null']);
   await dueIn(-4);
   await dueIn(-5);
   // All reviews are escalated to one person, in one message.
-  expect(told()).toHaveLength(3 * others + 1);
-  expect(told().at(-1)).toMatch(/^review\.escalated escalation to security@company\.example: \d+ undecided$/);
+  expect(messages()).toHaveLength(3 * others + 1);
+  expect(messages().at(-1)).toMatch(/^review\.escalated escalation to security@company\.example: \d+ undecided$/);
   await finish();
   await dueIn(-6);
-  expect(told()).toHaveLength(3 * others + 1);
+  expect(messages()).toHaveLength(3 * others + 1);
   expect(await openIncidents()).toEqual(['keywarden']);
 });
 
@@ -117,9 +117,9 @@ test('a daemon that was down sends only the newest reminder, and none that was n
   await dueIn(6);
   receiver.answer = 'accept';
   await dueIn(5);
-  expect(new Set(told().map((text) => text.split(' ')[1]))).toEqual(new Set(['7d']));
+  expect(new Set(messages().map((text) => text.split(' ')[1]))).toEqual(new Set(['7d']));
   await dueIn(-30);
-  expect(new Set(told().map((text) => text.split(' ')[1]))).toEqual(new Set(['7d', 'overdue']));
+  expect(new Set(messages().map((text) => text.split(' ')[1]))).toEqual(new Set(['7d', 'overdue']));
 });
 
 test('a pass records the default decisions of a due campaign, and its reminder asks for a signature', async () => {

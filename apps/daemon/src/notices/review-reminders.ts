@@ -74,9 +74,9 @@ async function writeReminders(
       const [first] = part;
       if (first === undefined) continue;
       const { step, connection, owner } = first;
-      const told = part.map(({ review }) => review);
-      const body = toReviewBody(told, { step, connection, owner });
-      const reminder = { reviews: told.map(({ number }) => number), step };
+      const included = part.map(({ review }) => review);
+      const body = toReviewBody(included, { step, connection, owner });
+      const reminder = { reviews: included.map(({ number }) => number), step };
       const { controlPlane } = connection;
       await writeMessage(store.sql, { controlPlane, channel, owner, body, notices: [], reminder });
       written += 1;

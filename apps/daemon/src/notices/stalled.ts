@@ -1,5 +1,5 @@
 import type { Facts } from '@keywarden/core/policy';
-import { listUntoldStalls, writeMessage } from '@keywarden/db/daemon';
+import { listStallsToNotify, writeMessage } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
@@ -7,16 +7,16 @@ import type { Body } from './message.ts';
 import { sendPending } from './notices.ts';
 
 /** Notifies owners of stalled rotations, once each, through every channel. */
-export async function tellStalled(
+export async function notifyStalled(
   context: Context,
   { facts, connections }: { facts: Facts; connections: Connection[] },
 ): Promise<void> {
   const { store, config } = context;
   for (const channel of config.channels) {
-    for (const { incident, controlPlane, key, rule, why } of await listUntoldStalls(store.db, channel.name)) {
+    for (const { incident, controlPlane, key, rule, why } of await listStallsToNotify(store.db, channel.name)) {
       const connection = connections.find((each) => each.controlPlane === controlPlane);
       if (connection === undefined) continue;
-      const told = {
+      const notified = {
         id: key.id,
         kind: key.kind,
         name: key.name,
@@ -32,7 +32,7 @@ export async function tellStalled(
       const body: Body = {
         type: 'key.rotation_stalled',
         timestamp: controlPlaneNow(connection),
-        data: { owner, control_plane: connection.identity, step: `incident ${incident}`, keys: [told] },
+        data: { owner, control_plane: connection.identity, step: `incident ${incident}`, keys: [notified] },
       };
       await writeMessage(store.sql, { controlPlane, channel: channel.name, owner, body, notices: [], incident });
     }

@@ -43,9 +43,9 @@ export async function handleOrphans(context: Context, run: Run): Promise<Handled
     if (run.stopped !== null || context.signal.aborted) break;
     const { key, rotation } = suspect;
     const named = { keyId: key.id, rotation: rotation.id };
-    const told = await readIncidentOfKey(db, { kind: 'orphan', key: key.number });
-    if (told !== undefined) {
-      handled.push({ ...named, ...left(told.why), isIncident: told.isOpen, stays: true });
+    const incident = await readIncidentOfKey(db, { kind: 'orphan', key: key.number });
+    if (incident !== undefined) {
+      handled.push({ ...named, ...left(incident.why), isIncident: incident.isOpen, stays: true });
       continue;
     }
     const why = await whyItStays(context, suspect, run);

@@ -6,7 +6,7 @@ import { whyPaused } from '../enforce/guarded-revocation.ts';
 import { governed } from '../enforce/high-water-mark.ts';
 import { planKeys } from '../enforce/plan.ts';
 import { whyNotByItself } from '../enforce/standing.ts';
-import { tellStalled } from '../notices/stalled.ts';
+import { notifyStalled } from '../notices/stalled.ts';
 import { atOf, type Moved, moveAll } from './move-on.ts';
 import { type Opened, open, openRequested, type Wish } from './open.ts';
 import { openByPolicy } from './open-by-policy.ts';
@@ -42,7 +42,7 @@ export async function rotate(context: Context, connections: Connection[], asked?
     return await governed(context, async () => {
       if (why !== null) return { opened: [], moved: [], orphans: [], why };
       const rotated = asked === undefined ? await rotateAll(context, run) : await rotateAsked(context, asked, run);
-      await tellStalled(context, { facts, connections });
+      await notifyStalled(context, { facts, connections });
       return { ...rotated, why: run.stopped };
     });
   });

@@ -1,5 +1,5 @@
 import { createTimeOrder, readLeaf, readLogged, readSeal, tilePath, unpackContents } from '@keywarden/core/ledger';
-import { type SignedHead, tell, type Verdict } from './verdict.ts';
+import { addSentence, type SignedHead, type Verdict } from './verdict.ts';
 
 // What a copy of a ledger says about the archives beside it: the entries and contents of its events, read in their order.
 
@@ -33,13 +33,13 @@ export function createEntryReader(beside: Beside[]) {
         if (contradictsOrder(recorded)) late.push(index);
       }
     },
-    tellEnd({ proven, unproven, wrong: mistakes }: Verdict): void {
-      for (const { file, event } of left) tell(mistakes, `${file}: it has no receipt of ${event}`);
+    addConclusions({ proven, unproven, wrong: mistakes }: Verdict): void {
+      for (const { file, event } of left) addSentence(mistakes, `${file}: it has no receipt of ${event}`);
       for (const { file, events } of beside)
         if (events !== undefined && !left.some((each) => each.file === file))
-          tell(proven, `${file}: it has the receipts of all events of its tree but seals`);
+          addSentence(proven, `${file}: it has the receipts of all events of its tree but seals`);
       if (late.length > 0)
-        tell(
+        addSentence(
           unproven,
           `the times of some events: ${late.length} times the time of recording goes back by more than an hour, first at event ${late[0]}`,
         );
@@ -90,26 +90,26 @@ export function createContentReader(
       }
       return null;
     },
-    tellEnd({ proven, unproven, wrong: mistakes }: Verdict): void {
+    addConclusions({ proven, unproven, wrong: mistakes }: Verdict): void {
       for (const { file, seal, isOlder } of found)
-        tell(
+        addSentence(
           isOlder ? mistakes : unproven,
           `${file}: ${isOlder ? 'it has an older seal than the newest' : 'since then'}: ${seal}`,
         );
       for (const [file, days] of leftOut)
         for (const day of days)
-          tell(
+          addSentence(
             unproven,
             `${file}: it leaves out the seal of ${day}, which has gaps; its maker must show that the day waited to be sealed again, or that its newest seal was not signed yet`,
           );
       for (const { file } of asked)
         if (missing > 0)
-          tell(
+          addSentence(
             unproven,
             `${file}: a newer seal may be among the ${missing} events whose contents the copy does not have`,
           );
         else if (!found.some((each) => each.file === file))
-          tell(proven, `${file}: none of its days has a newer seal, up to event ${size - 1}`);
+          addSentence(proven, `${file}: none of its days has a newer seal, up to event ${size - 1}`);
     },
   };
 }

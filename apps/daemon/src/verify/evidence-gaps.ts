@@ -4,7 +4,7 @@ import type { Archive } from './archive.ts';
 import type { Period } from './evidence-bindings.ts';
 import { parseOnce } from './json.ts';
 import { sealOf } from './receipt-lines.ts';
-import { type ReceiptJudge, tell, type Verdict } from './verdict.ts';
+import { addSentence, type ReceiptJudge, type Verdict } from './verdict.ts';
 
 // The gaps of operations in an evidence archive, compared with those in the newest seals.
 
@@ -29,18 +29,18 @@ export interface SealedGaps {
 export async function readSealedGaps(archive: Archive, receipts: ReceiptJudge, verdict: Verdict): Promise<SealedGaps> {
   const sealed: SealedGaps = { gaps: new Map(), seals: new Map() };
   if (!archive.names.includes(gapsFile)) {
-    if (receipts.head() !== null) tell(verdict.wrong, `it has no ${gapsFile}`);
+    if (receipts.head() !== null) addSentence(verdict.wrong, `it has no ${gapsFile}`);
     return sealed;
   }
   await archive.eachLine(gapsFile, (line) => {
     const read = sealOf(line, receipts);
     if (typeof read === 'string') {
-      tell(verdict.wrong, `a line of ${gapsFile} is not proven: ${read}`);
+      addSentence(verdict.wrong, `a line of ${gapsFile} is not proven: ${read}`);
       return;
     }
     const { seal, index } = read;
     const name = `${seal.project} ${seal.day}`;
-    if (sealed.seals.has(name)) tell(verdict.wrong, `${gapsFile} has two seals of ${name}`);
+    if (sealed.seals.has(name)) addSentence(verdict.wrong, `${gapsFile} has two seals of ${name}`);
     sealed.seals.set(name, index);
     const gaps = sealed.gaps.get(seal.project) ?? [];
     gaps.push(...seal.gaps.map(({ from, to, reason }) => ({ from, to, reason })));
@@ -70,12 +70,12 @@ export async function compareHoles(archive: Archive, { period, ...asked }: Gaps 
   await archive.eachLine(asked.file, (line) => {
     const hole = holeSchema.parse(parseOnce(line));
     const hash = sha256(line);
-    if (lines.has(hash)) tell(asked.verdict.wrong, `${asked.file}: it has a line twice`);
+    if (lines.has(hash)) addSentence(asked.verdict.wrong, `${asked.file}: it has a line twice`);
     lines.add(hash);
     addOf(named, hole, [hole], asked.sealed);
   });
-  if (lines.size > mostNamed) tell(asked.verdict.wrong, `${asked.file}: it has more lines than such files have`);
-  tellMissing(named, {
+  if (lines.size > mostNamed) addSentence(asked.verdict.wrong, `${asked.file}: it has more lines than such files have`);
+  addMissing(named, {
     ...asked,
     isCut: lines.size === mostNamed,
     when: ` from ${period.from} to ${period.to}`,
@@ -90,20 +90,20 @@ export async function compareCoverage(archive: Archive, asked: Gaps): Promise<vo
     const row = coverageSchema.parse(parseOnce(line));
     addOf(named, row, row.unknown, asked.sealed);
   });
-  tellMissing(named, { ...asked, isCut: false, when: '', isDue: () => true });
+  addMissing(named, { ...asked, isCut: false, when: '', isDue: () => true });
 }
 
 /** Names the files of gaps that an archive with receipts lacks. Only some controls have a list of gaps. */
-export function tellMissingFiles(
+export function addMissingFiles(
   period: Period,
   { names, sealed, verdict }: { names: Set<string>; sealed: SealedGaps; verdict: Verdict },
 ): void {
-  if (!names.has(coverageFile)) tell(verdict.wrong, `it has no ${coverageFile}`);
+  if (!names.has(coverageFile)) addSentence(verdict.wrong, `it has no ${coverageFile}`);
   if (names.has(holesFile)) return;
   const due = [...sealed.gaps.values()].flat().filter((gap) => isOfPeriod(gap, period));
-  if ([...names].some((name) => historyTable.test(name))) tell(verdict.wrong, `it has no ${holesFile}`);
+  if ([...names].some((name) => historyTable.test(name))) addSentence(verdict.wrong, `it has no ${holesFile}`);
   else if (due.length > 0)
-    tell(verdict.unproven, `it has no ${holesFile}, although its seals name ${due.length} gaps in the period`);
+    addSentence(verdict.unproven, `it has no ${holesFile}, although its seals name ${due.length} gaps in the period`);
 }
 
 /** Returns whether a list of the gaps of a period must have a sealed gap. It leaves out a gap that a later walk may fill: one that began shortly before the end. */
@@ -130,7 +130,7 @@ function addOf(
   named.set(project, all);
 }
 
-function tellMissing(
+function addMissing(
   named: Map<string, Interval[]>,
   {
     file,
@@ -149,13 +149,13 @@ function tellMissing(
         found += 1;
       else {
         lacking += 1;
-        tell(
+        addSentence(
           isCut ? unproven : wrong,
           `${file}: it lacks the gap of ${project} from ${gap.from} to ${gap.to}, which was sealed`,
         );
       }
   }
-  if (found === 0 && lacking === 0) tell(unproven, `${file}: the seals of the archive name no gap${when}`);
+  if (found === 0 && lacking === 0) addSentence(unproven, `${file}: the seals of the archive name no gap${when}`);
   else if (lacking === 0)
     proven.push(`${file}: it has each of the ${found} gaps that the seals of the archive name${when}`);
 }

@@ -4,6 +4,7 @@ import type { Archive } from './archive.ts';
 import { type Binding, bindings, listDue, type Period, type Row } from './evidence-bindings.ts';
 import { addEvent, type EventIndex, findEvent } from './evidence-events.ts';
 import {
+  addMissingFiles,
   compareCoverage,
   compareHoles,
   coverageFile,
@@ -11,7 +12,6 @@ import {
   historyTable,
   holesFile,
   readSealedGaps,
-  tellMissingFiles,
 } from './evidence-gaps.ts';
 import { compareRow, unboundOf } from './evidence-rows.ts';
 import { parseOnce } from './json.ts';
@@ -19,12 +19,12 @@ import { checkVerifyPage } from './operations-pack.ts';
 import { readLine } from './receipt-lines.ts';
 import {
   type ArchiveResult,
+  addHead,
+  addSentence,
   createReceiptJudge,
   type Judge,
   type ReceiptJudge,
   type SignedHead,
-  tell,
-  tellHead,
   type Verdict,
   wrong,
 } from './verdict.ts';
@@ -77,16 +77,16 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
   ];
   for (const { file, sha256 } of listed) {
     const found = await archive.hash(file).catch(() => null);
-    if (found !== sha256) tell(verdict.wrong, `${file} is not the file that manifest.json names`);
+    if (found !== sha256) addSentence(verdict.wrong, `${file} is not the file that manifest.json names`);
   }
   const names = new Set([...listed.map(({ file }) => file), 'manifest.json', 'summary.md', 'summary.html']);
-  for (const name of archive.names) if (!names.has(name)) tell(verdict.wrong, `${name} is not in manifest.json`);
+  for (const name of archive.names) if (!names.has(name)) addSentence(verdict.wrong, `${name} is not in manifest.json`);
   if (verdict.wrong.length > 0) return result(verdict);
   const judgeOne = createReceiptJudge(judge);
   const receipts = await readReceipts(archive, judgeOne, verdict);
   const sealed = await readSealedGaps(archive, judgeOne, verdict);
   const { events } = receipts;
-  if (receipts.head !== null) tellHead(receipts.head, judge, verdict);
+  if (receipts.head !== null) addHead(receipts.head, judge, verdict);
   verdict.proven.push(`the tables are compared with the events from ${from} to ${to}`);
   /** The first time that a file of gaps is about. */
   const sinceOf = (file: string) => {
@@ -121,7 +121,7 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
     if (due.size > 0 && !listed.some(({ file }) => binding.table.test(file)))
       verdict.unproven.push(`it has no table of ${binding.of}, although the ledger has ${due.size} in the period`);
   }
-  if (receipts.head !== null) tellMissingFiles({ from, to }, { names, sealed, verdict });
+  if (receipts.head !== null) addMissingFiles({ from, to }, { names, sealed, verdict });
   for (const name of archive.names) if (/^(manifest\.json|summary\.(md|html))$/.test(name)) note(isRepeated, name);
   for (const [what, of] of others) verdict.unproven.push(`${what}: ${of.join(', ')}`);
   const [first = from] = listed.map(({ file }) => sinceOf(file)).toSorted(compareInstants);
@@ -156,8 +156,8 @@ async function readReceipts(archive: Archive, receipts: ReceiptJudge, verdict: V
   await archive.eachLine(receiptsFile, (line) => {
     const receipt = readLine(line);
     const event = receipt === null ? 'it is no receipt' : receipts.judge(receipt);
-    if (typeof event === 'string') tell(verdict.wrong, `a line of ${receiptsFile} is not proven: ${event}`);
-    else if (event.index <= last) tell(verdict.wrong, `${receiptsFile} is not in the order of the ledger`);
+    if (typeof event === 'string') addSentence(verdict.wrong, `a line of ${receiptsFile} is not proven: ${event}`);
+    else if (event.index <= last) addSentence(verdict.wrong, `${receiptsFile} is not in the order of the ledger`);
     else {
       last = event.index;
       places.add(last);
@@ -197,14 +197,14 @@ async function compareRows(archive: Archive, { file, binding, receipts, period, 
     const whole = [...Object.values(ofRow(row, undefined)), ...('decision' in row ? [row.decision] : [])].join(' ');
     const name = whole.slice(0, longestName);
     // A name can be as long as a line.
-    if (names.has(sha256(whole))) tell(verdict.wrong, `${file}: it has the row ${name} twice`);
+    if (names.has(sha256(whole))) addSentence(verdict.wrong, `${file}: it has the row ${name} twice`);
     names.add(sha256(whole));
     for (const field of unboundOf(row, binding)) if (others.size < mostFields) others.add(field.slice(0, longestName));
     if (typeof compared === 'string') counts[compared] += 1;
-    else tell(verdict.wrong, `${file}: the row ${name} differs from the ledger in ${compared.differs}`);
+    else addSentence(verdict.wrong, `${file}: the row ${name} differs from the ledger in ${compared.differs}`);
   });
   for (const { subject } of missing)
-    tell(verdict.wrong, `${file}: it has no row of ${subject}, which the ledger has in the period`);
+    addSentence(verdict.wrong, `${file}: it has no row of ${subject}, which the ledger has in the period`);
   if (counts['no receipt'] > 0) verdict.unproven.push(`${file}: ${counts['no receipt']} rows have no receipt`);
   if (counts.hidden > 0)
     verdict.unproven.push(`${file}: of ${counts.hidden} rows the receipts do not show the personal data`);

@@ -17,7 +17,15 @@ import {
 } from '@keywarden/core/ledger';
 import { type Beside, createContentReader, createEntryReader, tileWidth } from './copy-readers.ts';
 import { DamagedFile } from './damaged-file.ts';
-import { type CosignedCheckpoint, type Judge, openSigned, tell, tellHead, type Verdict, wrong } from './verdict.ts';
+import {
+  addHead,
+  addSentence,
+  type CosignedCheckpoint,
+  type Judge,
+  openSigned,
+  type Verdict,
+  wrong,
+} from './verdict.ts';
 
 /** A tree that the copy must continue. */
 interface Earlier {
@@ -91,13 +99,13 @@ function compareCopy(
     if (mistake !== null) return wrong(mistake);
     edge = changed.filter(({ hashes }) => hashes.length < tileWidth * 32);
   }
-  tellHead(newest, judge, verdict);
+  addHead(newest, judge, verdict);
   verdict.proven.push(`the copy has exactly these ${size} events`);
-  leaves.tellEnd(verdict);
-  contents.tellEnd(verdict);
+  leaves.addConclusions(verdict);
+  contents.addConclusions(verdict);
   const unread = listTiles(folder).filter((name) => !used.has(name) && !isBeginning(folder, name, used));
   if (unread.length > 0)
-    tell(
+    addSentence(
       verdict.unproven,
       `${unread.length} files of tiles are not those of this tree, and are not checked: ${unread.slice(0, 3).join(', ')}`,
     );
@@ -139,10 +147,11 @@ function readEarlier(
   );
   return names.flatMap((name) => {
     const found = openCheckpoint(join(folder, name), judge);
-    if (typeof found === 'string') tell(verdict.wrong, `${name} ${found}`);
-    else if (found.origin !== newest.origin) tell(verdict.wrong, `${name} is of another ledger, ${found.origin}`);
+    if (typeof found === 'string') addSentence(verdict.wrong, `${name} ${found}`);
+    else if (found.origin !== newest.origin)
+      addSentence(verdict.wrong, `${name} is of another ledger, ${found.origin}`);
     else if (found.size > newest.size)
-      tell(verdict.wrong, `${name} has ${found.size} events, and the copy has only ${newest.size}`);
+      addSentence(verdict.wrong, `${name} has ${found.size} events, and the copy has only ${newest.size}`);
     else return [{ ...found, name: name === 'checkpoint' ? 'the earlier checkpoint' : name }];
     return [];
   });
@@ -151,17 +160,17 @@ function readEarlier(
 /** Returns the trees of receipts and archives that the copy must continue. One of more events, or of another ledger, is not compared. */
 function earlierOf(beside: Beside[], newest: Checkpoint, { unproven }: Verdict): Earlier[] {
   return beside.flatMap(({ file, head }) => {
-    if (head.origin !== newest.origin) tell(unproven, `${file} is of another ledger, ${head.origin}`);
+    if (head.origin !== newest.origin) addSentence(unproven, `${file} is of another ledger, ${head.origin}`);
     else if (head.size > newest.size)
-      tell(unproven, `${file} is newer than the copy: its tree has ${head.size} events`);
+      addSentence(unproven, `${file} is newer than the copy: its tree has ${head.size} events`);
     else return [{ name: file, size: head.size, root: decodeHash(head.root) ?? emptyRoot }];
     return [];
   });
 }
 
 function compareRoots(found: Hash | undefined, { name, root }: Earlier, verdict: Verdict): void {
-  if (isRoot(found, root)) tell(verdict.proven, `the copy continues ${name}`);
-  else tell(verdict.wrong, `${name} has other events than the copy`);
+  if (isRoot(found, root)) addSentence(verdict.proven, `the copy continues ${name}`);
+  else addSentence(verdict.wrong, `${name} has other events than the copy`);
 }
 
 const isRoot = (found: Hash | undefined, root: Hash) => found !== undefined && isSameHash(found, root);

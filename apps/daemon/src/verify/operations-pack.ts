@@ -5,12 +5,12 @@ import { DamagedFile, damageInWords } from './damaged-file.ts';
 import { droppedMonthOf, sealOf } from './receipt-lines.ts';
 import {
   type ArchiveResult,
+  addHead,
+  addSentence,
   createReceiptJudge,
   type Judge,
   type ReceiptJudge,
   type SignedHead,
-  tell,
-  tellHead,
   type Verdict,
 } from './verdict.ts';
 
@@ -48,18 +48,19 @@ export async function verifyOperations(archive: Archive, given: unknown, judge: 
     retention.file,
     ...projects.flatMap(({ seals, operations }) => [seals.file, operations.file]),
   ]);
-  for (const name of archive.names) if (!names.has(name)) tell(verdict.wrong, `${name} is not in manifest.json`);
+  for (const name of archive.names) if (!names.has(name)) addSentence(verdict.wrong, `${name} is not in manifest.json`);
   const receipts = createReceiptJudge(judge);
   const dropped = new Set<string>();
   await readPart(archive, retention, (line) => {
     const month = droppedMonthOf(line, receipts);
-    if (month === null) tell(verdict.wrong, `a line of ${retention.file} proves no month that retention has dropped`);
+    if (month === null)
+      addSentence(verdict.wrong, `a line of ${retention.file} proves no month that retention has dropped`);
     else dropped.add(month);
   });
   if (projects.length === 0) verdict.unproven.push('it has no project');
   for (const part of projects) await verifyProject(archive, { part, days, dropped, receipts, result });
   const head = receipts.head();
-  if (head !== null) tellHead(head, judge, verdict);
+  if (head !== null) addHead(head, judge, verdict);
   await checkVerifyPage(archive, head, verdict);
   return { ...result, head };
 }
@@ -67,9 +68,9 @@ export async function verifyOperations(archive: Archive, given: unknown, judge: 
 /** Compares VERIFY.md with the one of the ledger: a changed one could tell auditors to trust another key. */
 export async function checkVerifyPage(archive: Archive, head: SignedHead | null, verdict: Verdict): Promise<void> {
   if (!archive.names.includes('VERIFY.md')) return;
-  if (head === null) tell(verdict.unproven, 'VERIFY.md: no receipt says which ledger it is about');
+  if (head === null) addSentence(verdict.unproven, 'VERIFY.md: no receipt says which ledger it is about');
   else if (!isVerifyPage(await archive.text('VERIFY.md'), head.origin))
-    tell(verdict.wrong, 'its VERIFY.md is not the one of its ledger');
+    addSentence(verdict.wrong, 'its VERIFY.md is not the one of its ledger');
 }
 
 /** Returns the days from one to another, which is excluded. */
@@ -119,8 +120,8 @@ async function verifyProject(archive: Archive, asked: Asked): Promise<void> {
   const { part, days: asksFor, dropped, result } = asked;
   const { verdict } = result;
   const { project } = part;
-  const fail = (why: string) => tell(verdict.wrong, `${project}: ${why}`);
-  const doubt = (why: string) => tell(verdict.unproven, `${project}: ${why}`);
+  const fail = (why: string) => addSentence(verdict.wrong, `${project}: ${why}`);
+  const markUnproven = (why: string) => addSentence(verdict.unproven, `${project}: ${why}`);
   const seals = await readSeals(archive, asked, fail);
   const days = await hashDays(archive, part, seals).catch((error: unknown) => {
     fail(damageInWords(error));
@@ -143,12 +144,12 @@ async function verifyProject(archive: Archive, asked: Asked): Promise<void> {
       proven += 1;
       operations += found.operations;
       for (const { from: since, to: until, reason } of seal.gaps)
-        doubt(`the archive did not claim to have everything from ${since} to ${until} (${reason ?? 'unknown'})`);
+        markUnproven(`the archive did not claim to have everything from ${since} to ${until} (${reason ?? 'unknown'})`);
     }
   }
   for (const day of days.keys()) fail(`it has operations of ${day}, outside its period`);
-  for (const range of inRanges(unsealed)) doubt(`${range} has no seal`);
-  for (const range of inRanges(gone)) doubt(`retention has dropped the operations of ${range}`);
+  for (const range of inRanges(unsealed)) markUnproven(`${range} has no seal`);
+  for (const range of inRanges(gone)) markUnproven(`retention has dropped the operations of ${range}`);
   const of = proven === asksFor.length ? `all ${proven} days` : `${proven} of the ${asksFor.length} days`;
   if (proven > 0)
     verdict.proven.push(
@@ -187,7 +188,7 @@ async function readSeals(
       fail(`the seals of ${seal.day} do not follow each other`);
     else days.set(seal.day, { first: before?.first ?? seal, newest: seal, index });
     if (before !== undefined)
-      tell(
+      addSentence(
         proven,
         `${part.project}: ${seal.day} was sealed again at ${seal.sealedAt} with ${seal.operations} operations; before, it had ${before.newest.operations}`,
       );
@@ -195,7 +196,7 @@ async function readSeals(
   for (const [day, { first, index }] of days) {
     result.seals.set(`${part.project} ${day}`, index);
     if (first.replaces !== null)
-      tell(
+      addSentence(
         unproven,
         `${part.project}: ${day} was sealed before as seal ${first.replaces}, which the archive does not have`,
       );

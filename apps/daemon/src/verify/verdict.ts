@@ -62,7 +62,7 @@ export function rankOfVerdict({ wrong: mistakes, unproven, proven }: Verdict): 0
 const mostSentences = 10_000;
 
 /** Adds a sentence to a list of a verdict. */
-export function tell(list: string[], sentence: string): void {
+export function addSentence(list: string[], sentence: string): void {
   if (list.length < mostSentences) list.push(sentence);
   else if (list.length === mostSentences) list.push('there is more, which is not listed');
 }
@@ -129,7 +129,7 @@ export function createReceiptJudge(judge: Judge): ReceiptJudge {
 }
 
 /** Says before all else which tree was checked, who cosigned it, and which witness of the given keys did not. */
-export function tellHead(
+export function addHead(
   { origin, size, witnesses }: Omit<SignedHead, 'root'>,
   { keys }: Judge,
   verdict: Verdict,

@@ -85,10 +85,14 @@ export function readRefusal(text: string): { message: string; requestId: string 
 }
 
 /**
- * Returns the service's own id of a request. It comes from an error's body (`told`) or from the response header. Null if there is none that can be
+ * Returns the service's own id of a request. It comes from an error's body (`bodyId`) or from the response header. Null if there is none that can be
  * shown. `hide` removes what may be secret.
  */
-export function requestIdOf({ headers }: Response, told: string | null, hide: (text: string) => string): string | null {
-  const id = told ?? headers.get('x-neon-ret-request-id') ?? '';
+export function requestIdOf(
+  { headers }: Response,
+  bodyId: string | null,
+  hide: (text: string) => string,
+): string | null {
+  const id = bodyId ?? headers.get('x-neon-ret-request-id') ?? '';
   return /^[\w.:-]{1,100}$/.test(id) && hide(id) === id ? id : null;
 }

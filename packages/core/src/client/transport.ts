@@ -200,9 +200,9 @@ async function readFailure(
 ): Promise<Outcome> {
   const { status, headers } = response;
   const text = await readBody(response, options.maxBodyBytes).catch(() => '');
-  const told = readRefusal(text);
-  const message = hide(options, `${method} ${route} answered ${status}: ${told.message}`);
-  const theirs = requestIdOf(response, told.requestId, (each) => hide(options, each));
+  const refusal = readRefusal(text);
+  const message = hide(options, `${method} ${route} answered ${status}: ${refusal.message}`);
+  const theirs = requestIdOf(response, refusal.requestId, (each) => hide(options, each));
   const sentMs = readDateMs(headers) ?? options.time.now();
   const retryAfterMs = readRetryAfterMs(headers.get('retry-after'), sentMs);
   const details = { status, requestId: theirs ?? requestId, retryAfterMs };

@@ -7,14 +7,14 @@ export function explain({ evidence, key, nowMs }: Finding): string {
   return inWords(evidence, { nowMs, creatorName: key.creatorName });
 }
 
-interface Told {
+interface Context {
   nowMs: number;
   creatorName: string | null;
 }
 
 /** Returns evidence as text. */
-export function inWords(evidence: Evidence, told: Told): string {
-  const since = (at: string) => daysInWords(told.nowMs - toMs(at));
+export function inWords(evidence: Evidence, context: Context): string {
+  const since = (at: string) => daysInWords(context.nowMs - toMs(at));
   switch (evidence.condition) {
     case 'unused_for':
       return `last used ${since(evidence.last_used_at)} ago, more than ${evidence.limit}`;
@@ -25,15 +25,15 @@ export function inWords(evidence: Evidence, told: Told): string {
     case 'without_expiry':
       return 'it does not expire';
     case 'expires_within':
-      return toMs(evidence.expires_at) <= told.nowMs
+      return toMs(evidence.expires_at) <= context.nowMs
         ? `expired ${since(evidence.expires_at)} ago`
-        : `expires in ${daysInWords(toMs(evidence.expires_at) - told.nowMs)}, less than ${evidence.limit}`;
+        : `expires in ${daysInWords(toMs(evidence.expires_at) - context.nowMs)}, less than ${evidence.limit}`;
     case 'more_than':
       return `number ${evidence.rank} by last use of ${evidence.count} keys of one ${evidence.per}, more than ${evidence.limit}`;
     case 'used_outside':
       return `used from ${evidence.addresses.join(', ')}, outside ${evidence.limit.join(', ')}`;
     case 'creator_left':
-      return `its creator ${told.creatorName ?? evidence.creator_id} is no longer a member of the organization`;
+      return `its creator ${context.creatorName ?? evidence.creator_id} is no longer a member of the organization`;
     case 'reviewed_out':
       return `access review ${evidence.review} decided to revoke it, by ${evidence.by}: ${evidence.reason}`;
     case 'name_not_matching':
@@ -44,7 +44,7 @@ export function inWords(evidence: Evidence, told: Told): string {
         : `it has all permissions of its organization, whose only project is ${evidence.project_id}`;
     case 'all':
     case 'any':
-      return evidence.of.map((part) => inWords(part, told)).join('; ');
+      return evidence.of.map((part) => inWords(part, context)).join('; ');
     case 'not':
       return `this condition does not hold: ${evidence.of}`;
     default:

@@ -70,10 +70,10 @@ export function dueNotices({ verdicts, judgements }: Judged): DueNotice[] {
   const announced = verdicts
     .filter(({ held }) => held === null || held.kind === 'unannounced' || held.kind === 'over_quota')
     .flatMap(({ announcing }) => announcing.flatMap(nextStep));
-  const told = findingsOf({ judgements })
+  const notified = findingsOf({ judgements })
     .filter(({ rule, key }) => rule.action === 'notify' && exemptionOf(key, rule.name) === undefined)
     .filter((finding) => !acceptedSteps(finding).has(onceStep));
-  return [...announced, ...told.map((finding): DueNotice => ({ ...nameOf(finding), step: onceStep }))];
+  return [...announced, ...notified.map((finding): DueNotice => ({ ...nameOf(finding), step: onceStep }))];
 }
 
 const nameOf = (finding: Finding) => ({

@@ -49,11 +49,11 @@ export interface ApprovedItem extends PlanItem {
 }
 
 /** A key with the findings that a plan shows. */
-export type Told = Pick<Verdict, 'key' | 'findings'> & Partial<Pick<Verdict, 'kept'>>;
+export type ShownKey = Pick<Verdict, 'key' | 'findings'> & Partial<Pick<Verdict, 'kept'>>;
 const strength: Record<Action, number> = { report: 0, notify: 1, rotate: 2, revoke: 3 };
 
 /** Returns a key with the findings that it is revoked for, as plans contain it. */
-export function toItem({ key, findings, kept = [] }: Told): PlanItem {
+export function toItem({ key, findings, kept = [] }: ShownKey): PlanItem {
   let action = findings[0]?.rule.action ?? 'revoke';
   for (const { rule } of findings) if (strength[rule.action] > strength[action]) action = rule.action;
   const planned = findings.map(toPlanned);

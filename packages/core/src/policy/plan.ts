@@ -6,7 +6,7 @@ import { exemptionOf, type Facts } from './facts.ts';
 import type { Finding, Judgement } from './finding.ts';
 import { exemptionInWords, guard, holdOverQuota, inRotation } from './guard.ts';
 import { type Hold, type Verdict } from './holds.ts';
-import { type ApprovedItem, hashItem, type PlanItem, type Told, toItem } from './plan-item.ts';
+import { type ApprovedItem, hashItem, type PlanItem, type ShownKey, toItem } from './plan-item.ts';
 import type { Policy } from './schema.ts';
 
 /** What no connection can see, and what is therefore in no plan. */
@@ -60,16 +60,16 @@ export function judge(policy: Policy, facts: Facts): Decisions {
   const guarded = guard(policy, facts, judgements);
   // A breaker also counts the keys that a quota holds, so the quotas below change none.
   const breakers = openBreakers(policy, facts, guarded);
-  const alone = automatic(policy, facts, { verdicts: guarded, breakers });
+  const automaticVerdicts = automatic(policy, facts, { verdicts: guarded, breakers });
   // Keys that may be revoked now come before keys that wait for a person. Otherwise the latter would use up the quotas.
-  const first = new Set(alone.filter(({ waits }) => waits === null).map(({ verdict }) => verdict.key));
+  const first = new Set(automaticVerdicts.filter(({ waits }) => waits === null).map(({ verdict }) => verdict.key));
   const verdicts = holdOverQuota(policy, facts, { verdicts: guarded, first });
   const ended = new Map(verdicts.map((verdict) => [verdict.key, verdict]));
   return {
     breakers,
     judgements,
     verdicts,
-    automatic: alone.map((each) => {
+    automatic: automaticVerdicts.map((each) => {
       const verdict = ended.get(each.verdict.key) ?? each.verdict;
       return verdict.held === null
         ? { ...each, verdict }
@@ -143,11 +143,11 @@ interface Outline {
   held: Held[];
   items: Approved[];
   policySha256: string;
-  reported: Told[];
+  reported: ShownKey[];
 }
 
-type Held = Told & { held: Hold };
-type Approved = Told & Pick<ApprovedItem, 'sha256'>;
+type Held = ShownKey & { held: Hold };
+type Approved = ShownKey & Pick<ApprovedItem, 'sha256'>;
 
 function makeOutline(
   policy: Policy,
@@ -157,17 +157,17 @@ function makeOutline(
   const held = verdicts.flatMap(({ key, findings, held: hold }) =>
     hold === null ? [] : [{ key, findings, held: hold }],
   );
-  const reported: Told[] = [];
+  const reported: ShownKey[] = [];
   const flagged = new Set(verdicts.map(({ key }) => key));
   for (const { key, findings } of judgements) {
-    const telling = findings.filter(({ rule }) => rule.action !== 'revoke');
-    if (telling.length === 0 || flagged.has(key)) continue;
+    const reporting = findings.filter(({ rule }) => rule.action !== 'revoke');
+    if (reporting.length === 0 || flagged.has(key)) continue;
     const rotation = inRotation(key);
     const isPlain = key.exemptions.length === 0 && rotation === null;
-    const told = isPlain ? telling : telling.filter((finding) => isTold(finding, rotation));
-    const why = { kind: 'exempt', text: exemptionsInWords(telling) } as const;
-    if (told.length > 0) reported.push({ key, findings: told });
-    else held.push({ key, findings: telling, held: why.text === '' && rotation !== null ? rotation : why });
+    const shown = isPlain ? reporting : reporting.filter((finding) => isReported(finding, rotation));
+    const why = { kind: 'exempt', text: exemptionsInWords(reporting) } as const;
+    if (shown.length > 0) reported.push({ key, findings: shown });
+    else held.push({ key, findings: reporting, held: why.text === '' && rotation !== null ? rotation : why });
   }
   return {
     blindSpots: findBlindSpots(facts),
@@ -176,8 +176,8 @@ function makeOutline(
     items: verdicts
       .filter((verdict) => verdict.held === null)
       .map(({ key, findings, kept }) => {
-        const told = { key, findings, kept };
-        return { ...told, sha256: hashItem(toItem(told)) };
+        const shown = { key, findings, kept };
+        return { ...shown, sha256: hashItem(toItem(shown)) };
       }),
     policySha256: hashPolicy(policy),
     reported,
@@ -185,7 +185,7 @@ function makeOutline(
 }
 
 /** Returns whether a finding is neither exempt nor already in a rotation. */
-function isTold({ key, rule }: Finding, rotation: Hold | null): boolean {
+function isReported({ key, rule }: Finding, rotation: Hold | null): boolean {
   return exemptionOf(key, rule.name) === undefined && (rule.action !== 'rotate' || rotation === null);
 }
 
@@ -244,8 +244,8 @@ function toHeldItem(held: Held): PlanDocument['held'][number] {
   return { ...toItem(held), why: held.held };
 }
 
-function toApprovedItem({ sha256: hash, ...told }: Approved): ApprovedItem {
-  return { ...toItem(told), sha256: hash };
+function toApprovedItem({ sha256: hash, ...shown }: Approved): ApprovedItem {
+  return { ...toItem(shown), sha256: hash };
 }
 
 /** Returns the identity of a policy: the SHA-256 of its canonical JSON. */

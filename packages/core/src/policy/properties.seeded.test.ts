@@ -181,7 +181,7 @@ function expectGoverned(policy: Policy, given: Facts): void {
   const plan = makePlan(policy, facts);
   const numbers = new Set(plan.document.items.map((item) => item.key.number));
   const going = facts.keys.filter((key) => numbers.has(key.number));
-  const alone = plan.automatic.filter(({ waits }) => waits === null).map(({ verdict }) => verdict.key);
+  const automatic = plan.automatic.filter(({ waits }) => waits === null).map(({ verdict }) => verdict.key);
   const [scope] = facts.scopes;
   const ageMs = nowMs - msOf(scope?.listedAt ?? '');
 
@@ -206,18 +206,18 @@ function expectGoverned(policy: Policy, given: Facts): void {
   const { per_run: perRun = Infinity, per_day: perDay = Infinity, per_creator: perCreator = Infinity } = policy.quotas;
   expect(going.length).toBeLessThanOrEqual(Math.min(perRun, Math.max(0, perDay - facts.revokedLastDay)));
   expect(largestGroup(going, (key) => `${key.scope} ${key.creatorId}`)).toBeLessThanOrEqual(perCreator);
-  expect(alone.filter((key) => isBroken(key.scope, plan, facts))).toEqual([]);
-  expect(alone.length).toBeLessThanOrEqual(Math.min(perRun, Math.max(0, perDay - facts.revokedLastDay)));
-  expect(largestGroup(alone, (key) => `${key.scope} ${key.creatorId}`)).toBeLessThanOrEqual(perCreator);
+  expect(automatic.filter((key) => isBroken(key.scope, plan, facts))).toEqual([]);
+  expect(automatic.length).toBeLessThanOrEqual(Math.min(perRun, Math.max(0, perDay - facts.revokedLastDay)));
+  expect(largestGroup(automatic, (key) => `${key.scope} ${key.creatorId}`)).toBeLessThanOrEqual(perCreator);
 
   // R6: automatically only what an enforcing rule flags, and one key in a scope until its canary is a day old.
   const enforcing = policy.rules.filter((rule) => rule.mode === 'enforce');
-  expect(alone.filter(({ kind }) => kind === 'branch_credential')).toEqual([]);
-  expect(alone.filter((key) => !enforcing.some((rule) => mayRevoke(rule, key, facts)))).toEqual([]);
+  expect(automatic.filter(({ kind }) => kind === 'branch_credential')).toEqual([]);
+  expect(automatic.filter((key) => !enforcing.some((rule) => mayRevoke(rule, key, facts)))).toEqual([]);
   const went = scope?.automatic ?? [];
   const hadCanary = went.some((at) => nowMs - msOf(at) >= 86_400_000);
   const first = went.length === 0 ? 1 : 0;
-  expect(largestGroup(alone, (key) => key.scope)).toBeLessThanOrEqual(hadCanary ? Infinity : first);
+  expect(largestGroup(automatic, (key) => key.scope)).toBeLessThanOrEqual(hadCanary ? Infinity : first);
 
   // Every finding explains itself, and the order of the input does not matter.
   expect(
