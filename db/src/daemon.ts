@@ -35,7 +35,7 @@ export type { KeyListing } from './keys/key-listing.ts';
 export { factScope } from './keys/key-listing.ts';
 export { type KeyFilter, keyList, keyObservationList, keyUseList } from './keys/list.ts';
 export { type SavedListing, saveKeyListing } from './keys/listing.ts';
-export type { FactsAsked, ScopePlace } from './keys/scope-facts.ts';
+export type { FactsRequest, ScopeReference } from './keys/scope-facts.ts';
 export { isCutOff, staleWords } from './keys/suspect-listing.ts';
 export { findTreeFault, listLedgerRowFaults } from './ledger/check.ts';
 export {
@@ -114,7 +114,7 @@ export {
 export {
   forgetRejectedRows,
   listRejectedRows,
-  type RejectedPlace,
+  type RequestedList,
   type StoredRejectedRow,
   saveRejectedRows,
 } from './rejected-rows/rejected-rows.ts';

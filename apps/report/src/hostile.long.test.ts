@@ -17,7 +17,7 @@ const mostGrowthMb = 40;
 
 useServedFixture();
 
-interface Asked {
+interface TestRequest {
   method: string;
   path: string;
   headers: Record<string, string>;
@@ -31,7 +31,7 @@ interface Answer {
 }
 
 /** Returns requests of all kinds: plausible and absurd addresses, parameters, bodies, tokens, cookies and origins. */
-function arbitraryRequest(): fc.Arbitrary<Asked> {
+function arbitraryRequest(): fc.Arbitrary<TestRequest> {
   const junk = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 300 }),
     fc.constantFrom(
@@ -159,7 +159,7 @@ function heldBytes(): number {
 let cookie = '';
 const agent = new Agent({ keepAlive: true, maxSockets: atOnce });
 
-async function send({ method, path, headers, body }: Asked): Promise<Answer> {
+async function send({ method, path, headers, body }: TestRequest): Promise<Answer> {
   return await new Promise((resolve, reject) => {
     const sent = request({ host: '127.0.0.1', port: server.port, agent, method, path, headers }, (response) => {
       text(response).then(

@@ -6,7 +6,7 @@ import type { key } from '../schema/keys.ts';
 import { member } from '../schema/organizations.ts';
 import type { Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
-import type { FactsAsked } from './scope-facts.ts';
+import type { FactsRequest } from './scope-facts.ts';
 
 type Made = Pick<typeof key.$inferSelect, 'controlPlaneNumber' | 'organizationId' | 'creatorId' | 'createdAt'>;
 
@@ -17,7 +17,7 @@ type Made = Pick<typeof key.$inferSelect, 'controlPlaneNumber' | 'organizationId
  */
 export async function readCreators(
   { db, sql }: Pick<Store, 'db' | 'sql'>,
-  { nowMs, maxEvidenceAgeMs }: Pick<FactsAsked, 'nowMs' | 'maxEvidenceAgeMs'>,
+  { nowMs, maxEvidenceAgeMs }: Pick<FactsRequest, 'nowMs' | 'maxEvidenceAgeMs'>,
 ): Promise<(row: Made) => KeyFacts['creator']> {
   const states = new Map<string, KeyFacts['creator']>();
   for (const { controlPlaneNumber, organizationId, userId, leftAt, missingSince } of await db.select().from(member)) {

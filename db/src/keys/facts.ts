@@ -22,12 +22,12 @@ import {
   readReviewedOut,
 } from './key-facts.ts';
 import { factScope } from './key-listing.ts';
-import { type FactsAsked, readScopes, type ScopePlace } from './scope-facts.ts';
+import { type FactsRequest, readScopes, type ScopeReference } from './scope-facts.ts';
 
 /**
  * Reads the facts that keys are judged on: the existing keys, the last trusted listings of each scope, and the connections that see it.
  */
-export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsAsked): Promise<Facts> {
+export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsRequest): Promise<Facts> {
   const { db, sql } = store;
   const reviewedOut = await readReviewedOut(db);
   const rows = await db
@@ -103,7 +103,7 @@ async function readOrganizationsCreated(db: Db): Promise<Map<string, string>> {
  */
 async function readOtherScopes(
   sql: Sql,
-  one: ScopePlace | undefined,
+  one: ScopeReference | undefined,
 ): Promise<(number: string) => Pick<KeyFacts, 'otherScope'>> {
   // The other keys of an id are read first, by their index (offset 0 keeps them together). A planner without statistics would otherwise compare all keys
   // with all others.
@@ -149,7 +149,7 @@ type CredentialRow = typeof credential.$inferSelect;
 type OfOthers = 'branchId' | 'holder' | 'expiresAt';
 /** The row of any credential, or of a key, which has fewer columns. */
 type KeyRow = Omit<CredentialRow, OfOthers> & Partial<Pick<CredentialRow, OfOthers>>;
-type Known =
+type DerivedFact =
   | 'isCreationUnknown'
   | 'isInQuestion'
   | 'otherScope'
@@ -164,7 +164,7 @@ type Known =
   | 'addresses';
 
 /** Returns the facts in a key's own row. */
-export function toKeyFacts(row: KeyRow): Omit<KeyFacts, Known> {
+export function toKeyFacts(row: KeyRow): Omit<KeyFacts, DerivedFact> {
   const { number, id, kind, name, organizationId, projectId, creatorId, creatorName, createdAt } = row;
   const scope = factScope(row.controlPlaneNumber, row.scope);
   const { presentSince, firstSeenAt, expiresAt, branchId } = row;

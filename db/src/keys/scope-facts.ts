@@ -15,7 +15,7 @@ import { anyOf, countIf, type Db, type Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
 import { factScope } from './key-listing.ts';
 
-export interface FactsAsked {
+export interface FactsRequest {
   /** Returns a control plane's current time by its own Date, in ms; null if it is not known well enough to judge. */
   nowMs: (controlPlane: string) => number | null;
   /** Our own clock, in ms. It never decides that something may be revoked. */
@@ -36,10 +36,10 @@ export interface FactsAsked {
   /** The configured connections. One that never authenticated has no row, but its own key is in use (R2). */
   configured: { name: string; baseUrl: string; ownKeyId: string | null }[];
   /** Limits the facts to the keys of this scope. */
-  scope?: ScopePlace;
+  scope?: ScopeReference;
 }
 
-export interface ScopePlace {
+export interface ScopeReference {
   controlPlane: string;
   /** `user:ID` or `organization:ID`. */
   scope: string;
@@ -48,7 +48,7 @@ export interface ScopePlace {
 /** Returns the facts of each scope that was ever listed, and the own keys of all connections. */
 export async function readScopes(
   { db, sql }: Pick<Store, 'db' | 'sql'>,
-  { nowMs, ourNowMs, policySha256, needsProjects, configured, scope: one }: FactsAsked,
+  { nowMs, ourNowMs, policySha256, needsProjects, configured, scope: one }: FactsRequest,
 ): Promise<Pick<Facts, 'scopes' | 'ownKeys'>> {
   const listings = await readListings(sql, one);
   const connections = await readConnections(db, configured);
@@ -83,7 +83,7 @@ interface KnownConnection {
 }
 
 /** Returns every connection that ever authenticated, and the configured ones that did not. */
-async function readConnections(db: Db, configured: FactsAsked['configured']): Promise<KnownConnection[]> {
+async function readConnections(db: Db, configured: FactsRequest['configured']): Promise<KnownConnection[]> {
   const idOf = new Map(configured.map(({ name, ownKeyId }) => [name, ownKeyId]));
   const rows = await db.select().from(connection).orderBy(asc(connection.name));
   // The configuration is newer than the row stored when the connection last authenticated.
@@ -139,14 +139,14 @@ async function readKin(sql: Sql, own: Facts['ownKeys']): Promise<Facts['ownKeys'
   );
 }
 
-type Listing = ScopePlace &
+type Listing = ScopeReference &
   Pick<ScopeFacts, 'listedAt' | 'priorListedAt' | 'hourPriorListedAt' | 'missing' | 'goneLately'>;
 
 /**
  * Returns the last trusted listing of each scope, and the previous ones that are in a row with it. No suspect listing is between them, and
  * each had ended when the last began.
  */
-async function readListings(sql: Sql, one: ScopePlace | undefined): Promise<Listing[]> {
+async function readListings(sql: Sql, one: ScopeReference | undefined): Promise<Listing[]> {
   const rows = await sql`
     with scopes as (
       select distinct control_plane_number, scope from keywarden.connection_scope

@@ -4,7 +4,7 @@ import { isSuddenDrop } from '../keys/suspect-listing.ts';
 import { member, memberListing, organization } from '../schema/organizations.ts';
 import { builderOf, type Db, lastOfEach, packExtra, type Sql, toJson } from '../sql.ts';
 
-interface Place {
+interface Listing {
   controlPlane: string;
   /** The control plane's own time of the listing, RFC 3339. */
   seenAt: string;
@@ -13,7 +13,7 @@ interface Place {
 /** Saves the organizations that a connection sees. */
 export async function saveOrganizations(
   sql: Sql,
-  { controlPlane, seenAt }: Place,
+  { controlPlane, seenAt }: Listing,
   organizations: WireOrganization[],
 ): Promise<void> {
   const rows = lastOfEach(organizations).map((each) => ({
@@ -34,7 +34,7 @@ export async function saveOrganizations(
  */
 export async function saveMembers(
   sql: Sql,
-  { controlPlane, seenAt, organizationId }: Place & { organizationId: string },
+  { controlPlane, seenAt, organizationId }: Listing & { organizationId: string },
   members: WireMember[],
 ): Promise<{ isSudden: boolean }> {
   const rows = lastOfEach(members).map(({ id, userId, role, joinedAt, email }) => ({

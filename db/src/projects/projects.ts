@@ -5,7 +5,7 @@ import { project } from '../schema/projects.ts';
 import { markMissingDays } from '../seals/seals.ts';
 import { builderOf, type Db, lastOfEach, packExtra, type Sql, toJson } from '../sql.ts';
 
-interface Place {
+interface Listing {
   controlPlane: string;
   /** The control plane's own time of the listing, RFC 3339. */
   seenAt: string;
@@ -23,7 +23,7 @@ export async function saveProjects(
     organizationId,
     unavailableIds,
     isWhole = true,
-  }: Place & {
+  }: Listing & {
     organizationId: string;
     unavailableIds: string[];
     /** False if rows cannot be read. They may be of any project, so none counts as absent. */
@@ -87,7 +87,7 @@ function rowsOf(projects: WireProject[], organizationId: string) {
  */
 export async function saveDeletedProjects(
   sql: Sql,
-  { controlPlane, seenAt, organizationId }: Place & { organizationId: string },
+  { controlPlane, seenAt, organizationId }: Listing & { organizationId: string },
   projects: WireProject[],
 ): Promise<void> {
   const rows = rowsOf(projects, organizationId);

@@ -8,7 +8,7 @@ import { type Db, type Sql, toJson } from '../sql.ts';
 type RejectedList = 'organizations' | 'members' | 'keys' | 'projects' | 'operations' | 'credentials';
 
 /** Where a list was requested. `place` is the scope, organization or project. */
-export interface RejectedPlace {
+export interface RequestedList {
   controlPlane: string;
   list: RejectedList;
   place: string;
@@ -33,7 +33,7 @@ const longestText = 4000;
 /** Saves rows that could not be read, each once, with how often it was received. */
 export async function saveRejectedRows(
   sql: Sql,
-  { controlPlane, list, place }: RejectedPlace,
+  { controlPlane, list, place }: RequestedList,
   rejected: readonly { id: string | null; why: string; record: unknown }[],
 ): Promise<void> {
   const rows = new Map(

@@ -13,14 +13,14 @@ import { anyOf, type Db, type Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
 import type { StoredRotation } from './rotations.ts';
 
-type Known = Omit<RotationFacts, 'nowMs' | 'hourPriorListedAt' | 'sink'>;
+type StoredFacts = Omit<RotationFacts, 'nowMs' | 'hourPriorListedAt' | 'sink'>;
 
 /** Returns the stored facts of a rotation's keys. `users` are the connections whose own key is being rotated. */
 export async function readRotationFacts(
   { db, sql }: Pick<Store, 'db' | 'sql'>,
   rotation: StoredRotation,
   users: string[],
-): Promise<Known> {
+): Promise<StoredFacts> {
   const mint = currentMint(rotation);
   const { rotationNumber, attempt, keyNumber } = mintedKey;
   const [minted] = await db

@@ -72,7 +72,7 @@ export interface MayGo {
   restsOnMembers: boolean;
 }
 
-interface Place {
+interface Target {
   connection: Connection;
   scope: Scope;
 }
@@ -110,7 +110,7 @@ export async function revokeGuarded(context: Context, task: GuardedRevocation): 
  * Lists the key's scope and judges the key right before the call, under the lock of the scope. Then commits the intent, makes the call and
  * commits the outcome (R4). One key's failure is a return value, not an error (R7).
  */
-async function revokeOnce(context: Context, task: GuardedRevocation, place: Place): Promise<Revocation> {
+async function revokeOnce(context: Context, task: GuardedRevocation, place: Target): Promise<Revocation> {
   return await withProcessLock(context, scopeLock(place.connection.controlPlane, place.scope), async (context) => {
     const ready = await rejudge(context, task, place);
     if ('why' in ready) return skipped(ready);
@@ -144,7 +144,7 @@ export async function whyPaused({ store }: Pick<Context, 'store'>): Promise<stri
 async function findPlace(
   { store }: Context,
   { key, connections, refused }: GuardedRevocation,
-): Promise<Place | undefined> {
+): Promise<Target | undefined> {
   for (const controlPlane of new Set(connections.map((connection) => connection.controlPlane))) {
     const prefix = factScope(controlPlane, '');
     if (!key.scope.startsWith(prefix)) continue;
@@ -172,7 +172,7 @@ interface Ready {
 async function rejudge(
   context: Context,
   { key, refused, judge, membersReadAt }: GuardedRevocation,
-  { connection, scope }: Place,
+  { connection, scope }: Target,
 ): Promise<Skip | Ready> {
   let listing: Awaited<ReturnType<typeof listScope>>;
   try {
@@ -243,7 +243,7 @@ async function listMembersAgain(
 async function callAndRecord(
   context: Context,
   task: GuardedRevocation,
-  { connection, scope, intent, ready }: Place & { intent: string; ready: Ready },
+  { connection, scope, intent, ready }: Target & { intent: string; ready: Ready },
 ): Promise<Revocation> {
   const { store, signal } = context;
   const { key, refused } = task;

@@ -24,18 +24,18 @@ interface Held {
   since: string | null;
 }
 
-type Place = Pick<Context, 'store' | 'environment'>;
+type StoreContext = Pick<Context, 'store' | 'environment'>;
 
 /**
  * R10: returns why this store enforces nothing automatically, or null. A mark is kept in the store and in a file beside it, and every
  * governing action moves it. A new store has no mark, and a restored one lacks the file's mark. An older store that one machine detects
  * stops all machines, until `arm`. A machine that did not make the last mark accepts it only while the machine that made it is active.
  */
-export async function whyNotEnforcing(place: Place): Promise<string | null> {
-  const held = readHeld(place.environment.KEYWARDEN_DATA);
+export async function whyNotEnforcing(context: StoreContext): Promise<string | null> {
+  const held = readHeld(context.environment.KEYWARDEN_DATA);
   if (held === null || !held.mayEnforce)
     return 'automatic enforcement is not permitted on this machine; to permit it, run keywarden arm';
-  return await whyOlderStore(place, held);
+  return await whyOlderStore(context, held);
 }
 
 /** What a machine may carry out of the approvals that persons give in the report. */
@@ -50,14 +50,14 @@ export interface ApprovalScope {
  * R10: returns which approvals of the report this machine carries out. An approval is a decision about the store in which it was given. The machine
  * carries out those that were given after it first saw this store, and all of them once a person has permitted automatic enforcement.
  */
-export async function approvalScope(place: Place): Promise<ApprovalScope> {
-  const held = readHeld(place.environment.KEYWARDEN_DATA);
-  if (held === null) return { why: null, since: await readPresent(place) };
-  const why = await whyOlderStore(place, held);
+export async function approvalScope(context: StoreContext): Promise<ApprovalScope> {
+  const held = readHeld(context.environment.KEYWARDEN_DATA);
+  if (held === null) return { why: null, since: await readPresent(context) };
+  const why = await whyOlderStore(context, held);
   if (held.mayEnforce) return { why, since: null };
-  const since = held.since ?? (await readMarkTime(place.store.db, held.mark));
+  const since = held.since ?? (await readMarkTime(context.store.db, held.mark));
   // Without a known time, no approval so far counts.
-  return { why, since: since ?? (await readPresent(place)) };
+  return { why, since: since ?? (await readPresent(context)) };
 }
 
 async function readPresent({ store }: Pick<Context, 'store'>): Promise<string> {
@@ -66,7 +66,7 @@ async function readPresent({ store }: Pick<Context, 'store'>): Promise<string> {
 }
 
 /** Returns why this store may be an older copy than the one that this machine worked on; null if it is not. */
-async function whyOlderStore({ store, environment }: Place, held: Held): Promise<string | null> {
+async function whyOlderStore({ store, environment }: StoreContext, held: Held): Promise<string | null> {
   if (await lacksReportMark({ store, environment })) await reportOlder({ store });
   const state = await readMark(store.db, held.mark);
   if (state === 'missing') await reportOlder({ store });
@@ -80,12 +80,12 @@ async function whyOlderStore({ store, environment }: Place, held: Held): Promise
 /**
  * Runs governing work between two marks. A store that is restored from before the work, or from within it, lacks one of them.
  */
-export async function governed<T>(place: Place, work: () => Promise<T>): Promise<T> {
-  await moveMark(place);
+export async function governed<T>(context: StoreContext, work: () => Promise<T>): Promise<T> {
+  await moveMark(context);
   try {
     return await work();
   } finally {
-    await moveMark(place);
+    await moveMark(context);
   }
 }
 
@@ -93,12 +93,12 @@ export async function governed<T>(place: Place, work: () => Promise<T>): Promise
  * Makes the first mark of this machine, if it has none. From then on it carries out approvals of the report. The daemon does so with its first listing of
  * keys: otherwise an approval between the first plan and the first pass would count as one of an older store.
  */
-export async function rememberStore(place: Place): Promise<void> {
-  if (readHeld(place.environment.KEYWARDEN_DATA) === null) await moveMark(place);
+export async function rememberStore(context: StoreContext): Promise<void> {
+  if (readHeld(context.environment.KEYWARDEN_DATA) === null) await moveMark(context);
 }
 
 /** Records a person's permission for this store, seen from this machine, to enforce automatically. */
-export async function resumeEnforcement({ store, environment }: Place, by: string): Promise<void> {
+export async function resumeEnforcement({ store, environment }: StoreContext, by: string): Promise<void> {
   await closeIncidentsOf(store.db, { kind: 'high_water_mark', by });
   const mark = await addMark(store.db, 'daemon');
   const since = await readMarkTime(store.db, mark);
@@ -106,7 +106,9 @@ export async function resumeEnforcement({ store, environment }: Place, by: strin
 }
 
 /** Withdraws the permission of this machine to enforce automatically. Returns whether it had it. */
-export function disarmEnforcement({ environment: { KEYWARDEN_DATA: folder } }: Pick<Place, 'environment'>): boolean {
+export function disarmEnforcement({
+  environment: { KEYWARDEN_DATA: folder },
+}: Pick<StoreContext, 'environment'>): boolean {
   const held = readHeld(folder);
   if (held === null || !held.mayEnforce) return false;
   writeHeld(folder, { ...held, mayEnforce: false });
@@ -117,7 +119,7 @@ export function disarmEnforcement({ environment: { KEYWARDEN_DATA: folder } }: P
  * Moves the mark in the store first: after a kill in between, the store still has the file's mark. A file whose mark the store lacks is not
  * changed.
  */
-async function moveMark({ store, environment }: Place): Promise<void> {
+async function moveMark({ store, environment }: StoreContext): Promise<void> {
   const held = readHeld(environment.KEYWARDEN_DATA);
   if (held !== null && (await readMark(store.db, held.mark)) === 'missing') return await reportOlder({ store });
   const mark = await addMark(store.db, 'daemon');
@@ -129,7 +131,7 @@ async function moveMark({ store, environment }: Place): Promise<void> {
  * Returns whether the store lacks the mark that a report sharing the folder has made for a person's decision since the last run. It then
  * removes that mark, because the incident stays open.
  */
-async function lacksReportMark({ store, environment: { KEYWARDEN_DATA: folder } }: Place): Promise<boolean> {
+async function lacksReportMark({ store, environment: { KEYWARDEN_DATA: folder } }: StoreContext): Promise<boolean> {
   const mark = readDataFile(folder, reportMarkFile);
   if (mark === undefined || (await readMark(store.db, mark)) !== 'missing') return false;
   rmSync(join(folder, reportMarkFile), { force: true });

@@ -11,7 +11,7 @@ import {
 } from '@keywarden/core/policy';
 import { sha256 } from '@keywarden/core/values';
 import { otherKinds } from '@keywarden/core/wire';
-import { readFacts, readPlan, type ScopePlace, savePlan } from '@keywarden/db/daemon';
+import { readFacts, readPlan, type ScopeReference, savePlan } from '@keywarden/db/daemon';
 import { UserError, usageError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -34,7 +34,7 @@ export async function planKeys(
 export async function judgeScope(
   context: Pick<Context, 'store' | 'config' | 'now'>,
   connections: Connection[],
-  scope: ScopePlace,
+  scope: ScopeReference,
 ): Promise<ReturnType<typeof judge> & { facts: Facts; policySha256: string }> {
   const { policy } = context.config;
   const facts = await gatherFacts(context, connections, scope);
@@ -44,7 +44,7 @@ export async function judgeScope(
 async function gatherFacts(
   { store, config, now }: Pick<Context, 'store' | 'config' | 'now'>,
   connections: Connection[],
-  scope?: ScopePlace,
+  scope?: ScopeReference,
 ): Promise<Facts> {
   const { policy, channels } = config;
   const nowMs = clockOf(policy, connections);

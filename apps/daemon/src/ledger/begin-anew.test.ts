@@ -5,7 +5,7 @@ import type { TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { beginAnew } from './begin-anew.ts';
 import { checkLedger, whyLedgerDiffers } from './checks.ts';
-import { growLedger, type LedgerPlace } from './ledger.ts';
+import { growLedger, type LedgerContext } from './ledger.ts';
 import { readSeen } from './seen-checkpoint.ts';
 import { readSigningKeys } from './signing-keys.ts';
 
@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 afterEach(async () => await machines.close());
 
-const grow = async (place: LedgerPlace) => await growLedger(place, { createsKey: true });
+const grow = async (place: LedgerContext) => await growLedger(place, { createsKey: true });
 
 /** Restores the store as it is now, when the returned function is called. */
 async function takeBackup(): Promise<() => Promise<void>> {

@@ -9,7 +9,7 @@ import {
   recordBeginning,
 } from '@keywarden/db/daemon';
 import { usageError } from '@keywarden/runtime';
-import { eventsAtOnce, type LedgerPlace, reasons, signAndRemember } from './ledger.ts';
+import { eventsAtOnce, type LedgerContext, reasons, signAndRemember } from './ledger.ts';
 import { endorsedKeysOf } from './public-keys.ts';
 import { putSeenAside, readCheckpoint, readSeen } from './seen-checkpoint.ts';
 import { readSigningKeys, replaceLedgerKey } from './signing-keys.ts';
@@ -19,8 +19,8 @@ import { readSigningKeys, replaceLedgerKey } from './signing-keys.ts';
  * The new ledger has all events of the store, and then one with the last checkpoints of the former ledger. The former files stay beside the new ones. A run
  * that was interrupted can be repeated. Throws a UserError if there is no ledger, or if the tree in the store is not the one of its own last checkpoint.
  */
-export async function beginAnew(place: LedgerPlace, { reason, by }: { reason: string; by: string }): Promise<void> {
-  const { store, environment } = place;
+export async function beginAnew(context: LedgerContext, { reason, by }: { reason: string; by: string }): Promise<void> {
+  const { store, environment } = context;
   const folder = environment.KEYWARDEN_DATA;
   const [newest, seen] = [await readNewestCheckpoint(store.db), readSeen(folder)];
   const former = newest === null ? seen : readCheckpoint(newest.note);
@@ -40,7 +40,7 @@ export async function beginAnew(place: LedgerPlace, { reason, by }: { reason: st
   await recordBeginning(store.db, { ...checkpoints, reason, begunBy: by });
   await noteLedgerKeys(store.db, endorsedKeysOf(signers));
   putSeenAside(folder, suffixOf(former.origin));
-  await signAll(place, signers);
+  await signAll(context, signers);
   const others = (await listLedgerKeys(store.db)).filter(
     ({ publicKey, endedAt }) => endedAt === null && !keys.includes(publicKey),
   );
@@ -51,14 +51,14 @@ export async function beginAnew(place: LedgerPlace, { reason, by }: { reason: st
 }
 
 /** Signs all events of the store as the new ledger. Throws a UserError if another machine goes on with the former one meanwhile. */
-async function signAll(place: LedgerPlace, signers: Signer[]): Promise<void> {
+async function signAll(context: LedgerContext, signers: Signer[]): Promise<void> {
   const { name } = signers[0]?.verifier ?? {};
   for (let hasMore = true; hasMore; ) {
-    const result = await integrateEvents(place.store.sql, {
+    const result = await integrateEvents(context.store.sql, {
       limit: eventsAtOnce,
       seen: null,
       open: readCheckpoint,
-      sign: (head) => signAndRemember(place, head, signers),
+      sign: (head) => signAndRemember(context, head, signers),
     });
     if (typeof result === 'string') throw usageError(`The new ledger cannot begin: ${reasons[result]}.`);
     ({ hasMore } = result);

@@ -12,7 +12,7 @@ import {
 } from '@keywarden/db/daemon';
 import { assertCurrent, type Sql } from '@keywarden/db/store';
 import type { Context } from '../context.ts';
-import { growLedger, type LedgerPlace, reasons, reportInconsistent } from './ledger.ts';
+import { growLedger, type LedgerContext, reasons, reportInconsistent } from './ledger.ts';
 import { readSeen } from './seen-checkpoint.ts';
 
 /** Events may wait so long for a machine that signs. Then nothing is enforced automatically: what is not in the ledger is not proven. */
@@ -22,12 +22,12 @@ const mostLagMs = 3_600_000;
  * Returns why nothing is enforced automatically; null if the ledger in the store continues the last checkpoint that this machine has seen, its events do not
  * wait for long, and no incident about it is open.
  */
-export async function whyLedgerDiffers(place: LedgerPlace): Promise<string | null> {
-  const { store, environment } = place;
+export async function whyLedgerDiffers(context: LedgerContext): Promise<string | null> {
+  const { store, environment } = context;
   const seen = readSeen(environment.KEYWARDEN_DATA);
   if (seen !== null && !(await continues(store.db, seen)))
-    await reportInconsistent(place, `${reasons.forked}, or fewer`);
-  else await growLedger(place);
+    await reportInconsistent(context, `${reasons.forked}, or fewer`);
+  else await growLedger(context);
   if (await hasOpenIncident(store.db, 'ledger_inconsistent'))
     return 'the ledger in this store is not the one that was signed; keywarden incidents has the reason, and docs/LEDGER.md the steps';
   const waiting = await readOldestWaiting(store.db);

@@ -8,7 +8,7 @@ import type { TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { beginAnew } from './begin-anew.ts';
 import { checkLedger, whyLedgerDiffers } from './checks.ts';
-import { growLedger, type LedgerPlace } from './ledger.ts';
+import { growLedger, type LedgerContext } from './ledger.ts';
 import { endorsedKeysOf } from './public-keys.ts';
 import { readSeen } from './seen-checkpoint.ts';
 import { addLedgerKey, endFormerKeys, readSigningKeys } from './signing-keys.ts';
@@ -23,10 +23,10 @@ beforeEach(async () => {
 });
 afterEach(async () => await machines.close());
 
-const grow = async (place: LedgerPlace) => await growLedger(place, { createsKey: true });
+const grow = async (place: LedgerContext) => await growLedger(place, { createsKey: true });
 
 /** Grows a ledger whose checkpoint cannot be stored, as when the connection is cut after the machine has remembered the tree. */
-async function growWithoutStoring(place: LedgerPlace): Promise<void> {
+async function growWithoutStoring(place: LedgerContext): Promise<void> {
   await owner.sql
     .unsafe(
       `create function public.cut() returns trigger language plpgsql as $$ begin raise exception 'cut'; end $$;

@@ -14,7 +14,7 @@ import { createMachines, type Machines } from '@keywarden/testkit/daemon/ledger-
 import type { TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { whyLedgerDiffers } from './checks.ts';
-import { growLedger, type LedgerPlace } from './ledger.ts';
+import { growLedger, type LedgerContext } from './ledger.ts';
 import { readSeen } from './seen-checkpoint.ts';
 import { addLedgerKey, endFormerKeys, readSigningKeys } from './signing-keys.ts';
 
@@ -26,7 +26,7 @@ beforeEach(async () => {
 });
 afterEach(async () => await machines.close());
 
-const grow = async (place: LedgerPlace) => await growLedger(place, { createsKey: true });
+const grow = async (place: LedgerContext) => await growLedger(place, { createsKey: true });
 
 test('the first machine creates the key, and signs every event; the key and the checkpoint are outside the database', async () => {
   const first = await machines.create();

@@ -25,7 +25,7 @@ import { createLedgerKey, discardLedgerKey, readSigningKeys } from './signing-ke
 /** The most events that are added in one transaction. */
 export const eventsAtOnce = 5000;
 
-export type LedgerPlace = Pick<Context, 'store' | 'environment' | 'now'>;
+export type LedgerContext = Pick<Context, 'store' | 'environment' | 'now'>;
 
 /** What a pass of the sequencer did. no_key: another machine has the key, and this one only checks. */
 export type Grown = { state: 'grown' | 'no_key'; size: number; added: number } | { state: 'inconsistent'; why: string };
@@ -34,14 +34,14 @@ export type Grown = { state: 'grown' | 'no_key'; size: number; added: number } |
  * Adds the waiting events to the ledger and keeps the signed checkpoint outside the database. Only a machine with the ledger's key can sign; every other one
  * checks the newest checkpoint. A ledger that does not continue what this machine has seen opens an incident. Only a daemon creates the key of a new ledger.
  */
-export async function growLedger(place: LedgerPlace, { createsKey = false } = {}): Promise<Grown> {
-  const { store, environment } = place;
+export async function growLedger(context: LedgerContext, { createsKey = false } = {}): Promise<Grown> {
+  const { store, environment } = context;
   const newest = await readNewestCheckpoint(store.db);
   const isNew = newest === null && createsKey && readSigningKeys(environment).length === 0;
   const hasCreated = isNew && createLedgerKey(environment);
   const signers = readSigningKeys(environment);
   const isOurs = newest === null || openCheckpoint(newest.note, signers) !== null;
-  if (signers.length === 0 || !isOurs) return await followLedger(place, signers);
+  if (signers.length === 0 || !isOurs) return await followLedger(context, signers);
   await noteLedgerKeys(store.db, endorsedKeysOf(signers));
   let added = 0;
   for (;;) {
@@ -51,14 +51,14 @@ export async function growLedger(place: LedgerPlace, { createsKey = false } = {}
       seen,
       // Keys may have been rotated meanwhile.
       open: (note) => openCheckpoint(note, readSigningKeys(environment)),
-      sign: (head) => signAndRemember(place, head, readSigningKeys(environment)),
+      sign: (head) => signAndRemember(context, head, readSigningKeys(environment)),
     });
     if (result === 'signature' && seen === null) {
       // Another machine has signed first.
       if (hasCreated) discardLedgerKey(environment);
-      return await followLedger(place, []);
+      return await followLedger(context, []);
     }
-    if (typeof result === 'string') return await reportInconsistent(place, reasons[result]);
+    if (typeof result === 'string') return await reportInconsistent(context, reasons[result]);
     added += result.added;
     if (result.note !== null) writeSeen(environment.KEYWARDEN_DATA, result.note);
     if (!result.hasMore) return { state: 'grown', size: result.size, added };
@@ -74,25 +74,25 @@ export const reasons: Record<Inconsistency, string> = {
 };
 
 /** Checks the newest checkpoint of a machine without the ledger's key, and remembers it. */
-async function followLedger(place: LedgerPlace, signers: Signer[]): Promise<Grown> {
-  const { store, environment } = place;
+async function followLedger(context: LedgerContext, signers: Signer[]): Promise<Grown> {
+  const { store, environment } = context;
   const seen = readSeen(environment.KEYWARDEN_DATA);
   const newest = await readNewestCheckpoint(store.db);
   if (newest === null)
-    return seen === null ? { state: 'no_key', size: 0, added: 0 } : await reportInconsistent(place, reasons.older);
+    return seen === null ? { state: 'no_key', size: 0, added: 0 } : await reportInconsistent(context, reasons.older);
   const checkpoint = readCheckpoint(newest.note);
   if (checkpoint === null || (seen !== null && seen.origin !== checkpoint.origin))
-    return await reportInconsistent(place, reasons.signature);
+    return await reportInconsistent(context, reasons.signature);
   // A machine whose own key has this name accepts no other key of it.
   if (signers.some(({ verifier }) => verifier.name === checkpoint.origin))
-    return await reportInconsistent(place, reasons.signature);
+    return await reportInconsistent(context, reasons.signature);
   if (!isAccepted(environment, newest.note, await listLedgerKeys(store.db)))
-    return await reportInconsistent(place, reasons.signature);
+    return await reportInconsistent(context, reasons.signature);
   const root = await readRoot(store.db, checkpoint.size);
-  if (root === null || !isSameHash(root, checkpoint.root)) return await reportInconsistent(place, reasons.hashes);
+  if (root === null || !isSameHash(root, checkpoint.root)) return await reportInconsistent(context, reasons.hashes);
   // A machine that signs remembers a tree before the store has its checkpoint, but not before the store has its events.
   if (seen !== null && !(await continues(store.db, seen)))
-    return await reportInconsistent(place, seen.size > checkpoint.size ? reasons.older : reasons.forked);
+    return await reportInconsistent(context, seen.size > checkpoint.size ? reasons.older : reasons.forked);
   writeSeen(environment.KEYWARDEN_DATA, newest.note);
   return { state: 'no_key', size: checkpoint.size, added: 0 };
 }
@@ -121,7 +121,7 @@ function openCheckpoint(note: string, signers: Signer[]): Checkpoint | null {
  * process of this machine has signed or seen a later tree, or another one of this size.
  */
 export function signAndRemember(
-  { environment, now }: LedgerPlace,
+  { environment, now }: LedgerContext,
   head: Pick<Checkpoint, 'size' | 'root'>,
   signers: Signer[],
 ): string | null {

@@ -3,13 +3,13 @@ import { type Environment, readDataFile, usageError, writeDataFile } from '@keyw
 
 const fileName = 'ledger-public-keys';
 
-type Place = Pick<Environment, 'LEDGER_PUBLIC_KEY' | 'KEYWARDEN_DATA'>;
+type PublicKeySettings = Pick<Environment, 'LEDGER_PUBLIC_KEY' | 'KEYWARDEN_DATA'>;
 
 /**
  * Returns the public keys of the ledger that this machine accepts, from LEDGER_PUBLIC_KEY or the data folder. A machine without a private key needs them:
  * what the database says about its own key proves nothing. Throws a UserError for a text that is no key.
  */
-function readPublicKeys({ LEDGER_PUBLIC_KEY, KEYWARDEN_DATA }: Place): Verifier[] {
+function readPublicKeys({ LEDGER_PUBLIC_KEY, KEYWARDEN_DATA }: PublicKeySettings): Verifier[] {
   const text = LEDGER_PUBLIC_KEY ?? readDataFile(KEYWARDEN_DATA, fileName) ?? '';
   return text
     .split('\n')
@@ -42,7 +42,7 @@ export function endorsedKeysOf(signers: Signer[]): { publicKey: string; endorsem
  * it has that of a later key, was ended, and is accepted no more.
  */
 export function isAccepted(
-  place: Place,
+  place: PublicKeySettings,
   note: string,
   candidates: { publicKey: string; endorsement: string | null }[],
 ): boolean {

@@ -10,7 +10,7 @@ const fileName = 'ledger-key';
  * Returns the keys that sign the ledger's checkpoints on this machine, from LEDGER_KEY or the data folder; the first names the log. While keys are rotated
  * there are two. Returns an empty list if this machine has none. Throws a UserError for a text that is no key.
  */
-export function readSigningKeys({ LEDGER_KEY, KEYWARDEN_DATA }: SigningPlace): Signer[] {
+export function readSigningKeys({ LEDGER_KEY, KEYWARDEN_DATA }: SigningSettings): Signer[] {
   const text = LEDGER_KEY ?? readDataFile(KEYWARDEN_DATA, fileName);
   const lines = text?.split('\n').filter((line) => line.trim() !== '') ?? [];
   const signers = lines.map((line) => {
@@ -27,19 +27,19 @@ export function readSigningKeys({ LEDGER_KEY, KEYWARDEN_DATA }: SigningPlace): S
   return signers;
 }
 
-export type SigningPlace = Pick<Environment, 'LEDGER_KEY' | 'KEYWARDEN_DATA'>;
+export type SigningSettings = Pick<Environment, 'LEDGER_KEY' | 'KEYWARDEN_DATA'>;
 
 /**
  * Creates the key of a new ledger in the data folder, unless there is one. Its name is unique, because it identifies the log everywhere. Returns whether it
  * was created.
  */
-export function createLedgerKey({ KEYWARDEN_DATA }: SigningPlace): boolean {
+export function createLedgerKey({ KEYWARDEN_DATA }: SigningSettings): boolean {
   const key = createSigningKey(`keywarden/${randomBytes(6).toString('hex')}`, 'log');
   return createDataFile(KEYWARDEN_DATA, fileName, key);
 }
 
 /** Puts the file of the key aside, because a new ledger begins, and creates the key of that one. Throws a UserError if the key is in LEDGER_KEY. */
-export function replaceLedgerKey(place: SigningPlace, suffix: string): void {
+export function replaceLedgerKey(place: SigningSettings, suffix: string): void {
   if (place.LEDGER_KEY !== undefined)
     throw usageError(
       'LEDGER_KEY has the key of the former ledger; run this without it, and set it to the new file ledger-key afterwards.',
@@ -53,12 +53,12 @@ export function replaceLedgerKey(place: SigningPlace, suffix: string): void {
 }
 
 /** Removes the key that this machine has just created, because another machine signed first. */
-export function discardLedgerKey({ KEYWARDEN_DATA }: SigningPlace): void {
+export function discardLedgerKey({ KEYWARDEN_DATA }: SigningSettings): void {
   rmSync(join(KEYWARDEN_DATA, fileName));
 }
 
 /** Adds a key of the same name. Checkpoints are signed with both from then on. Throws a UserError if the keys are in LEDGER_KEY. */
-export function addLedgerKey(place: SigningPlace): void {
+export function addLedgerKey(place: SigningSettings): void {
   const [first] = requireFile(place);
   const name = first?.verifier.name ?? '';
   const keys = readDataFile(place.KEYWARDEN_DATA, fileName) ?? '';
@@ -69,7 +69,7 @@ export function addLedgerKey(place: SigningPlace): void {
  * Removes all keys but the newest, and returns the public key of that one. The former file stays beside it. Throws a UserError unless the newest key has
  * signed this checkpoint: the ledger would be lost.
  */
-export function endFormerKeys(place: SigningPlace, newestNote: string | null): Verifier {
+export function endFormerKeys(place: SigningSettings, newestNote: string | null): Verifier {
   const signers = requireFile(place);
   const [last] = signers.slice(-1);
   if (last === undefined || newestNote === null || openNote(newestNote, [last.verifier]) === null)
@@ -81,7 +81,7 @@ export function endFormerKeys(place: SigningPlace, newestNote: string | null): V
   return last.verifier;
 }
 
-function requireFile(place: SigningPlace): Signer[] {
+function requireFile(place: SigningSettings): Signer[] {
   if (place.LEDGER_KEY !== undefined)
     throw usageError('LEDGER_KEY has the keys of the ledger; change the variable instead.');
   const signers = readSigningKeys(place);

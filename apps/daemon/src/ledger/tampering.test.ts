@@ -13,7 +13,7 @@ import { createMachines, type Machines } from '@keywarden/testkit/daemon/ledger-
 import type { TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { checkLedger, whyLedgerDiffers } from './checks.ts';
-import { growLedger, type LedgerPlace } from './ledger.ts';
+import { growLedger, type LedgerContext } from './ledger.ts';
 import { readSeen } from './seen-checkpoint.ts';
 
 let machines: Machines;
@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 afterEach(async () => await machines.close());
 
-const grow = async (place: LedgerPlace) => await growLedger(place, { createsKey: true });
+const grow = async (place: LedgerContext) => await growLedger(place, { createsKey: true });
 
 test('a ledger of many tiles is compared, and a fault in any of them is found', async () => {
   const first = await machines.create();

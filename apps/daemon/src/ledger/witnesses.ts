@@ -2,10 +2,10 @@ import { readBody } from '@keywarden/core/client';
 import { encodeHash, openNote, parseVerifier, type Verifier } from '@keywarden/core/ledger';
 import { readConsistency, readNewestCheckpoint, readNewestCosignature, saveCosignature } from '@keywarden/db/daemon';
 import { codeOf, type Environment, isLoopback, usageError } from '@keywarden/runtime';
-import { type LedgerPlace, reportInconsistent } from './ledger.ts';
+import { type LedgerContext, reportInconsistent } from './ledger.ts';
 
 /** A witness that the ledger's checkpoints are sent to: its public key, and its address for submissions. */
-export interface WitnessPlace {
+export interface WitnessAddress {
   key: Verifier;
   url: string;
 }
@@ -13,7 +13,7 @@ export interface WitnessPlace {
 /** Returns the witnesses of LEDGER_WITNESSES: a public key and an address on each line. Throws a UserError for another form. */
 export function readWitnesses({ LEDGER_WITNESSES, ALLOW_HTTP }: Pick<Environment, 'LEDGER_WITNESSES' | 'ALLOW_HTTP'>) {
   const lines = (LEDGER_WITNESSES ?? '').split('\n').filter((line) => line.trim() !== '');
-  return lines.map((line): WitnessPlace => {
+  return lines.map((line): WitnessAddress => {
     const [text = '', url = '', ...rest] = line.trim().split(/\s+/);
     const key = parseVerifier(text);
     const isSafe = URL.canParse(url) && (url.startsWith('https://') || ALLOW_HTTP || isLoopback(new URL(url).hostname));
@@ -33,14 +33,14 @@ const longestAnswer = 10_000;
  * Sends the newest checkpoint to each witness that has not cosigned it, and stores the cosignatures. A witness that has seen other events, or more, opens an
  * incident. Returns why witnesses did not cosign, as sentences.
  */
-export async function askWitnesses(place: LedgerPlace, signal: AbortSignal): Promise<string[]> {
+export async function askWitnesses(context: LedgerContext, signal: AbortSignal): Promise<string[]> {
   const failures: string[] = [];
-  for (const witness of readWitnesses(place.environment)) {
-    const checkpoint = await readNewestCheckpoint(place.store.db);
+  for (const witness of readWitnesses(context.environment)) {
+    const checkpoint = await readNewestCheckpoint(context.store.db);
     if (checkpoint === null) break;
-    const cosigned = await readCosigned(place, witness.key);
+    const cosigned = await readCosigned(context, witness.key);
     if (cosigned >= checkpoint.size) continue;
-    const failure = await askWitness(place, { witness, cosigned, checkpoint, signal }).catch(
+    const failure = await askWitness(context, { witness, cosigned, checkpoint, signal }).catch(
       (error: unknown) => `it does not answer (${codeOf(error)})`,
     );
     if (failure !== null) failures.push(`witness ${witness.key.name}: ${failure}`);
@@ -49,13 +49,13 @@ export async function askWitnesses(place: LedgerPlace, signal: AbortSignal): Pro
 }
 
 /** Returns the size of the newest checkpoint with a valid cosignature of this witness; 0 if there is none. */
-async function readCosigned({ store }: LedgerPlace, key: Verifier): Promise<number> {
+async function readCosigned({ store }: LedgerContext, key: Verifier): Promise<number> {
   const newest = await readNewestCosignature(store.db, key.name);
   return newest === null || openNote(newest.note + newest.lines, [key]) === null ? 0 : newest.size;
 }
 
-interface Asked {
-  witness: WitnessPlace;
+interface Submission {
+  witness: WitnessAddress;
   /** The size of the newest checkpoint that the store has with its cosignature. */
   cosigned: number;
   checkpoint: { size: number; note: string };
@@ -65,8 +65,8 @@ interface Asked {
 /** Returns whether a time in seconds is within an hour of one in ms. A receipt with another one would prove nothing. */
 const isNow = (time: number | null, nowMs: number) => time !== null && Math.abs(time * 1000 - nowMs) < 3_600_000;
 
-async function askWitness(place: LedgerPlace, asked: Asked): Promise<string | null> {
-  const { db } = place.store;
+async function askWitness(context: LedgerContext, asked: Submission): Promise<string | null> {
+  const { db } = context.store;
   const { witness, cosigned, checkpoint } = asked;
   const { size, note } = checkpoint;
   const { name } = witness.key;
@@ -78,7 +78,7 @@ async function askWitness(place: LedgerPlace, asked: Asked): Promise<string | nu
     const { status, text } = await post(asked, body);
     if (status === 200) {
       const isOwn = (line: string) =>
-        openNote(`${note}${line}\n`, [witness.key])?.signatures.some(({ time }) => isNow(time, place.now())) === true;
+        openNote(`${note}${line}\n`, [witness.key])?.signatures.some(({ time }) => isNow(time, context.now())) === true;
       const own = text.split('\n').find((line) => line.startsWith('— ') && isOwn(line));
       if (own === undefined) return 'its answer has no valid cosignature of this hour';
       await saveCosignature(db, { size, witness: name, lines: `${own}\n` });
@@ -89,20 +89,20 @@ async function askWitness(place: LedgerPlace, asked: Asked): Promise<string | nu
     const known = named === undefined ? null : Number(named);
     const isRefused = status === 422 && oldSize > 0 && (attempt > 0 || cosigned > 0);
     if (isRefused || known === oldSize)
-      return await reportWitness(place, name, 'has seen other events than the store has');
+      return await reportWitness(context, name, 'has seen other events than the store has');
     if (known === null) return `it answers ${status}`;
     if (known > size) {
       // Another machine with the key may have sent a newer checkpoint.
       const newest = await readNewestCheckpoint(db);
       if (newest !== null && known <= newest.size) return null;
-      return await reportWitness(place, name, `has seen ${known} events, and the store has ${newest?.size ?? 0}`);
+      return await reportWitness(context, name, `has seen ${known} events, and the store has ${newest?.size ?? 0}`);
     }
     oldSize = known;
   }
   return 'its state changes while it is asked';
 }
 
-async function post({ witness, signal }: Asked, body: string): Promise<{ status: number; text: string }> {
+async function post({ witness, signal }: Submission, body: string): Promise<{ status: number; text: string }> {
   const response = await fetch(`${witness.url}/add-checkpoint`, {
     method: 'POST',
     body,
@@ -112,6 +112,6 @@ async function post({ witness, signal }: Asked, body: string): Promise<{ status:
   return { status: response.status, text: await readBody(response, longestAnswer) };
 }
 
-async function reportWitness(place: LedgerPlace, name: string, why: string): Promise<string> {
-  return (await reportInconsistent(place, `witness ${name} ${why}`)).why;
+async function reportWitness(context: LedgerContext, name: string, why: string): Promise<string> {
+  return (await reportInconsistent(context, `witness ${name} ${why}`)).why;
 }

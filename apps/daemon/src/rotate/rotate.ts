@@ -22,7 +22,7 @@ export interface Rotated {
 }
 
 /** The keys that a person requests, each with how it is to be rotated. */
-export interface Asked {
+export interface RotateRequest {
   keys: Wish['key'][];
   wish: (key: Wish['key'], run: Run) => Wish;
 }
@@ -32,7 +32,7 @@ export interface Asked {
  * request, and handles orphans. If a person has requested keys, the pass covers only those, and a possibly older store (R10) does not hold
  * it back. One process at a time does it.
  */
-export async function rotate(context: Context, connections: Connection[], asked?: Asked): Promise<Rotated> {
+export async function rotate(context: Context, connections: Connection[], asked?: RotateRequest): Promise<Rotated> {
   return await withProcessLock(context, 'rotations', async (context) => {
     const { facts, judgements } = await planKeys(context, connections);
     const isAsked = asked !== undefined;
@@ -59,7 +59,7 @@ async function rotateAll(context: Context, run: Run): Promise<Omit<Rotated, 'why
 }
 
 /** Opens the requested rotations. If a key is already in rotation, advances that one. */
-async function rotateAsked(context: Context, { keys, wish }: Asked, run: Run): Promise<Omit<Rotated, 'why'>> {
+async function rotateAsked(context: Context, { keys, wish }: RotateRequest, run: Run): Promise<Omit<Rotated, 'why'>> {
   const openBefore = await listOpenRotations(context.store.db);
   const opened: Opened[] = [];
   const rotations: StoredRotation[] = [];

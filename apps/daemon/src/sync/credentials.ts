@@ -24,7 +24,7 @@ export async function syncCredentials(context: Context, connection: Connection):
     assertSaneClock(connection);
     const shown = await syncProjects(context, connection, counts);
     const projects = shown.flatMap(({ organizationId, projectIds }) =>
-      projectIds.map((projectId): Place => ({ organizationId, projectId })),
+      projectIds.map((projectId): ProjectLocation => ({ organizationId, projectId })),
     );
     Object.assign(counts, { projects: projects.length, credentials: 0 });
     const failures: { project: string; error: unknown }[] = [];
@@ -61,12 +61,12 @@ export async function syncCredentials(context: Context, connection: Connection):
   return counts;
 }
 
-type Place = Omit<ProjectScope, 'kind'>;
+type ProjectLocation = Omit<ProjectScope, 'kind'>;
 
 async function syncProject(
   context: Context,
   connection: Connection,
-  { run, counts, ...place }: Place & { run: string; counts: Counts },
+  { run, counts, ...place }: ProjectLocation & { run: string; counts: Counts },
 ): Promise<void> {
   let failure: { error: unknown } | undefined;
   for (const kind of otherKinds) {

@@ -8,13 +8,17 @@ import { refuse, type WholePage } from './whole-page.ts';
  */
 export function assertDescends(
   { items, rows, cursor: next }: { items: WireOperation[]; rows: number; cursor: string | null },
-  { projectId, limit, place }: { projectId: string; limit: number; place: { cursor: string; below: string } | null },
+  {
+    projectId,
+    limit,
+    position,
+  }: { projectId: string; limit: number; position: { cursor: string; below: string } | null },
 ): void {
   if (next !== null && rows === 0) throw refuse('is empty and has its own cursor');
   if (items.some((each) => each.projectId !== projectId)) throw refuse('has rows of another project');
   if (next === null && rows >= limit) throw refuse('is full and has no cursor');
-  if (next !== null && next === place?.cursor) throw refuse('does not continue from the previous page');
-  let above = place?.below;
+  if (next !== null && next === position?.cursor) throw refuse('does not continue from the previous page');
+  let above = position?.below;
   for (const { createdAt } of items) {
     if (above !== undefined && compareInstants(createdAt, above) > 0)
       throw refuse('is not in descending order of time');

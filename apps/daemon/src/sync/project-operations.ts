@@ -21,7 +21,7 @@ import { controlPlaneNow, datedAt, whyStale } from '../control-plane-clock.ts';
 import { planWalk, type WalkPlan } from './follow.ts';
 import { proofOf, servedMs } from './proof.ts';
 import { add, type Counts, keepRejected } from './run.ts';
-import { OverlapError, PlaceError, type Walk, walkOperations } from './walk.ts';
+import { CursorError, OverlapError, type Walk, walkOperations } from './walk.ts';
 
 /** The steps that read and write. A counter-test removes a guard from one of them; a benchmark leaves one out. */
 export interface Steps {
@@ -108,7 +108,7 @@ async function resume(context: Context, task: Task, from: OpenWalk): Promise<str
     return latest(from.beganAt, walkedAt);
   } catch (error) {
     // The control plane refuses the cursor, or writes times with other digits than in the earlier pass: begin at the newest operation.
-    const isOutdated = error instanceof PlaceError && !(error instanceof OverlapError);
+    const isOutdated = error instanceof CursorError && !(error instanceof OverlapError);
     if (isOutdated || (error instanceof ControlPlaneError && error.code === 'rejected')) {
       await forgetOpenWalk(context.store.sql, number);
       return walkedAt;
@@ -187,7 +187,7 @@ async function walk(
     }
   } catch (error) {
     // The pages above are proved; do not resume from the place below them.
-    if (hasPlace && error instanceof PlaceError) await forgetOpenWalk(context.store.sql, project.number);
+    if (hasPlace && error instanceof CursorError) await forgetOpenWalk(context.store.sql, project.number);
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import type { Page } from '@keywarden/core/client';
-import { finishRun, type RejectedPlace, type RunKind, saveRejectedRows, startRun } from '@keywarden/db/daemon';
+import { finishRun, type RequestedList, type RunKind, saveRejectedRows, startRun } from '@keywarden/db/daemon';
 import { describeError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -87,7 +87,7 @@ export async function keepRejected(
     place,
     rejected = [],
     counts = {},
-  }: Omit<RejectedPlace, 'controlPlane'> & { rejected: Page<unknown>['rejected']; counts?: Counts },
+  }: Omit<RequestedList, 'controlPlane'> & { rejected: Page<unknown>['rejected']; counts?: Counts },
 ): Promise<void> {
   const [first] = rejected;
   if (first === undefined) return;

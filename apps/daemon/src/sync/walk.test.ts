@@ -14,7 +14,7 @@ import {
   withEnds,
 } from '@keywarden/testkit/daemon/walk-fixture';
 import { expect, test } from 'vitest';
-import { PlaceError, type WalkedPage, walkOperations } from './walk.ts';
+import { CursorError, type WalkedPage, walkOperations } from './walk.ts';
 
 test.each([2, 3, 693, 999])('A2: a walk loses no row where pages end within %i rows of one instant', async (group) => {
   const rows = inGroups(4000, group);
@@ -139,7 +139,7 @@ test('a place saved under times of whole seconds is given up, not retried foreve
         listOf(() => rows, { digits: 6 }),
         walkOf({ ...sizes, from }),
       ),
-    ).rejects.toThrow(PlaceError);
+    ).rejects.toThrow(CursorError);
   }
 });
 

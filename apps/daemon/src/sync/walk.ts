@@ -75,13 +75,13 @@ export interface WalkedPage {
   unprovedAt: string | null;
 }
 
-type Place = { cursor: string; below: string } | null;
+type CursorPosition = { cursor: string; below: string } | null;
 
 /** Rows of one instant that later pages must show again, by id, with the position of the page that showed them. */
 interface Overlap {
   at: string;
   ids: Set<string>;
-  before: Place;
+  before: CursorPosition;
   isWholeAbove: boolean;
 }
 
@@ -95,28 +95,40 @@ interface Overlap {
 export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGenerator<WalkedPage> {
   const { projectId, from, maxLimit, signal } = walk;
   const floor = from === null ? walk.floor : from.floor;
-  let place: Place = from;
+  let position: CursorPosition = from;
   let beganAt = from?.beganAt;
   let limit = from === null ? walk.firstLimit : maxLimit;
   let attempt = 1;
   let overlaps: Overlap[] = [];
   let repeats = 0;
-  let resumeAt: Place = from;
+  let resumeAt: CursorPosition = from;
   let isWholeAbove = true;
   for (;;) {
     const begunMs = walk.now();
-    const isKnownEnd = place === null ? walk.isKnownEnd : undefined;
+    const isKnownEnd = position === null ? walk.isKnownEnd : undefined;
     const { largestPage: largest } = walk.seen;
-    const fetched = await fetchWhole(client, { projectId, limit, cursor: place?.cursor, signal, largest, isKnownEnd });
+    const fetched = await fetchWhole(client, {
+      projectId,
+      limit,
+      cursor: position?.cursor,
+      signal,
+      largest,
+      isKnownEnd,
+    });
     // Other walks may have raised it meanwhile.
     walk.seen.largestPage = Math.max(walk.seen.largestPage, fetched.rows);
     const askedAt = walk.datedAt(fetched, begunMs);
     beganAt ??= askedAt;
     const page = withoutImpossible(fetched, { askedAt, projectCreatedAt: walk.projectCreatedAt });
     const [first] = page.items;
-    if (place !== null && place === from && first !== undefined && compareInstants(first.createdAt, place.below) > 0)
-      throw new PlaceError('begins above the place where the walk continues');
-    assertDescends(page, { projectId, limit, place });
+    if (
+      position !== null &&
+      position === from &&
+      first !== undefined &&
+      compareInstants(first.createdAt, position.below) > 0
+    )
+      throw new CursorError('begins above the position where the walk continues');
+    assertDescends(page, { projectId, limit, position });
     const last = page.items.at(-1);
     // A row that can no longer be read still counts as shown.
     for (const { id } of [...page.items, ...page.rejected])
@@ -126,7 +138,7 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
       if (repeats === attempts) throw new OverlapError(lost.ids.size);
       // The rows may have vanished meanwhile: request the page that showed them again.
       repeats += 1;
-      ({ before: place, isWholeAbove } = lost);
+      ({ before: position, isWholeAbove } = lost);
       overlaps = [];
       continue;
     }
@@ -136,7 +148,7 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
     const rejected = [...page.passedOver, ...page.rejected];
     const isWhole = rejected.length === 0 && isWholeAbove;
     // A walk that resumed below an unreadable row would skip it.
-    if (isWholeAbove) resumeAt = place;
+    if (isWholeAbove) resumeAt = position;
     const walked = {
       operations: page.items,
       rejected,
@@ -144,12 +156,12 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
       beganAt,
       askedAt,
       floor,
-      below: place?.below ?? null,
+      below: position?.below ?? null,
       resumeAt,
       unprovedAt: null,
     };
     if (page.cursor === null || last === undefined) {
-      const reached = last?.createdAt ?? place?.below ?? beganAt;
+      const reached = last?.createdAt ?? position?.below ?? beganAt;
       yield { ...walked, isEnd: true, isDone: true, reached, provedFrom: reached };
       return;
     }
@@ -170,16 +182,16 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
     }
     attempt = 1;
     limit = maxLimit;
-    if (back.state === 'proved') overlaps.push({ at: reached, ids: back.shownAgain, before: place, isWholeAbove });
+    if (back.state === 'proved') overlaps.push({ at: reached, ids: back.shownAgain, before: position, isWholeAbove });
     // Rows of an instant that no cursor leads into are named as unknown, so no later page has to show them.
     else overlaps = overlaps.filter(({ at }) => compareInstants(at, reached) !== 0);
     const onward = (back.state === 'full' ? back.cursor : null) ?? page.cursor;
-    place =
+    position =
       back.state === 'proved'
-        ? { ...back.next, below: belowOf(place, later(back.next.below, justAbove(provedFrom))) }
+        ? { ...back.next, below: belowOf(position, later(back.next.below, justAbove(provedFrom))) }
         : { cursor: onward, below: earlier(onward, reached) };
     // An unreadable row's position is unknown: no page proves what is above the last row beside it.
-    if (rejected.length > 0) place = { ...place, below: belowOf(place, reached) };
+    if (rejected.length > 0) position = { ...position, below: belowOf(position, reached) };
     isWholeAbove = rejected.length === 0;
     const unprovedAt = back.state === 'proved' ? null : reached;
     yield { ...walked, isEnd: false, isDone: false, reached, provedFrom, unprovedAt };
@@ -191,7 +203,7 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
  * the walk continues below. changed: rows vanished meanwhile, and the page must be requested again.
  */
 type StepBack =
-  | { state: 'proved'; next: NonNullable<Place>; shownAgain: Set<string> }
+  | { state: 'proved'; next: NonNullable<CursorPosition>; shownAgain: Set<string> }
   | { state: 'full'; cursor: string | null }
   | { state: 'changed' };
 
@@ -262,8 +274,8 @@ const isAt = (operation: WireOperation | undefined, at: string | undefined) =>
   operation !== undefined && at !== undefined && compareInstants(operation.createdAt, at) === 0;
 
 /** Returns the bound above which no page proves anything. */
-const belowOf = (place: Place, at: string) =>
-  place !== null && compareInstants(place.below, at) < 0 ? place.below : at;
+const belowOf = (position: CursorPosition, at: string) =>
+  position !== null && compareInstants(position.below, at) < 0 ? position.below : at;
 
 /**
  * Returns the cursor if it is truncated to fewer digits than its row's time. The next page starts below the cursor, and proves nothing
@@ -273,15 +285,15 @@ function earlier(cursor: string, reached: string): string {
   return isInstant(cursor) && compareInstants(cursor, reached) < 0 ? cursor : reached;
 }
 
-/** The walk cannot continue from its place. It forgets the place, and the next walk begins at the newest operation. */
-export class PlaceError extends ControlPlaneError {
+/** The walk cannot continue from its position. It forgets the position, and the next walk begins at the newest operation. */
+export class CursorError extends ControlPlaneError {
   constructor(what: string) {
     super('invalid_response', `a page of operations ${what}`);
   }
 }
 
-/** Rows above the place were lost, and no later walk would request them again. */
-export class OverlapError extends PlaceError {
+/** Rows above the position were lost, and no later walk would request them again. */
+export class OverlapError extends CursorError {
   constructor(rows: number) {
     super(`does not repeat ${rows} rows above it`);
   }

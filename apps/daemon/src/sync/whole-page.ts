@@ -7,7 +7,7 @@ export const refuse = (what: string) => new ControlPlaneError('invalid_response'
 
 export type WalkedClient = Pick<ControlPlaneClient, 'operationsPage' | 'operationsPageEnd'>;
 
-interface Asked {
+interface PageRequest {
   projectId: string;
   limit: number;
   cursor: string | undefined;
@@ -53,7 +53,10 @@ const mostEmptyPages = 100;
  * A list may end at a number of rows at which services cut lists off, or with repeated rows. Then the cursor is requested with one row
  * fewer.
  */
-export async function fetchWhole(client: WalkedClient, { projectId, isKnownEnd, ...asked }: Asked): Promise<WholePage> {
+export async function fetchWhole(
+  client: WalkedClient,
+  { projectId, isKnownEnd, ...asked }: PageRequest,
+): Promise<WholePage> {
   let { cursor } = asked;
   let page = await fetchAgreed(client, projectId, { ...asked, isKnownEnd });
   const passedOver: RejectedRow[] = [];
@@ -82,7 +85,7 @@ export async function fetchWhole(client: WalkedClient, { projectId, isKnownEnd, 
 async function fetchAgreed(
   client: WalkedClient,
   projectId: string,
-  { isKnownEnd, largest, ...asked }: Omit<Asked, 'projectId'>,
+  { isKnownEnd, largest, ...asked }: Omit<PageRequest, 'projectId'>,
 ): Promise<Counted & { isLast: boolean }> {
   const ask = async () => onceEach(await client.operationsPage(projectId, asked));
   const isOdd = ({ rows, cursor, again }: Counted) => again > 0 || (cursor !== null && rows < asked.limit);

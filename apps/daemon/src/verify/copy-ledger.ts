@@ -156,7 +156,7 @@ function readAddress(report: string): string {
   return `${url.href.replace(/\/+$/, '')}/ledger`;
 }
 
-interface TilePlace {
+interface ListedTile {
   level: TileLevel;
   index: number;
   /** How many entries, contents or hashes it has. */
@@ -164,7 +164,7 @@ interface TilePlace {
 }
 
 /** Lists the bundles and tiles of a tree. */
-function* listTiles(size: number): Generator<TilePlace, undefined> {
+function* listTiles(size: number): Generator<ListedTile, undefined> {
   yield* listRow('entries', size);
   yield* listRow('contents', size);
   // Each level has a hash of each whole tile below.
@@ -172,7 +172,7 @@ function* listTiles(size: number): Generator<TilePlace, undefined> {
     yield* listRow(level, count);
 }
 
-function* listRow(level: TileLevel, count: number): Generator<TilePlace, undefined> {
+function* listRow(level: TileLevel, count: number): Generator<ListedTile, undefined> {
   for (let index = 0; index * tileWidth < count; index += 1)
     yield { level, index, width: Math.min(tileWidth, count - index * tileWidth) };
 }

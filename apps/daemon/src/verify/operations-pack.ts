@@ -107,7 +107,7 @@ async function readPart(
   if (lines !== records || hash !== sha256) throw new DamagedFile(`${file} is not the file that manifest.json names`);
 }
 
-interface Asked {
+interface ProjectPart {
   part: Part;
   days: string[];
   /** The months that retention has dropped. */
@@ -116,7 +116,7 @@ interface Asked {
   result: ArchiveResult;
 }
 
-async function verifyProject(archive: Archive, asked: Asked): Promise<void> {
+async function verifyProject(archive: Archive, asked: ProjectPart): Promise<void> {
   const { part, days: asksFor, dropped, result } = asked;
   const { verdict } = result;
   const { project } = part;
@@ -170,7 +170,7 @@ interface DaySeals {
  */
 async function readSeals(
   archive: Archive,
-  { part, receipts, result }: Asked,
+  { part, receipts, result }: ProjectPart,
   fail: (why: string) => void,
 ): Promise<Map<string, Seal>> {
   const days = new Map<string, DaySeals>();

@@ -12,7 +12,7 @@ import type { Services } from '../environment.ts';
 import { cannotBeDone, conflict, notFound, Problem } from '../problem.ts';
 
 /** A requested exemption. */
-export interface AskedExemption {
+export interface ExemptionRequest {
   keys: string[];
   rules: string[] | null;
   reason: string;
@@ -24,7 +24,7 @@ export interface AskedExemption {
 /** Grants an exemption on behalf of the principal; returns its number. Throws a Problem for a key that they cannot see, or a past end. */
 export async function grantExemption(
   { db, sql, marks }: Services,
-  { principal, asked }: { principal: Principal; asked: AskedExemption },
+  { principal, asked }: { principal: Principal; asked: ExemptionRequest },
 ): Promise<string> {
   const { keys, rules, reason, until, lastingMs } = asked;
   const hidden = await findHiddenKey(db, keys, principal.organizations);

@@ -15,7 +15,7 @@ import {
 import type { Services } from '../environment.ts';
 import { cannotBeDone, conflict, notFound } from '../problem.ts';
 
-export interface AskedReview {
+export interface ReviewRequest {
   /** Which inventory to review; API keys by default. */
   of?: Inventoried;
   filter: KeyFilter;
@@ -27,7 +27,7 @@ export interface AskedReview {
 /** Opens a review on behalf of the principal and returns its number. Throws a Problem (422) if the filter selects no key or too many. */
 export async function openReview(
   services: Services,
-  { principal, title, review }: { principal: Principal; title: string; review: AskedReview },
+  { principal, title, review }: { principal: Principal; title: string; review: ReviewRequest },
 ): Promise<string> {
   const chosen = await choose(services, review, principal);
   return requireOpened(await store.openReview(services, { ...chosen, title }), 'review');
@@ -36,7 +36,7 @@ export async function openReview(
 /** Opens a campaign of reviews in the same way. Also throws a Problem (422) for a due date that has passed or is over a year away. */
 export async function openCampaign(
   services: Services,
-  { principal, settings, review }: { principal: Principal; settings: NewCampaign['settings']; review: AskedReview },
+  { principal, settings, review }: { principal: Principal; settings: NewCampaign['settings']; review: ReviewRequest },
 ): Promise<string> {
   const chosen = await choose(services, review, principal);
   const { number, isDue } = await store.openCampaign(services, { ...chosen, settings });
@@ -54,7 +54,7 @@ export async function cancelCampaign(
   if (!(await store.cancelCampaign(sql, asked))) throw conflict('The campaign is already canceled.');
 }
 
-async function choose({ db }: Services, review: AskedReview, principal: Principal): Promise<Chosen> {
+async function choose({ db }: Services, review: ReviewRequest, principal: Principal): Promise<Chosen> {
   const asOf = review.filter.asOf ?? (await readControlPlaneNow(db));
   const of = review.of && { of: review.of };
   const holes = await listInventoryHoles(db, { from: asOf, to: asOf, organizations: null, ...of });
@@ -66,7 +66,7 @@ function requireOpened(number: string | null, what: 'review' | 'campaign'): stri
   throw cannotBeDone(`A ${what} covers 1 to ${store.mostReviewed} keys; change its filter.`);
 }
 
-export interface AskedDecision {
+export interface DecisionRequest {
   review: string;
   keys: string[];
   decision: 'keep' | 'revoke' | 'rotate';
@@ -76,7 +76,7 @@ export interface AskedDecision {
 /** Records decisions about keys of an open review on behalf of the principal. Throws a Problem for a signed review, or for keys outside it. */
 export async function decideReview(
   { db, sql }: Services,
-  { principal, asked }: { principal: Principal; asked: AskedDecision },
+  { principal, asked }: { principal: Principal; asked: DecisionRequest },
 ): Promise<void> {
   await requireReview(db, asked.review);
   // The daemon would refuse the rotation after the signature.

@@ -5,7 +5,7 @@ import { mayAct, type Role } from '../access/roles.ts';
 import type { Problem } from '../problem.ts';
 import type { Html, Part } from './html.ts';
 
-interface Place {
+interface MenuEntry {
   href: string;
   text: string;
   /** The minimum role that sees the entry. `spans`: only tokens that see all organizations see it. */
@@ -13,11 +13,11 @@ interface Place {
   spans?: true;
 }
 
-const places: { title: string; places: Place[] }[] = [
-  { title: 'Now', places: [{ href: '/', text: 'Overview' }] },
+const entries: { title: string; entries: MenuEntry[] }[] = [
+  { title: 'Now', entries: [{ href: '/', text: 'Overview' }] },
   {
     title: 'Keys',
-    places: [
+    entries: [
       { href: '/keys', text: 'Keys' },
       { href: '/credentials', text: 'Other credentials' },
       { href: '/findings', text: 'Findings' },
@@ -29,7 +29,7 @@ const places: { title: string; places: Place[] }[] = [
   },
   {
     title: 'Activity',
-    places: [
+    entries: [
       { href: '/revocations', text: 'Revocations' },
       { href: '/rotations', text: 'Rotations' },
       { href: '/incidents', text: 'Incidents' },
@@ -37,7 +37,7 @@ const places: { title: string; places: Place[] }[] = [
   },
   {
     title: 'Archive',
-    places: [
+    entries: [
       { href: '/operations', text: 'Operations' },
       { href: '/projects', text: 'Projects' },
       { href: '/coverage', text: 'Coverage' },
@@ -45,7 +45,7 @@ const places: { title: string; places: Place[] }[] = [
   },
   {
     title: 'Audit',
-    places: [
+    entries: [
       { href: '/evidence', text: 'Exports and evidence', role: 'auditor' },
       { href: '/ledger/events', text: 'Ledger', role: 'auditor', spans: true },
       { href: '/connections', text: 'Connections', spans: true },
@@ -59,7 +59,7 @@ const places: { title: string; places: Place[] }[] = [
 /** Returns a test of whether the principal can open a menu entry. */
 const isFor =
   (principal: Principal) =>
-  ({ role, spans }: Place) =>
+  ({ role, spans }: MenuEntry) =>
     (role === undefined || mayAct(principal, role)) && (spans !== true || principal.organizations === null);
 
 export interface Page {
@@ -76,9 +76,9 @@ export function renderPage(
   { title, body, notice, nowMs }: Page & { nowMs: number },
 ): Html {
   const current = (href: string) => (href === '/' ? path === '/' : path === href || path.startsWith(`${href}/`));
-  const menu = places
-    .map((group) => ({ ...group, places: group.places.filter(isFor(principal)) }))
-    .filter((group) => group.places.length > 0);
+  const menu = entries
+    .map((group) => ({ ...group, entries: group.entries.filter(isFor(principal)) }))
+    .filter((group) => group.entries.length > 0);
   return renderDocument(
     title,
     html`<a class="skip" href="#main">Skip to content</a>
@@ -91,7 +91,7 @@ export function renderPage(
               (group) => html`<div class="group">
                 <span class="group-title">${group.title}</span>
                 <ul>
-                  ${group.places.map(
+                  ${group.entries.map(
                     ({ href, text }) =>
                       html`<li><a href="${href}" ${current(href) ? html`aria-current="page"` : ''}>${text}</a></li>`,
                   )}

@@ -10,7 +10,7 @@ import type { Env, Services } from '../environment.ts';
 import { dayOrInstant, digits, reason, word } from '../parameters.ts';
 import { addResource } from '../resource.ts';
 import { addRoute, requireItem, requireOne } from '../route.ts';
-import { choiceControls, choiceFields, coversBoth, coversOne, readChoice, toAskedReview } from './review-choice.ts';
+import { choiceControls, choiceFields, coversBoth, coversOne, readChoice, toReviewRequest } from './review-choice.ts';
 
 const access = allowWhole('viewer');
 const auditor = allowWhole('auditor');
@@ -86,7 +86,7 @@ export function addCampaigns(app: OpenAPIHono<Env>, pages: Pages, services: Serv
       status: 201,
     },
     async ({ c, body, principal }) => {
-      const review = await toAskedReview(db, body, await c.req.json<z.input<typeof newCampaign>>());
+      const review = await toReviewRequest(db, body, await c.req.json<z.input<typeof newCampaign>>());
       return await show(db, await openCampaign(services, { principal, settings: toSettings(body), review }));
     },
   );

@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import type { Reader, Suggestion } from '@keywarden/db/report';
 import { html } from 'hono/html';
-import type { AskedReview } from '../actions/reviews.ts';
+import type { ReviewRequest } from '../actions/reviews.ts';
 import { type Html, section } from '../dashboard/html.ts';
 import { readField, readForm } from '../dashboard/page.ts';
 import type { Services } from '../environment.ts';
@@ -33,11 +33,11 @@ export const coversOne = ({ keys, credentials }: Pick<Choice, 'keys' | 'credenti
 export const coversBoth = { error: 'a review covers keys or credentials, not both; open one of each' };
 
 /** Returns the keys that a body chooses for a review. `given` is the body as sent, which readers of the review see. */
-export async function toAskedReview(
+export async function toReviewRequest(
   db: Reader,
   { keys = {}, credentials, keep_for_days: keepForDays }: Choice,
   given: z.input<typeof choice>,
-): Promise<AskedReview> {
+): Promise<ReviewRequest> {
   const chosen = credentials ?? keys;
   await requirePast(db, chosen.as_of);
   return {
@@ -50,7 +50,7 @@ export async function toAskedReview(
 }
 
 /** Returns the keys that a form chooses for a review, and for how long keys that are kept are exempt. */
-export async function readChoice({ db }: Services, sent: FormData): Promise<AskedReview> {
+export async function readChoice({ db }: Services, sent: FormData): Promise<ReviewRequest> {
   const names = ['organization_id', 'kind', 'idle_for', 'older_than', 'as_of'];
   const filled = names.map((name) => [name, readField(sent, name)] as const).filter(([, value]) => value !== '');
   const asked = Object.fromEntries(filled);

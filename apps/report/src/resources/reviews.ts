@@ -21,7 +21,7 @@ import type { Env, Services } from '../environment.ts';
 import { digits, reason } from '../parameters.ts';
 import { addFile, addResource } from '../resource.ts';
 import { addList, addRoute, requireItem, requireOne } from '../route.ts';
-import { choiceFields, coversBoth, coversOne, openForm, toAskedReview } from './review-choice.ts';
+import { choiceFields, coversBoth, coversOne, openForm, toReviewRequest } from './review-choice.ts';
 import { reviewPages } from './review-pages.ts';
 
 const access = allowWhole('viewer');
@@ -119,7 +119,7 @@ function reviewRoutes(app: OpenAPIHono<Env>, services: Services): void {
       status: 201,
     },
     async ({ c, body, principal }) => {
-      const review = await toAskedReview(db, body, await c.req.json<z.input<typeof newReview>>());
+      const review = await toReviewRequest(db, body, await c.req.json<z.input<typeof newReview>>());
       return await show(await openReview(services, { principal, title: body.title, review }));
     },
   );

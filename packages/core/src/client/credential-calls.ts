@@ -1,4 +1,4 @@
-import { type CredentialPlace, credentialSchemas, type WireCredential } from '../wire/credentials.ts';
+import { type CredentialLocation, credentialSchemas, type WireCredential } from '../wire/credentials.ts';
 import type { OtherKind } from '../wire/kinds.ts';
 import * as wire from '../wire/schemas.ts';
 import { followPages, type Page } from './pagination.ts';
@@ -41,7 +41,7 @@ export function credentialCalls(call: Call) {
      */
     credentials(
       kind: OtherKind,
-      place: CredentialPlace,
+      place: CredentialLocation,
       { signal }: CallOptions = {},
     ): AsyncGenerator<Page<WireCredential>, void> {
       const { route, list, limit } = credentialLists[kind];

@@ -7,7 +7,7 @@ const fieldOf = { organization: 'organizationId', creator: 'creatorId', project:
 /**
  * A key's place in its group, the most recently used first. `rank` is undefined if a use in the group, or the creator of its keys, is unknown.
  */
-interface Place {
+interface Rank {
   count: number;
   rank: number | undefined;
 }
@@ -18,7 +18,7 @@ interface Group {
 }
 
 /** Returns the place of a key in its group, or undefined if it has no group. */
-export type RankOf = (judged: Judged) => Place | undefined;
+export type RankOf = (judged: Judged) => Rank | undefined;
 
 /** Returns the keys of each scope, the most recently used first. No group extends beyond its scope. */
 export function sortByUse(judged: Judged[]): Judged[][] {

@@ -32,14 +32,14 @@ const word = maybe(z.string().max(1000));
 const words = maybe(z.array(z.string().max(200)).max(100));
 
 /** The place in a project that a list was requested for. */
-export interface CredentialPlace {
+export interface CredentialLocation {
   projectId: string;
   branchId: string | null;
 }
 
 type Made = Pick<WireCredential, 'kind' | 'id' | 'name'> & Partial<WireCredential>;
 
-const make = (place: CredentialPlace, made: Made): WireCredential => ({
+const make = (place: CredentialLocation, made: Made): WireCredential => ({
   holder: null,
   expiresAt: null,
   revokedAt: null,
@@ -124,7 +124,7 @@ const withoutPassword = ['no_login', 'oauth'];
 /**
  * The row schema of each kind's list. A row that is not a credential, such as a role without a password, becomes null.
  */
-export const credentialSchemas: Record<OtherKind, (place: CredentialPlace) => z.ZodType<WireCredential | null>> = {
+export const credentialSchemas: Record<OtherKind, (place: CredentialLocation) => z.ZodType<WireCredential | null>> = {
   branch_credential: (place) =>
     branchCredential.transform((row) =>
       make(place, {

@@ -1,4 +1,4 @@
-export { type CredentialPlace, tokenIdOf, unknownTime, type WireCredential } from './credentials.ts';
+export { type CredentialLocation, tokenIdOf, unknownTime, type WireCredential } from './credentials.ts';
 export {
   type CredentialKind,
   credentialKinds,

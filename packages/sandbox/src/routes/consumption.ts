@@ -33,7 +33,7 @@ const branchMetrics = [
 ];
 const usageMetrics = [...branchMetrics, 'extra_branches_month', 'snapshot_storage_bytes_month'];
 
-interface Asked {
+interface ConsumptionQuery {
   organization: string;
   frames: Timeframe[];
   metrics: string[];
@@ -80,7 +80,7 @@ function readAsked(
   c: Context<Env>,
   { db, clock }: State,
   { allowed, fallback }: { allowed: string[]; fallback: string[] | null },
-): Asked {
+): ConsumptionQuery {
   const organization = organizationOf(c, c.req.query('org_id'));
   requireOrganization(db, c.get('principal'), organization);
   const granularity = readRequired(c, 'granularity');
@@ -151,7 +151,7 @@ function pageOf(rows: Row[], limit: number, cursorOf: (row: Row) => unknown): { 
 }
 
 /** Returns one billing period that spans the whole requested time, its timeframes oldest first. */
-function period(row: Row, { frames }: Asked, consumption: (frame: Timeframe) => object): object[] {
+function period(row: Row, { frames }: ConsumptionQuery, consumption: (frame: Timeframe) => object): object[] {
   const since = Number(row.created_at);
   const seen = frames.filter(({ end }) => end > since);
   if (seen.length === 0) return [];
@@ -165,7 +165,7 @@ function period(row: Row, { frames }: Asked, consumption: (frame: Timeframe) => 
   ];
 }
 
-function metricsOf(row: Row, { metrics, now }: Asked): (frame: Timeframe) => object {
+function metricsOf(row: Row, { metrics, now }: ConsumptionQuery): (frame: Timeframe) => object {
   return (frame) => ({
     metrics: metrics.map((metric) => ({ metric_name: metric, value: usedBy(row, metric, { frame, now }) })),
   });

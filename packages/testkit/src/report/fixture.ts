@@ -37,7 +37,7 @@ export interface Fixture {
   log: Logger;
   /** Secrets of tokens by name: viewer, auditor, operator, and acme (an operator that sees only that organization). */
   tokens: Record<string, string>;
-  ask(path: string, asked?: Asked): Promise<Answer>;
+  ask(path: string, asked?: TestRequest): Promise<Answer>;
   makeToken(name: string, role: 'viewer' | 'auditor' | 'operator', organizationIds?: string[] | null): Promise<string>;
   /** Opens a session for a token by its name, and returns the id that the dashboard's cookie has. */
   signIn(name: string): Promise<string>;
@@ -47,7 +47,7 @@ export interface Fixture {
   close(): Promise<void>;
 }
 
-interface Asked {
+interface TestRequest {
   /** A token's name or its secret; null for no token. */
   as?: string | null;
   method?: string;

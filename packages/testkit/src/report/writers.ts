@@ -32,7 +32,7 @@ import type { makeApp } from './app.ts';
 import { plan } from './fixture.ts';
 
 /** A store as its roles see it, the report over it, and the rows that writers write about. */
-export interface WriterPlace {
+export interface WriterContext {
   owner: Store;
   daemon: Store;
   admin: Store;
@@ -66,7 +66,7 @@ export const writerName = 'a writer to kill';
 const at = '2026-05-20T00:00:00Z';
 
 /** Everything that writes governed rows, each with the kinds of events that it makes. The sequencer and the seals have a test of their own. */
-export const writers: Record<string, { kinds: string[]; write: (place: WriterPlace) => Promise<void> }> = {
+export const writers: Record<string, { kinds: string[]; write: (place: WriterContext) => Promise<void> }> = {
   'plans and policies': {
     kinds: ['policy.stored', 'policy.in_force', 'plan.stored'],
     write: async ({ daemon }) => void (await plan(daemon, { quotas: { per_run: 1 + randomBytes(4).readUInt32LE() } })),
@@ -210,7 +210,7 @@ export const writers: Record<string, { kinds: string[]; write: (place: WriterPla
   },
 };
 
-async function post({ app, rows: { secret } }: WriterPlace, path: string, body?: object): Promise<{ id: string }> {
+async function post({ app, rows: { secret } }: WriterContext, path: string, body?: object): Promise<{ id: string }> {
   const response = await app.request(path, {
     method: 'POST',
     headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },

@@ -7,7 +7,7 @@ interface Answer<T> {
   body: T;
 }
 
-interface Asking {
+interface TestRequest {
   method?: string;
   body?: unknown;
   /** The administrator's key if absent. */
@@ -21,8 +21,8 @@ interface Asking {
  */
 export interface Fixture {
   sandbox: Sandbox;
-  api: <T = { message: string }>(path: string, asking?: Asking) => Promise<Answer<T>>;
-  control: <T = unknown>(path: string, asking?: Omit<Asking, 'key'>) => Promise<Answer<T>>;
+  api: <T = { message: string }>(path: string, asking?: TestRequest) => Promise<Answer<T>>;
+  control: <T = unknown>(path: string, asking?: Omit<TestRequest, 'key'>) => Promise<Answer<T>>;
   advance: (seconds: number) => Promise<void>;
   /** Advances until no operation of the project is in progress, and returns all of them. */
   settle: (projectId: string) => Promise<Operation[]>;
@@ -49,7 +49,7 @@ export async function openFixture(options: SandboxOptions = {}): Promise<Fixture
 }
 
 export function fixtureOf(sandbox: Sandbox): Fixture {
-  const ask = async <T>(url: string, { method, body, headers }: Asking): Promise<Answer<T>> => {
+  const ask = async <T>(url: string, { method, body, headers }: TestRequest): Promise<Answer<T>> => {
     const response = await fetch(url, {
       method: method ?? (body === undefined ? 'GET' : 'POST'),
       headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
