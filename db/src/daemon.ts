@@ -5,7 +5,13 @@ export {
   type SeenConnection,
   saveConnection,
 } from './connections/connections.ts';
-export { type HoleReason, type Interval, listCoverage, type ProjectCoverage } from './coverage/coverage.ts';
+export {
+  type HoleReason,
+  holeReasons,
+  type Interval,
+  listCoverage,
+  type ProjectCoverage,
+} from './coverage/coverage.ts';
 export {
   endExemption,
   grantExemption,

@@ -2,6 +2,7 @@ export { findShards, isCluster } from './cluster.ts';
 export { connectionItem, connectionList, listBlindSpots } from './connections/list.ts';
 export {
   type HoleReason,
+  holeReasons,
   type Interval,
   listCoverage,
   operationCoverage,

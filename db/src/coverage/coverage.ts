@@ -7,19 +7,19 @@ import { type Reader, visible, when } from '../list.ts';
 const interval = z.strictObject({ from: instant, to: instant, from_included: z.boolean(), to_included: z.boolean() });
 export type Interval = z.output<typeof interval>;
 
-/**
- * Why the archive does not claim to have every operation of an interval:
- * - recent: not walked since, or too young to be certain
- * - deleted: the project was deleted or hidden before a walk reached it
- * - not_walked: the first walk has not reached it yet
- * - pruned: the control plane no longer served the operations when the project was first walked
- * - gap: no walk reached it while the operations were served
- * - instant: the operations of one time could not be proved complete, mostly because a page cannot show that many
- * - unreadable: a walk met unreadable rows of the project; they may be the reason that this interval is not claimed
- * - retention: dropped by our own retention
- */
-const holeReason = z.enum(['recent', 'deleted', 'not_walked', 'pruned', 'gap', 'instant', 'unreadable', 'retention']);
-export type HoleReason = z.output<typeof holeReason>;
+/** Why the archive may lack operations of an interval, in words. */
+export const holeReasons = {
+  recent: 'not walked since, or too recent to be certain: the next sync covers it',
+  deleted: 'the project was deleted, or hidden from the connection, before a walk reached this time',
+  not_walked: 'the first walk has not reached this time: the next sync continues it',
+  pruned: 'the control plane no longer served them when the project was first walked',
+  gap: 'no walk reached this time while the control plane served its operations',
+  instant: 'operations of this one time could not be proved complete: usually more share it than a page can show',
+  unreadable: 'rows of the project cannot be read (keywarden coverage --rejected) and may belong to this time',
+  retention: 'dropped by retention.operations',
+};
+export type HoleReason = keyof typeof holeReasons;
+const holeReason = z.enum(Object.keys(holeReasons) as [HoleReason, ...HoleReason[]]); // it has these keys
 
 export const operationCoverage = z
   .strictObject({

@@ -1,5 +1,6 @@
 import {
   type HoleReason,
+  holeReasons,
   type Interval,
   type InventoryCoverage,
   listCoverage,
@@ -13,17 +14,6 @@ import { type Columns, type Form, type OutputOptions, renderList } from './outpu
 import { storeOnly, withContext } from './session.ts';
 
 const batch = 500;
-
-const reasons: Record<HoleReason, string> = {
-  recent: 'not walked since, or too recent to be certain: the next sync covers it',
-  deleted: 'the project was deleted, or hidden from the connection, before a walk reached this time',
-  not_walked: 'the first walk has not reached this time: the next sync continues it',
-  pruned: 'the control plane no longer served them when the project was first walked',
-  gap: 'no walk reached this time while the control plane served its operations',
-  instant: 'operations of this one time could not be proved complete: usually more share it than a page can show',
-  unreadable: 'rows of the project cannot be read (keywarden coverage --rejected) and may belong to this time',
-  retention: 'dropped by retention.operations',
-};
 
 /**
  * Prints for each project, or for one, the times for which the archive has every operation. It also prints each gap and its reason.
@@ -161,7 +151,7 @@ function namesOf(unknown: ProjectCoverage['unknown']): string {
 
 function renderOne({ known, unknown, ...project }: ProjectCoverage): string {
   const spans = (intervals: Interval[]) => intervals.map(({ from, to }) => (from === to ? from : `${from}  to  ${to}`));
-  const holes = unknown.map((hole, index) => `  ${spans(unknown)[index]}  ${reasons[hole.reason]}`);
+  const holes = unknown.map((hole, index) => `  ${spans(unknown)[index]}  ${holeReasons[hole.reason]}`);
   return [
     `Project ${project.project_id} of ${project.organization_id} at ${project.control_plane}${project.gone_at === null ? '' : `, gone since ${project.gone_at}`}.`,
     known.length > 0 ? 'Covered completely:' : 'No interval is covered completely.',

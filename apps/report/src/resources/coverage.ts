@@ -1,5 +1,6 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import {
+  holeReasons,
   inventoryCoverage,
   listCoverage,
   listInventoryCoverage,
@@ -19,16 +20,6 @@ import { word } from '../parameters.ts';
 import { addList, addRoute } from '../route.ts';
 
 const access = allow('viewer');
-const reasons = {
-  recent: 'not walked since then, or too new to be proved',
-  deleted: 'the project was deleted before a walk covered this time',
-  unreadable: 'some rows of the project cannot be read and may belong here',
-  not_walked: 'the first walk has not reached this time',
-  pruned: 'already pruned upstream when the project was first walked',
-  gap: 'no walk covered this time while the control plane served it',
-  instant: 'the operations at this exact time could not be proved complete',
-  retention: 'dropped by Keywarden’s own retention',
-};
 
 /** Adds the coverage of operations and of the inventory. */
 export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db }: Services): void {
@@ -108,7 +99,7 @@ export function holeTable(holes: ProjectCoverage['unknown']): Html {
     columns: [
       { label: 'From', cell: ({ from }) => time(from) },
       { label: 'To', cell: ({ to }) => time(to) },
-      { label: 'Reason', is: 'text', cell: ({ reason }) => reasons[reason] },
+      { label: 'Reason', is: 'text', cell: ({ reason }) => holeReasons[reason] },
     ],
   });
 }
