@@ -1,3 +1,4 @@
+import { dayMs } from '@keywarden/core/values';
 import {
   announceExpiredMonths,
   dropExpiredMonth,
@@ -53,5 +54,5 @@ export async function enforceRetention(context: Context): Promise<void> {
 }
 
 function inWords(ms: number | null): string {
-  return ms === null ? 'for ever' : `for ${Math.round(ms / 86_400_000)} days`;
+  return ms === null ? 'for ever' : `for ${Math.round(ms / dayMs)} days`;
 }

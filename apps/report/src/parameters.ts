@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { parseDuration } from '@keywarden/core/values';
+import { dayMs, parseDuration } from '@keywarden/core/values';
 
 // Schemas that parameters and bodies share.
 
@@ -40,7 +40,7 @@ export const dayOrInstant = ({ isEnd }: { isEnd: boolean }) =>
     .union([
       z.iso.date({ error: 'is neither a date such as 2026-03-31 nor an RFC 3339 time' }).transform((day) => {
         const startMs = Date.parse(`${day}T00:00:00Z`);
-        return new Date(startMs + (isEnd ? 86_400_000 : 0)).toISOString();
+        return new Date(startMs + (isEnd ? dayMs : 0)).toISOString();
       }),
       instant,
     ])

@@ -1,5 +1,5 @@
 import type { Facts, KeyFacts, Lineage } from '@keywarden/core/policy';
-import { toMs } from '@keywarden/core/values';
+import { dayMs, toMs } from '@keywarden/core/values';
 import { keyKinds, showsUse, unknownCreator } from '@keywarden/core/wire';
 import { and, asc, count, eq, isNull, or, sql as raw } from 'drizzle-orm';
 import { mayHaveRevoked } from '../revocations/revocations.ts';
@@ -123,7 +123,6 @@ async function readOtherScopes(
   return (number) => scopes.get(number) ?? {};
 }
 
-const dayMs = 86_400_000;
 /** No key of a supported service is older than this, RFC 3339. */
 const oldest = '2000-01-01T00:00:00Z';
 

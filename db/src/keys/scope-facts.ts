@@ -1,5 +1,5 @@
 import type { Facts, ScopeFacts } from '@keywarden/core/policy';
-import { toMs } from '@keywarden/core/values';
+import { dayMs, toMs } from '@keywarden/core/values';
 import { type OtherKind } from '@keywarden/core/wire';
 import { and, asc, count, desc, eq, isNull, notExists, sql as raw } from 'drizzle-orm';
 import { mayHaveRevoked } from '../revocations/revocations.ts';
@@ -101,7 +101,7 @@ async function readConnections(db: Db, configured: FactsRequest['configured']): 
 }
 
 /** How long a connection's former key counts as one that it may still use, in ms. */
-const ownKeysKeptMs = 7 * 86_400_000;
+const ownKeysKeptMs = 7 * dayMs;
 
 /**
  * Returns the own keys of connections: the current ones, and those that a connection had in the last week, which another replica may still

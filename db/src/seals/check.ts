@@ -1,9 +1,9 @@
-import { canonicalJson } from '@keywarden/core/values';
+import { addDays, canonicalJson, type DayRange, daysOf, monthOf, startOfDay } from '@keywarden/core/values';
 import { min, sql } from 'drizzle-orm';
 import { listCoverage } from '../coverage/coverage.ts';
 import { operationSeal } from '../schema/ledger.ts';
 import { builderOf, type Sql, type Tx, toArray } from '../sql.ts';
-import { addDays, coverageOf, type DayRange, daysOf, monthOf, startOf } from './days.ts';
+import { coverageOf } from './day-coverage.ts';
 import {
   emptyRootText,
   hashDays,
@@ -171,7 +171,7 @@ async function listKept(
   if (dropped === undefined) return [];
   const rows = await tx`
     select distinct (created_at at time zone 'UTC')::date::text as day from keywarden.operation
-    where project_number = ${project} and created_at >= ${startOf(from)}::timestamptz and created_at < ${startOf(to)}::timestamptz
+    where project_number = ${project} and created_at >= ${startOfDay(from)}::timestamptz and created_at < ${startOfDay(to)}::timestamptz
       and seen_at < ${dropped}::timestamptz - interval '1 hour'`;
   return rows.map(({ day }) => String(day));
 }

@@ -1,10 +1,18 @@
 import { emptyRoot, hashSize, rootOfHashes, sealedColumns } from '@keywarden/core/ledger';
-import { compareInstants, isInstant } from '@keywarden/core/values';
+import {
+  compareInstants,
+  type DayRange,
+  dayMs,
+  dayNumbered,
+  isInstant,
+  monthOf,
+  monthsOf,
+  startOfDay,
+} from '@keywarden/core/values';
 import { and, asc, desc, eq, gte, lt, min } from 'drizzle-orm';
 import { ledgerEvent, operationSeal } from '../schema/ledger.ts';
 import { operationSealing } from '../schema/operations.ts';
 import { anyOf, builderOf, type Tx } from '../sql.ts';
-import { type DayRange, dayMs, dayNumbered, monthOf, monthsOf, startOf } from './days.ts';
 
 // What sealing and checking the seals read of a project.
 
@@ -192,7 +200,7 @@ async function readHashedRows(
       order by created_at, id) as rows
     from (
       select ${tx.unsafe(columns)} from keywarden.operation
-      where project_number = ${project} and created_at >= ${startOf(from)}::timestamptz and created_at < ${startOf(to)}::timestamptz
+      where project_number = ${project} and created_at >= ${startOfDay(from)}::timestamptz and created_at < ${startOfDay(to)}::timestamptz
       order by created_at, id limit ${limit}) o`;
   return (row?.rows ?? Buffer.alloc(0)) as Buffer;
 }

@@ -1,10 +1,10 @@
-import { canonicalJson, dayOf } from '@keywarden/core/values';
+import { canonicalJson, type DayRange, dayMs, dayOf, daysOf } from '@keywarden/core/values';
 import { eq, sql as raw } from 'drizzle-orm';
 import { type ListedCoverage, listCoverage, type ProjectCoverage } from '../coverage/coverage.ts';
 import { toInstant } from '../schema/columns.ts';
 import { operationSealing } from '../schema/operations.ts';
 import { builderOf, type Sql, type Tx, toArray } from '../sql.ts';
-import { coverageOf, type DayRange, dayMs, daysOf } from './days.ts';
+import { coverageOf } from './day-coverage.ts';
 import {
   type Drops,
   emptyRootText,

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { before } from '@keywarden/core/values';
+import { before, dayMs } from '@keywarden/core/values';
 import { readTotals, removeOtherConnections } from '@keywarden/db/daemon';
 import { assertCurrent, probeSettings, type Sql, whyNodesMissing } from '@keywarden/db/store';
 import { aborted, codeOf, exitCode, startTracing, UserError } from '@keywarden/runtime';
@@ -129,7 +129,7 @@ function mayPass(error: unknown): boolean {
 }
 
 /** Longer than any six months: the control plane no longer serves what is older. */
-const unservedMs = 184 * 86_400_000;
+const unservedMs = 184 * dayMs;
 
 function unservedBefore({ now }: Pick<Context, 'now'>, connections: Connection[]): string {
   const presents = connections.map(controlPlaneNow).toSorted();

@@ -1,3 +1,4 @@
+import { dayMs } from '@keywarden/core/values';
 import {
   checkSeals,
   continues,
@@ -104,7 +105,7 @@ function nameSome(what: string, all: string[]): string[] {
 
 /** Chooses the months of operations that are compared on a day, so that each month is compared once in 28 days. */
 export function monthsOfDay(nowMs: number): (month: string) => boolean {
-  const turn = Math.floor(nowMs / 86_400_000) % 28;
+  const turn = Math.floor(nowMs / dayMs) % 28;
   return (month) => {
     const [year = '0', number = '0'] = month.split('-');
     return (Number(year) * 12 + Number(number)) % 28 === turn;

@@ -1,3 +1,4 @@
+import { dayMs } from '@keywarden/core/values';
 import { countKeysOfDay, forgetOldJobs, forgetRejectedRows, hasFinishedRun } from '@keywarden/db/daemon';
 import type { JobKind } from '@keywarden/db/jobs';
 import { UserError } from '@keywarden/runtime';
@@ -24,7 +25,7 @@ export interface JobWork {
   run: (context: Context, connections: string[]) => Promise<void>;
 }
 
-const historyMs = 90 * 86_400_000;
+const historyMs = 90 * dayMs;
 
 export const jobs: Record<JobKind, JobWork> = {
   keys: {

@@ -1,4 +1,4 @@
-import { compareInstants, toMs } from '@keywarden/core/values';
+import { compareInstants, dayMs, toMs } from '@keywarden/core/values';
 import { type WireOperation } from '@keywarden/core/wire';
 import { refuse, type WholePage } from './whole-page.ts';
 
@@ -26,9 +26,8 @@ export function assertDescends(
   }
 }
 
-const day = 86_400_000;
 /** Twice what the control plane keeps, in ms: it serves nothing older. */
-const oldestMs = 400 * day;
+const oldestMs = 400 * dayMs;
 /** A Date has whole seconds, and the clocks of a service's servers differ. */
 const aheadMs = 300_000;
 

@@ -1,9 +1,9 @@
-import { before, compareInstants } from '@keywarden/core/values';
+import { before, compareInstants, dayMs } from '@keywarden/core/values';
 import type { Proof } from '@keywarden/db/daemon';
 import type { WalkedPage } from './walk.ts';
 
 /** Less than any six months: operations this young are certainly still served. */
-export const servedMs = 180 * 86_400_000;
+export const servedMs = 180 * dayMs;
 
 /**
  * Returns what a page proves, as times (A2). The newest times are not proved yet: rows may become visible late (A8). The list's end proves

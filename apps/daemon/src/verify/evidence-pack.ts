@@ -1,4 +1,4 @@
-import { before, canonicalJson, compareInstants, dayOf, isInstant, sha256 } from '@keywarden/core/values';
+import { before, canonicalJson, compareInstants, dayMs, dayOf, isInstant, sha256 } from '@keywarden/core/values';
 import { z } from 'zod';
 import type { Archive } from './archive.ts';
 import { type Binding, bindings, listDue, type Period, type Row } from './evidence-bindings.ts';
@@ -127,8 +127,6 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
   const [first = from] = listed.map(({ file }) => sinceOf(file)).toSorted(compareInstants);
   return result(verdict, { ...receipts, seals: sealed.seals, gapDays: { from: dayOf(first), to: dayOf(to) } });
 }
-
-const dayMs = 86_400_000;
 
 const isOfSeals = 'the ledger has the gaps of sealed days only, and only those are compared';
 const isRepeated = 'these repeat other files, and are not compared with them';

@@ -1,4 +1,5 @@
 import { createDayHasher, emptyRoot, type HashedDay, isVerifyPage, type Seal } from '@keywarden/core/ledger';
+import { dayMs, daysOf } from '@keywarden/core/values';
 import { z } from 'zod';
 import type { Archive } from './archive.ts';
 import { DamagedFile, damageInWords } from './damaged-file.ts';
@@ -26,7 +27,6 @@ const manifestSchema = z.strictObject({
 type Manifest = z.output<typeof manifestSchema>;
 type Part = Manifest['projects'][number];
 
-const dayMs = 86_400_000;
 /** No archive of ours is about a longer time; a forged one could have millions of days. */
 const mostDays = 36_600;
 
@@ -41,7 +41,7 @@ export async function verifyOperations(archive: Archive, given: unknown, judge: 
   const odd = read.success ? findOddManifest(read.data) : 'its manifest.json has an unknown form';
   if (!read.success || odd !== null) return { ...result, verdict: { ...verdict, wrong: [odd ?? ''] } };
   const { from, to, projects, retention } = read.data;
-  const days = daysOf(from, to);
+  const days = daysOf({ from, to });
   const names = new Set([
     'manifest.json',
     'VERIFY.md',
@@ -72,12 +72,6 @@ export async function checkVerifyPage(archive: Archive, head: SignedHead | null,
   else if (!isVerifyPage(await archive.text('VERIFY.md'), head.origin))
     addSentence(verdict.wrong, 'its VERIFY.md is not the one of its ledger');
 }
-
-/** Returns the days from one to another, which is excluded. */
-const daysOf = (from: string, to: string): string[] =>
-  Array.from({ length: (Date.parse(to) - Date.parse(from)) / dayMs }, (_, index) =>
-    new Date(Date.parse(from) + index * dayMs).toISOString().slice(0, 'YYYY-MM-DD'.length),
-  );
 
 function findOddManifest({ from, to, retention, projects }: Manifest): string | null {
   if (!(from < to)) return 'its period has no day';

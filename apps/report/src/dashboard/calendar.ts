@@ -1,8 +1,7 @@
+import { dayMs } from '@keywarden/core/values';
 import type { ProjectCoverage } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import type { Html } from './html.ts';
-
-const dayMs = 86_400_000;
 
 /** The coverage of a day: complete, complete except for times that still settle, partial, none, or outside the project's lifetime. */
 type DayState = 'known' | 'recent' | 'partly' | 'unknown' | 'outside';

@@ -1,7 +1,6 @@
+import { dayMs } from '@keywarden/core/values';
 import { operationBucketList, type Reader, readItems } from '@keywarden/db/report';
 import type { Chart } from './html.ts';
-
-const dayMs = 86_400_000;
 
 /** Returns a chart of the last 30 days' operations by day and action. Actions beyond the five most frequent are grouped as "others". */
 export async function operationsByDay(db: Reader, projects: string[] | null, untilMs: number): Promise<Chart> {

@@ -1,3 +1,4 @@
+import { dayMs } from '@keywarden/core/values';
 import {
   type Breakdown,
   breakDownKeys,
@@ -63,7 +64,7 @@ export function overviewPage({ page }: Pages, { db, limits }: Services): void {
       countByMonth(db, 'rotated', organizations),
     ]);
     const incidents = await countItems(db, incidentList({ state: 'open' }, organizations));
-    const idle = await countItems(db, keyList({ state: 'active', idleMs: 90 * 86_400_000 }, { organizations }));
+    const idle = await countItems(db, keyList({ state: 'active', idleMs: 90 * dayMs }, { organizations }));
     const { operations, byOrganization, byOwner, trend } = await slow.forceFetch(JSON.stringify(organizations), {
       context: { organizations, present },
     });
@@ -178,7 +179,7 @@ async function readDue(
     most,
   );
   const rotations = await readItems(db, rotationList({ open: true }, organizations), most);
-  const lapsesBefore = new Date(Date.parse(present) + 30 * 86_400_000).toISOString();
+  const lapsesBefore = new Date(Date.parse(present) + 30 * dayMs).toISOString();
   const exemptions = await readItems(db, exemptionList({ state: 'in_force', lapsesBefore }, organizations), most);
   const [plan] = organizations === null ? await readItems(db, planList({ isWhole: true }), 1) : [];
   const reviews = organizations === null ? await readItems(db, reviewList({ state: 'open' }), most) : [];

@@ -1,5 +1,6 @@
 import type { z } from '@hono/zod-openapi';
 import type { Measured as KeyMeasure } from '@keywarden/core/policy';
+import { dayMs } from '@keywarden/core/values';
 import {
   type Assessed,
   accessList,
@@ -44,8 +45,6 @@ export interface Measured {
   /** An exception without a row: something that should exist and does not. */
   missing?: string;
 }
-
-const dayMs = 86_400_000;
 
 /** Reads one measure of a period from the store. */
 export async function take(snapshot: Snapshot, measure: Measure, period: Period): Promise<Measured> {

@@ -1,5 +1,6 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import { parseVerifier, verifyReceipt } from '@keywarden/core/ledger';
+import { addDays } from '@keywarden/core/values';
 import {
   ledgerEventItem,
   ledgerEventList,
@@ -159,7 +160,7 @@ export function addLedger(app: OpenAPIHono<Env>, pages: Pages, services: Service
           'Too many projects',
           `An archive has the operations of at most ${Math.floor((mostFiles - 3) / 2)} projects, and ${projects.length} have seals; use a token of fewer organizations, or project_id.`,
         );
-      const end = new Date(Date.parse(to) + 86_400_000).toISOString().slice(0, 10);
+      const end = addDays(to, 1);
       const fileName = `keywarden-operations-${projectId ?? 'all'}-${from}-${to}.zip`.replaceAll(/[^\w.-]/g, '_');
       const asked = { projects, from, to: end, madeAt: new Date(now()), fileName };
       return await streams.answer(c, {

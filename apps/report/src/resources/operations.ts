@@ -1,4 +1,5 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { dayMs } from '@keywarden/core/values';
 import {
   findProjectNumbers,
   findShards,
@@ -24,7 +25,7 @@ const access = allow('viewer');
 
 /** The most buckets in an answer; more would not be readable. */
 const mostBuckets = 2000;
-const sizeMs = { hour: 3_600_000, day: 86_400_000, month: 28 * 86_400_000 };
+const sizeMs = { hour: 3_600_000, day: dayMs, month: 28 * dayMs };
 const groupings = ['action', 'status', 'project'] as const;
 
 const filters = {

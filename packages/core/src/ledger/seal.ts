@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { compareInstants, isInstant } from '../values/index.ts';
+import { addDays, compareInstants, isInstant, startOfDay } from '../values/index.ts';
 import { type Hash, rootOfLeaves } from './merkle.ts';
 import { hashOperation, readMembers, sealedColumns } from './operations.ts';
 import type { ProvenEvent } from './receipt.ts';
@@ -50,7 +50,7 @@ export function readSeal({ type, content }: Pick<ProvenEvent, 'type' | 'content'
   }
 }
 
-const endOf = (day: string) => new Date(Date.parse(day) + 86_400_000).toISOString();
+const endOf = (day: string) => startOfDay(addDays(day, 1));
 
 const dropSchema = z.object({ month: z.iso.date().endsWith('-01'), dropped_at: instant });
 

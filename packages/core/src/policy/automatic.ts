@@ -1,4 +1,5 @@
 import { sha256 } from '../values/canonical-json.ts';
+import { dayMs } from '../values/index.ts';
 import { toMs } from '../values/time.ts';
 import { isKeyKind } from '../wire/index.ts';
 import { canaryStep } from './canary.ts';
@@ -134,7 +135,7 @@ export function unwantedRotationHold(
 }
 
 /** After this long without an automatic revocation in a scope, a new canary is revoked first. */
-const canaryLastsMs = 30 * 86_400_000;
+const canaryLastsMs = 30 * dayMs;
 
 /**
  * R6: returns why a key waits for the canary of its scope. One key is revoked first, the others `canary_wait` later. `taken` has the scopes

@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { dayMs } from '../values/index.ts';
 import { isNetwork } from '../values/patterns.ts';
 import { duration } from '../values/time.ts';
 
 /** The control plane shows a use only minutes later. A limit below a day would flag keys that are constantly in use. */
-const idleness = duration.refine(({ ms }) => ms >= 86_400_000, {
+const idleness = duration.refine(({ ms }) => ms >= dayMs, {
   error: 'must be at least 1d; the unit m means minutes',
 });
 

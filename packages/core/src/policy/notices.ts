@@ -1,3 +1,4 @@
+import { dayMs } from '../values/index.ts';
 import type { Duration } from '../values/time.ts';
 import { toMs } from '../values/time.ts';
 import { findingsOf } from './evaluate.ts';
@@ -30,7 +31,7 @@ export function basisOf({ key: { use, owner }, rule }: Pick<Finding, 'key' | 'ru
 }
 
 /** A revocation that does not happen within this time of its announcement is announced again. */
-const renewedAfterMs = 90 * 86_400_000;
+const renewedAfterMs = 90 * dayMs;
 
 function acceptedSteps({ key, rule, nowMs }: Finding): Map<string, number> {
   const own = key.announcements.filter((announcement) => announcement.rule === rule.name);

@@ -1,4 +1,4 @@
-const dayMs = 86_400_000;
+import { dayMs } from '../values/index.ts';
 
 /** When a campaign of access reviews is due, and when its reviewers are reminded. Times are ms since 1970. */
 export interface ReminderTimes {

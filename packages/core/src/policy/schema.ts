@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { dayMs } from '../values/index.ts';
 import { duration, schedule } from '../values/time.ts';
 import { credentialKinds, isKeyKind, isRevocable } from '../wire/kinds.ts';
 import {
@@ -27,7 +28,7 @@ const matchSchema = z.strictObject({
 const actions = z.enum(['report', 'notify', 'rotate', 'revoke']);
 
 /** A weekly job must have run within this time (T1). */
-export const leastQuietMs = 7 * 86_400_000;
+export const leastQuietMs = 7 * dayMs;
 
 const rotationTimes = {
   quiet_for: duration
@@ -139,7 +140,7 @@ const enforcementSchema = z.strictObject({
   organizations: z.record(z.string(), z.strictObject({ mode })).default({}),
   breaker_percent: z.number().gt(0).max(100).default(20),
   canary_wait: duration
-    .refine(({ ms }) => ms <= 30 * 86_400_000, {
+    .refine(({ ms }) => ms <= 30 * dayMs, {
       error: 'canary_wait must be at most 30d; then a new canary is revoked first',
     })
     .prefault('24h'),

@@ -1,4 +1,5 @@
 import { canaryStep, type Finding, type Policy } from '../policy/index.ts';
+import { dayMs } from '../values/index.ts';
 import { toMs } from '../values/time.ts';
 
 /**
@@ -7,7 +8,7 @@ import { toMs } from '../values/time.ts';
 const mostOpen = 100;
 
 /** For this long after a rotation failed, its key gets no other one, by the control plane's clock. */
-const restMs = 86_400_000;
+const restMs = dayMs;
 
 /** What limits the rotations that the policy opens automatically. */
 export interface OpeningFacts {

@@ -1,5 +1,6 @@
 import { Cron } from 'croner';
 import { z } from 'zod';
+import { dayMs } from './days.ts';
 
 const rfc3339 =
   /^(?!0000)(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-](0\d|1[0-5]):[0-5]\d)$/;
@@ -49,16 +50,13 @@ export function before(at: string, ms: number): string {
   return new Date(toMs(at) - ms).toISOString();
 }
 
-/** Returns the day of UTC that has an instant, such as `2026-05-01`. */
-export const dayOf = (at: string): string => new Date(at).toISOString().slice(0, 'YYYY-MM-DD'.length);
-
 /** A duration as written, and in milliseconds. */
 export interface Duration {
   text: string;
   ms: number;
 }
 
-const unitMs: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+const unitMs: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: dayMs, w: 604_800_000 };
 
 /** Returns `90d`, `12h`, `30m`, `45s` or `2w` in milliseconds, or undefined for anything else. */
 export function parseDuration(text: string): number | undefined {
@@ -80,7 +78,7 @@ export const duration = z
 
 /** Returns whole days as readable text: "143 days", "1 day", "less than a day". */
 export function daysInWords(ms: number): string {
-  const days = Math.floor(ms / 86_400_000);
+  const days = Math.floor(ms / dayMs);
   if (days < 1) return 'less than a day';
   return days === 1 ? '1 day' : `${days} days`;
 }

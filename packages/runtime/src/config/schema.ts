@@ -1,5 +1,5 @@
 import { defaultPolicy, policySchema } from '@keywarden/core/policy';
-import { duration, schedule } from '@keywarden/core/values';
+import { dayMs, duration, schedule } from '@keywarden/core/values';
 import { z } from 'zod';
 import { sinkSchema } from './sink-schema.ts';
 
@@ -22,8 +22,8 @@ const connectionSchema = z
   });
 
 /** The control plane serves six months. With less than seven, the next walk would bring back dropped operations. */
-const shortestRetentionMs = 214 * 86_400_000;
-const shortestAccessLogMs = 365 * 86_400_000;
+const shortestRetentionMs = 214 * dayMs;
+const shortestAccessLogMs = 365 * dayMs;
 
 const shortestSettleMs = 600_000;
 

@@ -1,0 +1,30 @@
+import { addDays, compareInstants, startOfDay } from '@keywarden/core/values';
+import type { HoleReason, Interval, ProjectCoverage } from '../coverage/coverage.ts';
+
+/** What the archive claims to have of a day. */
+export interface DayCoverage {
+  covered: Interval[];
+  gaps: (Interval & { reason: HoleReason })[];
+}
+
+/** Returns the part of a project's coverage that is about one day. */
+export function coverageOf({ known, unknown }: Pick<ProjectCoverage, 'known' | 'unknown'>, day: string): DayCoverage {
+  const [from, to] = [startOfDay(day), startOfDay(addDays(day, 1))];
+  return {
+    covered: known.flatMap((each) => clip(each, from, to)),
+    gaps: unknown.flatMap((each) => clip(each, from, to)),
+  };
+}
+
+/** Cuts an interval to the times from one instant to another, which is excluded. Returns an empty list if nothing is left. */
+function clip<T extends Interval>(interval: T, from: string, to: string): T[] {
+  const isFirst = compareInstants(interval.from, from) < 0;
+  const isLast = compareInstants(interval.to, to) >= 0;
+  const cut = {
+    ...interval,
+    ...(isFirst && { from, from_included: true }),
+    ...(isLast && { to, to_included: false }),
+  };
+  const length = compareInstants(cut.to, cut.from);
+  return length > 0 || (length === 0 && cut.from_included && cut.to_included) ? [cut] : [];
+}
