@@ -37,7 +37,13 @@ const missing: Missing = ['event with this number', '/v1/ledger/events'];
 
 /** Adds the events of the ledger with their receipts, and exports of operations that carry the receipts of their seals. */
 export function addLedger(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
-  const { db, streams, now } = services;
+  addEvents(app, pages, services);
+  addReceipts(app, pages, services);
+  addSealedOperations(app, services);
+}
+
+function addEvents(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
+  const { db } = services;
   addResource(app, pages, services, {
     name: 'ledger/events',
     summary: 'Events of the ledger, newest first',
@@ -86,6 +92,9 @@ export function addLedger(app: OpenAPIHono<Env>, pages: Pages, services: Service
       },
     },
   });
+}
+
+function addReceipts(app: OpenAPIHono<Env>, pages: Pages, { db }: Services): void {
   addRoute(
     app,
     {
@@ -134,6 +143,9 @@ export function addLedger(app: OpenAPIHono<Env>, pages: Pages, services: Service
       )}`,
     };
   });
+}
+
+function addSealedOperations(app: OpenAPIHono<Env>, { db, streams, now }: Services): void {
   addRoute(
     app,
     {

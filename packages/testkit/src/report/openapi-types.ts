@@ -41,26 +41,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v2/projects": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * Projects in the control plane's own shape; with recoverable, projects that are gone
-         * @description Answers from the archive in the shape of the control plane, so that its clients can read the archive.
-         */
-        get: operations["getApiV2Projects"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v2/auth": {
         parameters: {
             query?: never;
@@ -133,6 +113,26 @@ export interface paths {
          * @description Answers from the archive in the shape of the control plane, so that its clients can read the archive.
          */
         get: operations["getApiV2OrganizationsByOrgId"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v2/projects": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Projects in the control plane's own shape; with recoverable, projects that are gone
+         * @description Answers from the archive in the shape of the control plane, so that its clients can read the archive.
+         */
+        get: operations["getApiV2Projects"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2483,7 +2483,7 @@ export interface components {
                 "application/json": components["schemas"]["ArchiveError"];
             };
         };
-        /** @description No such organization */
+        /** @description It does not exist, or the token cannot see it */
         Refusal404: {
             headers: {
                 [name: string]: unknown;
@@ -2599,6 +2599,115 @@ export interface operations {
             503: components["responses"]["Refusal503"];
         };
     };
+    getApiV2Auth: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The record */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        account_id: string;
+                        auth_method: string;
+                    };
+                };
+            };
+            400: components["responses"]["Refusal400"];
+            401: components["responses"]["Refusal401"];
+            404: components["responses"]["Refusal404"];
+            429: components["responses"]["Refusal429"];
+        };
+    };
+    getApiV2UsersMe: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The record */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            400: components["responses"]["Refusal400"];
+            401: components["responses"]["Refusal401"];
+            404: components["responses"]["Refusal404"];
+            429: components["responses"]["Refusal429"];
+        };
+    };
+    getApiV2UsersMeOrganizations: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The record */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        organizations: {
+                            [key: string]: unknown;
+                        }[];
+                    };
+                };
+            };
+            400: components["responses"]["Refusal400"];
+            401: components["responses"]["Refusal401"];
+            404: components["responses"]["Refusal404"];
+            429: components["responses"]["Refusal429"];
+        };
+    };
+    getApiV2OrganizationsByOrgId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                org_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The record */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            400: components["responses"]["Refusal400"];
+            401: components["responses"]["Refusal401"];
+            404: components["responses"]["Refusal404"];
+            429: components["responses"]["Refusal429"];
+        };
+    };
     getApiV2Projects: {
         parameters: {
             query?: {
@@ -2636,147 +2745,6 @@ export interface operations {
             429: components["responses"]["Refusal429"];
         };
     };
-    getApiV2Auth: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The record */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        account_id: string;
-                        auth_method: string;
-                    };
-                };
-            };
-            400: components["responses"]["Refusal400"];
-            401: components["responses"]["Refusal401"];
-            /** @description It does not exist, or the token cannot see it */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ArchiveError"];
-                };
-            };
-            429: components["responses"]["Refusal429"];
-        };
-    };
-    getApiV2UsersMe: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The record */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            400: components["responses"]["Refusal400"];
-            401: components["responses"]["Refusal401"];
-            /** @description It does not exist, or the token cannot see it */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ArchiveError"];
-                };
-            };
-            429: components["responses"]["Refusal429"];
-        };
-    };
-    getApiV2UsersMeOrganizations: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The record */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        organizations: {
-                            [key: string]: unknown;
-                        }[];
-                    };
-                };
-            };
-            400: components["responses"]["Refusal400"];
-            401: components["responses"]["Refusal401"];
-            /** @description It does not exist, or the token cannot see it */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ArchiveError"];
-                };
-            };
-            429: components["responses"]["Refusal429"];
-        };
-    };
-    getApiV2OrganizationsByOrgId: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                org_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The record */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
-                        [key: string]: unknown;
-                    };
-                };
-            };
-            400: components["responses"]["Refusal400"];
-            401: components["responses"]["Refusal401"];
-            /** @description It does not exist, or the token cannot see it */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ArchiveError"];
-                };
-            };
-            429: components["responses"]["Refusal429"];
-        };
-    };
     getApiV2ProjectsShared: {
         parameters: {
             query?: never;
@@ -2801,15 +2769,7 @@ export interface operations {
             };
             400: components["responses"]["Refusal400"];
             401: components["responses"]["Refusal401"];
-            /** @description It does not exist, or the token cannot see it */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ArchiveError"];
-                };
-            };
+            404: components["responses"]["Refusal404"];
             429: components["responses"]["Refusal429"];
         };
     };
@@ -2839,15 +2799,7 @@ export interface operations {
             };
             400: components["responses"]["Refusal400"];
             401: components["responses"]["Refusal401"];
-            /** @description It does not exist, or the token cannot see it */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ArchiveError"];
-                };
-            };
+            404: components["responses"]["Refusal404"];
             429: components["responses"]["Refusal429"];
         };
     };
@@ -2883,15 +2835,7 @@ export interface operations {
             };
             400: components["responses"]["Refusal400"];
             401: components["responses"]["Refusal401"];
-            /** @description No such project */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ArchiveError"];
-                };
-            };
+            404: components["responses"]["Refusal404"];
             429: components["responses"]["Refusal429"];
         };
     };
@@ -2907,7 +2851,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The operation */
+            /** @description The record */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -2922,15 +2866,7 @@ export interface operations {
             };
             400: components["responses"]["Refusal400"];
             401: components["responses"]["Refusal401"];
-            /** @description No such project or operation */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ArchiveError"];
-                };
-            };
+            404: components["responses"]["Refusal404"];
             429: components["responses"]["Refusal429"];
         };
     };
