@@ -10,7 +10,7 @@ import { growLedger } from '../ledger/ledger.ts';
 import { askWitnesses } from '../ledger/witnesses.ts';
 import { jobs } from './jobs.ts';
 import { type JobData, tick } from './ticker.ts';
-import { runJob } from './worker.ts';
+import { runJob, type Worker } from './worker.ts';
 
 export interface DaemonOptions {
   replica: string;
@@ -70,19 +70,6 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
   const running = new Set<Promise<void>>();
   let tickedMs = performance.now();
   let skipUntilMs = 0;
-  // A failure delays the ledger, and must not delay the schedules.
-  const sequence = async () => {
-    try {
-      const grown = await growLedger(context, { createsKey: true });
-      if (grown.state === 'inconsistent')
-        log.error({ why: grown.why }, 'the ledger is inconsistent; nothing is enforced');
-      else if (grown.added > 0) log.debug(grown, 'the ledger has grown');
-      const failures = grown.state === 'grown' ? await askWitnesses(context, asked.signal) : [];
-      if (failures.length > 0) complain(new Error(failures.join('; ')));
-    } catch (error) {
-      log.warn({ err: error }, 'the ledger could not grow');
-    }
-  };
   let sequencing: Promise<void> | undefined;
   const tickNow = async () => {
     if (asked.signal.aborted) return;
@@ -94,29 +81,10 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
     for (const slot of enqueued) log.debug(slot, 'enqueued');
     await sayCurrentPolicy({ ...context, store: { ...store, sql } });
     // Many events may wait, and the schedules do not wait for them.
-    sequencing ??= sequence().finally(() => (sequencing = undefined));
+    sequencing ??= sequence(context, { signal: asked.signal, complain }).finally(() => (sequencing = undefined));
     tickedMs = performance.now();
     // Skip no tick that the next slot needs. This machine's clock times the ticks.
     skipUntilMs = tickedMs + Math.min(longestSkipMs, nextMs) - 4000;
-  };
-
-  const startWorkers = async () => {
-    const worker = { context, replica, sql, queues, stopping: { asked: asked.signal, forced: forced.signal } };
-    for (const kind of jobKinds) {
-      const localConcurrency = jobs[kind].per === 'store' ? 1 : Math.min(mostAtOnce, config.connections.length);
-      await queues.work<JobData>(kind, { ...polling, localConcurrency }, async ([job]) => {
-        if (job === undefined) return;
-        const done = runJob(worker, kind, job);
-        running.add(done);
-        await done.finally(() => running.delete(done));
-      });
-    }
-    await queues.work(failedQueue, { includeMetadata: true, ...polling }, async ([job]) => {
-      if (job === undefined || job.sourceName === null) return;
-      const { sourceName, sourceId, createdOn } = job;
-      const { account, connections } = job.data as JobData; // has the type with which it was sent
-      await openJobIncident(store.sql, { kind: sourceName, account, connections, jobId: sourceId, diedAt: createdOn });
-    });
   };
 
   let ticker: Cron | undefined;
@@ -139,7 +107,8 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
   try {
     // Tick before there is work: a daemon with another schema must do none.
     await tickNow();
-    await startWorkers();
+    const worker = { context, replica, sql, queues, stopping: { asked: asked.signal, forced: forced.signal } };
+    await startWorkers(worker, { polling, running });
   } catch (error) {
     forced.abort(error);
     await stop();
@@ -166,6 +135,48 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
     },
     stop,
   };
+}
+
+/** Adds waiting events to the ledger, and asks its witnesses. A failure delays the ledger, and must not delay the schedules. */
+async function sequence(
+  context: Context,
+  { signal, complain }: { signal: AbortSignal; complain: (error: unknown) => void },
+): Promise<void> {
+  const { log } = context;
+  try {
+    const grown = await growLedger(context, { createsKey: true });
+    if (grown.state === 'inconsistent')
+      log.error({ why: grown.why }, 'the ledger is inconsistent; nothing is enforced');
+    else if (grown.added > 0) log.debug(grown, 'the ledger has grown');
+    const failures = grown.state === 'grown' ? await askWitnesses(context, signal) : [];
+    if (failures.length > 0) complain(new Error(failures.join('; ')));
+  } catch (error) {
+    log.warn({ err: error }, 'the ledger could not grow');
+  }
+}
+
+/** Works on the jobs of every kind, and opens an incident for each job that died. Adds the jobs that run to `running`. */
+async function startWorkers(
+  worker: Worker,
+  { polling, running }: { polling: object; running: Set<Promise<void>> },
+): Promise<void> {
+  const { context, queues } = worker;
+  for (const kind of jobKinds) {
+    const localConcurrency = jobs[kind].per === 'store' ? 1 : Math.min(mostAtOnce, context.config.connections.length);
+    await queues.work<JobData>(kind, { ...polling, localConcurrency }, async ([job]) => {
+      if (job === undefined) return;
+      const done = runJob(worker, kind, job);
+      running.add(done);
+      await done.finally(() => running.delete(done));
+    });
+  }
+  await queues.work(failedQueue, { includeMetadata: true, ...polling }, async ([job]) => {
+    if (job === undefined || job.sourceName === null) return;
+    const { sourceName, sourceId, createdOn } = job;
+    const { account, connections } = job.data as JobData; // has the type with which it was sent
+    const died = { jobId: sourceId, diedAt: createdOn };
+    await openJobIncident(context.store.sql, { kind: sourceName, account, connections, ...died });
+  });
 }
 
 /** Resolves when nothing runs any more, including jobs that begin meanwhile. */
