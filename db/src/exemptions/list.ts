@@ -23,9 +23,9 @@ export const exemptionItem = z
 export type Exemption = z.output<typeof exemptionItem>;
 
 /** An exemption's current time: that of its keys' control plane. */
-const present = sql`(select max(p.at) from keywarden.exemption_key x join keywarden.credential k on k.number = x.key_number
+const controlPlaneNow = sql`(select max(p.at) from keywarden.exemption_key x join keywarden.credential k on k.number = x.key_number
   join keywarden.control_plane_now p on p.control_plane_number = k.control_plane_number where x.exemption_number = e.number)`;
-const state = sql`case when e.ended_at is not null then 'ended' when e.until <= ${present} then 'lapsed' else 'in_force' end`;
+const state = sql`case when e.ended_at is not null then 'ended' when e.until <= ${controlPlaneNow} then 'lapsed' else 'in_force' end`;
 
 export interface ExemptionFilter {
   number?: string | undefined;

@@ -127,8 +127,8 @@ function inventoryQuery(
   { organizations, sort = 'number', direction = 'asc' }: Shown,
   of: Inventoried,
 ): Omit<Query, 'item'> & { item: Fields<typeof keyItem> } {
-  const present = filter.asOf === undefined ? sql`p.at` : sql`${filter.asOf}::timestamptz`;
-  const longerAgo = (since: SQL) => (ms: number) => sql`${since} < ${present} - ${ms} * interval '1 millisecond'`;
+  const judgedAt = filter.asOf === undefined ? sql`p.at` : sql`${filter.asOf}::timestamptz`;
+  const longerAgo = (since: SQL) => (ms: number) => sql`${since} < ${judgedAt} - ${ms} * interval '1 millisecond'`;
   return {
     from: sql`${filter.asOf === undefined ? keysNow(of) : keysAsOf(filter.asOf, of)}
       join keywarden.control_plane c on c.number = k.control_plane_number
@@ -159,12 +159,12 @@ function inventoryQuery(
         (
           since,
         ) => sql`not exists (select from keywarden.review_item_now v join keywarden.review w on w.number = v.review_number
-          where v.key_number = k.number and v.review_number = any(${intactReviews(since, present)})
+          where v.key_number = k.number and v.review_number = any(${intactReviews(since, judgedAt)})
             and v.decided_by is distinct from keywarden.campaign_default(w.campaign_number))`,
       ),
       when(filter.creatorId, (id) => sql`k.creator_id = ${id}`),
       when(filter.owner, (owner) => sql`w.owner = ${owner}`),
-      filter.creatorLeft ? sql`${creatorState(present)} = 'left'` : undefined,
+      filter.creatorLeft ? sql`${creatorState(judgedAt)} = 'left'` : undefined,
       when(filter.text, (text) => contains(sql`k.name`, text)),
       when(
         filter.idleMs,
@@ -172,7 +172,7 @@ function inventoryQuery(
       ),
       when(filter.idleMs ?? filter.ageMs, (ms) => sql`k.creation_known and ${longerAgo(sql`k.created_at`)(ms)}`),
       when(filter.ageMs, longerAgo(sql`k.created_at`)),
-      when(filter.expiresWithinMs, (ms) => sql`k.expires_at < ${present} + ${ms} * interval '1 millisecond'`),
+      when(filter.expiresWithinMs, (ms) => sql`k.expires_at < ${judgedAt} + ${ms} * interval '1 millisecond'`),
       when(filter.expires, (expires) => (expires ? sql`k.expires_at is not null` : sql`k.expires_at is null`)),
       when(filter.branchId, (id) => sql`k.branch_id = ${id}`),
       when(filter.holder, (holder) => sql`k.holder = ${holder}`),

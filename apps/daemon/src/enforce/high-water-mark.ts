@@ -52,15 +52,15 @@ export interface ApprovalScope {
  */
 export async function approvalScope(context: StoreContext): Promise<ApprovalScope> {
   const held = readHeld(context.environment.KEYWARDEN_DATA);
-  if (held === null) return { why: null, since: await readPresent(context) };
+  if (held === null) return { why: null, since: await readDatabaseNow(context) };
   const why = await whyOlderStore(context, held);
   if (held.mayEnforce) return { why, since: null };
   const since = held.since ?? (await readMarkTime(context.store.db, held.mark));
   // Without a known time, no approval so far counts.
-  return { why, since: since ?? (await readPresent(context)) };
+  return { why, since: since ?? (await readDatabaseNow(context)) };
 }
 
-async function readPresent({ store }: Pick<Context, 'store'>): Promise<string> {
+async function readDatabaseNow({ store }: Pick<Context, 'store'>): Promise<string> {
   const [row] = await store.sql`select now()::text as at`;
   return String(row?.at);
 }

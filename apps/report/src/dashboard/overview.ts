@@ -41,13 +41,13 @@ interface Due {
 export function overviewPage({ page }: Pages, { db, limits }: Services): void {
   const reader = limits.sharedReader;
   // Counting a month of a large archive takes most of the page's time.
-  const slow = new LRUCache<string, Slow, { organizations: string[] | null; present: string }>({
+  const slow = new LRUCache<string, Slow, { organizations: string[] | null; controlPlaneNow: string }>({
     max: 100,
     ttl: 60_000,
-    fetchMethod: async (_key, _stale, { context: { organizations, present } }) => {
+    fetchMethod: async (_key, _stale, { context: { organizations, controlPlaneNow } }) => {
       const projects = await findProjectNumbers(reader, { organizations });
       return {
-        operations: await operationsByDay(reader, projects, Date.parse(present)),
+        operations: await operationsByDay(reader, projects, Date.parse(controlPlaneNow)),
         byOrganization: await breakDownKeys(reader, 'organization', { organizations, limit: 10 }),
         byOwner: await breakDownKeys(reader, 'owner', { organizations, limit: 10 }),
         trend: trendChart(await readIdleTrend(reader, organizations)),
@@ -55,7 +55,7 @@ export function overviewPage({ page }: Pages, { db, limits }: Services): void {
     },
   });
   page('/', access, async ({ principal: { organizations } }) => {
-    const present = await readControlPlaneNow(db);
+    const controlPlaneNow = await readControlPlaneNow(db);
     const [created, used, rules, revoked, rotated] = await Promise.all([
       countKeysByAge(db, 'created', organizations),
       countKeysByAge(db, 'used', organizations),
@@ -66,10 +66,10 @@ export function overviewPage({ page }: Pages, { db, limits }: Services): void {
     const incidents = await countItems(db, incidentList({ state: 'open' }, organizations));
     const idle = await countItems(db, keyList({ state: 'active', idleMs: 90 * dayMs }, { organizations }));
     const { operations, byOrganization, byOwner, trend } = await slow.forceFetch(JSON.stringify(organizations), {
-      context: { organizations, present },
+      context: { organizations, controlPlaneNow },
     });
     const keys = sum(created);
-    const due = await readDue(db, { organizations, present });
+    const due = await readDue(db, { organizations, controlPlaneNow });
     return {
       title: 'Overview',
       body: html`
@@ -112,7 +112,7 @@ export function overviewPage({ page }: Pages, { db, limits }: Services): void {
           })}
           ${chart(operations)}
         </div>
-        <p class="fine">By the control plane’s clock it was ${time(present)} at the last listing.</p>
+        <p class="fine">By the control plane’s clock it was ${time(controlPlaneNow)} at the last listing.</p>
       `,
     };
   });
@@ -171,7 +171,7 @@ function toChart(title: string, figures: Figure[], name: string) {
 /** Returns what waits for a person or for a time: plans, reviews, notifications, rotations and exemptions. */
 async function readDue(
   db: Reader,
-  { organizations, present }: { organizations: string[] | null; present: string },
+  { organizations, controlPlaneNow }: { organizations: string[] | null; controlPlaneNow: string },
 ): Promise<Due[]> {
   const waiting = await readItems(
     db,
@@ -179,7 +179,7 @@ async function readDue(
     most,
   );
   const rotations = await readItems(db, rotationList({ open: true }, organizations), most);
-  const lapsesBefore = new Date(Date.parse(present) + 30 * dayMs).toISOString();
+  const lapsesBefore = new Date(Date.parse(controlPlaneNow) + 30 * dayMs).toISOString();
   const exemptions = await readItems(db, exemptionList({ state: 'in_force', lapsesBefore }, organizations), most);
   const [plan] = organizations === null ? await readItems(db, planList({ isWhole: true }), 1) : [];
   const reviews = organizations === null ? await readItems(db, reviewList({ state: 'open' }), most) : [];

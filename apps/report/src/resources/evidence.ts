@@ -87,12 +87,12 @@ export function addEvidence(app: OpenAPIHono<Env>, { page }: Pages, { db, stream
     },
     async ({ c, principal, query }) => {
       const chosen = chooseControls(controls, query.control);
-      const present = await readControlPlaneNow(db);
-      const { to = present } = query;
-      const asOf = Date.parse(to) < Date.parse(present) ? to : present;
+      const controlPlaneNow = await readControlPlaneNow(db);
+      const { to = controlPlaneNow } = query;
+      const asOf = Date.parse(to) < Date.parse(controlPlaneNow) ? to : controlPlaneNow;
       const { from = yearBefore(asOf) } = query;
       if (!(Date.parse(from) < Date.parse(asOf)))
-        throw badParameter(`from, to: are not a past period; by the control plane's clock it is ${present}.`);
+        throw badParameter(`from, to: are not a past period; by the control plane's clock it is ${controlPlaneNow}.`);
       const period = { from, to, asOf };
       const fileName = fileNameOf(chosen, { of: controls.length, from, to: asOf });
       const asked = { controls: chosen, period, madeAt: new Date(now()), madeBy: nameOf(principal), fileName };
@@ -105,7 +105,7 @@ export function addEvidence(app: OpenAPIHono<Env>, { page }: Pages, { db, stream
   );
 
   page('/evidence', allow('auditor'), async ({ principal }) => {
-    const present = (await readControlPlaneNow(db)).slice(0, 10);
+    const today = (await readControlPlaneNow(db)).slice(0, 10);
     const isWhole = principal.organizations === null;
     const files = ['keys', 'credentials', 'findings', 'revocations', ...(isWhole ? ['reviews'] : []), 'operations'];
     return {
@@ -137,8 +137,8 @@ export function addEvidence(app: OpenAPIHono<Env>, { page }: Pages, { db, stream
                       )}
                     </fieldset>`,
                   )}
-                  <div class="field"><label for="e-from">From</label><input id="e-from" type="date" name="from" value="${yearBefore(present).slice(0, 10)}" max="${present}" required /></div>
-                  <div class="field"><label for="e-to">To, included</label><input id="e-to" type="date" name="to" value="${present}" required /></div>
+                  <div class="field"><label for="e-from">From</label><input id="e-from" type="date" name="from" value="${yearBefore(today).slice(0, 10)}" max="${today}" required /></div>
+                  <div class="field"><label for="e-to">To, included</label><input id="e-to" type="date" name="to" value="${today}" required /></div>
                   <button type="submit">Download</button>
                 </form>`,
               )

@@ -53,7 +53,7 @@ export function toKeyFilter(asked: KeyQuery | CredentialQuery): KeyFilter {
 /** Throws a Problem (400) for an `as_of` in the future, for which there are no observations. */
 export async function requirePast(db: Reader, asOf: string | undefined): Promise<void> {
   if (asOf === undefined) return;
-  const present = await readControlPlaneNow(db);
-  if (Date.parse(asOf) > Date.parse(present) + 300_000)
-    throw badParameter(`as_of: is in the future; by the control plane's clock it is ${present}.`);
+  const controlPlaneNow = await readControlPlaneNow(db);
+  if (Date.parse(asOf) > Date.parse(controlPlaneNow) + 300_000)
+    throw badParameter(`as_of: is in the future; by the control plane's clock it is ${controlPlaneNow}.`);
 }

@@ -24,7 +24,7 @@ import { makeApp } from './app.ts';
 
 // The basis of the report's tests: a store with two organizations, and the app as it is served, in the report's own role.
 
-const present = '2026-06-01T00:00:00Z';
+const controlPlaneNow = '2026-06-01T00:00:00Z';
 export const operationCount = 25;
 
 export interface Fixture {
@@ -123,22 +123,22 @@ export async function makeFixture(postgresUrl: string): Promise<Fixture> {
 async function fill({ sql: owner }: TestStore, daemon: Store): Promise<string> {
   const { sql } = daemon;
   const controlPlane = await makeControlPlane(sql);
-  await makeOperationPartitions(sql, ['2026-05', present.slice(0, 7)]);
+  await makeOperationPartitions(sql, ['2026-05', controlPlaneNow.slice(0, 7)]);
   for (const [organizationId, projectId] of [
     ['acme', 'quiet-river'],
     ['other', 'bold-moon'],
   ] as const) {
     await owner`
       insert into keywarden.organization (control_plane_number, id, name, created_at, first_seen_at, last_seen_at)
-      values (${controlPlane}, ${organizationId}, ${organizationId}, '2025-12-01', ${present}, ${present})`;
+      values (${controlPlane}, ${organizationId}, ${organizationId}, '2025-12-01', ${controlPlaneNow}, ${controlPlaneNow})`;
     const project = {
       id: projectId,
       name: projectId,
-      createdAt: present,
-      updatedAt: present,
+      createdAt: controlPlaneNow,
+      updatedAt: controlPlaneNow,
       extra: { locked: false },
     };
-    const place = { controlPlane, seenAt: present, organizationId, unavailableIds: [] };
+    const place = { controlPlane, seenAt: controlPlaneNow, organizationId, unavailableIds: [] };
     await saveProjects(sql, place, [
       { ...project, orgId: undefined, ownerId: undefined, regionId: undefined, pgVersion: 17, deletedAt: undefined },
     ]);
@@ -149,8 +149,8 @@ async function fill({ sql: owner }: TestStore, daemon: Store): Promise<string> {
     const scope = `organization:${organizationId}`;
     const listing = { controlPlane, scope, organizationId, connection: 'main', run: null };
     // Two listings in a row: the second begins after the first has ended.
-    for (const begunAt of [present, '2999-01-01T00:00:00Z'])
-      await saveKeyListing(sql, { ...listing, listedAt: present, begunAt, keys });
+    for (const begunAt of [controlPlaneNow, '2999-01-01T00:00:00Z'])
+      await saveKeyListing(sql, { ...listing, listedAt: controlPlaneNow, begunAt, keys });
   }
   // The connection's own key appears in its listings.
   await owner`update keywarden.connection set own_key_id = '12'`;
@@ -165,7 +165,9 @@ async function fill({ sql: owner }: TestStore, daemon: Store): Promise<string> {
   await saveOperationPage(sql, { project: String(row?.number), operations: rows, proof });
   await saveOperationPage(sql, {
     project: String(row?.number),
-    operations: [makeWireOperation(3, { createdAt: '2026-05-03T00:00:00.5Z', status: 'failed', updatedAt: present })],
+    operations: [
+      makeWireOperation(3, { createdAt: '2026-05-03T00:00:00.5Z', status: 'failed', updatedAt: controlPlaneNow }),
+    ],
   });
   const run = await startRun(sql, { kind: 'keys', connection: 'main' });
   await finishRun(daemon.db, run, { status: 'finished', counts: { keys: 3 } });
@@ -185,7 +187,7 @@ export async function plan(daemon: Store, settings: object = {}): Promise<string
     rules: [{ name: 'never-used', never_used_for: '30d', action: 'revoke' }],
     ...settings,
   });
-  const facts = await readFactsAt(daemon, present, { maxEvidenceAgeMs: Number.POSITIVE_INFINITY });
+  const facts = await readFactsAt(daemon, controlPlaneNow, { maxEvidenceAgeMs: Number.POSITIVE_INFINITY });
   const made = makePlan(policy, facts);
   await savePlan(daemon.sql, made, policy);
   return made.id;
@@ -208,7 +210,7 @@ async function revokeOne({
     returning number`;
   const [intent] = await sql`
     insert into keywarden.revocation_intent (plan_id, key_number, attempt, connection, approval_number, last_listing_number, judged_at)
-    values (${planId}, ${String(key?.number)}, 1, 'main', ${String(approval?.number)}, ${String(listing?.number)}, ${present}) returning number`;
+    values (${planId}, ${String(key?.number)}, 1, 'main', ${String(approval?.number)}, ${String(listing?.number)}, ${controlPlaneNow}) returning number`;
   await sql`insert into keywarden.revocation_outcome (intent_number, outcome) values (${String(intent?.number)}, 'failed')`;
   const [old] = await sql`select number from keywarden.key where id = '9007199254740993'`;
   await openRotation(daemon, {
@@ -221,7 +223,7 @@ async function revokeOne({
     via: 'command line',
     requestedBy: 'ada',
     policySha256: 'x',
-    at: present,
+    at: controlPlaneNow,
   });
 }
 
