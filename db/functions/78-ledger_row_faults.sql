@@ -1,7 +1,8 @@
 -- Returns the rows that differ from the ledger. altered: the row is not what its newest event says, or not what an earlier one says of a column that never
 -- changes, or of an end that is set once; or its time or its actor are not those of the leaf. removed: the row of an event is gone. An event that says that its row was deleted counts only
 -- in tables whose rows Keywarden deletes. added: a row has no event. repeated: a row that never changes has two events. Personal data counts as long as its
--- salt is there; once the salt is deleted, the data may only be erased: missing, or a text that begins with "erased".
+-- salt is there; once the salt is deleted, the data may only be erased: missing, or a text that begins with "erased". Personal data for which the event has
+-- no hash may not be there.
 create or replace function keywarden.ledger_row_faults() returns table (type text, subject text, fault text)
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -23,8 +24,9 @@ begin
           when e.leaf::jsonb ->> ''content'' is distinct from encode(sha256(convert_to(e.content, ''UTF8'')), ''hex'') then ''altered''
           when e.events > 1 and %8$L = ''{}'' then ''repeated''
           when e.is_newest and not p.is_due then case when e.content::jsonb ->> %9$L is not null then ''altered'' end
-          when e.salt is null and exists (select from unnest(%7$L::text[]) personal(name)
-            where to_jsonb(p.record) ->> personal.name !~ ''^[^[:alnum:]]*erased'') then ''altered''
+          when e.salt is null and e.content <> ''{"deleted":"true"}'' and exists (select from unnest(%7$L::text[]) personal(name)
+            where to_jsonb(p.record) ->> personal.name !~ ''^[^[:alnum:]]*erased''
+              or to_jsonb(p.record) ->> personal.name is not null and not e.content::jsonb ? personal.name) then ''altered''
           when e.is_newest and e.leaf::jsonb ->> ''at'' is distinct from coalesce(l.described[2], e.leaf::jsonb ->> ''recorded'') then ''altered''
           when e.is_newest and (e.salt is not null or %7$L = ''{}'') then
             case when (l.described[4], l.described[3]) is distinct from (e.content, e.leaf::jsonb ->> ''actor'') then ''altered'' end

@@ -15,7 +15,7 @@ export const holeReasons = {
   pruned: 'the control plane no longer served them when the project was first walked',
   gap: 'no walk reached this time while the control plane served its operations',
   instant: 'operations of this one time could not be proved complete: usually more share it than a page can show',
-  unreadable: 'rows of the project cannot be read (keywarden coverage --rejected) and may belong to this time',
+  unreadable: 'rows of the project cannot be read, and may belong to this time',
   retention: 'dropped by retention.operations',
 };
 export type HoleReason = keyof typeof holeReasons;

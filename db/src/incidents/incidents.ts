@@ -18,6 +18,27 @@ export async function openIncident(
   await db.insert(incident).values(opened).onConflictDoNothing();
 }
 
+/** In characters. */
+const longestWhy = 2000;
+
+/** Opens an incident with a reason, or adds the reason to that of the open incident, which would hide it otherwise. */
+export async function openOrExtendIncident(
+  db: Db,
+  { kind, why }: { kind: 'ledger_inconsistent'; why: string },
+): Promise<void> {
+  const stored = raw`(${incident.detail} ->> 'why')`;
+  const added = raw`(excluded.detail ->> 'why')`;
+  await db
+    .insert(incident)
+    .values({ kind, scope: '', detail: { why } })
+    .onConflictDoUpdate({
+      target: [incident.kind, incident.scope],
+      targetWhere: raw`closed_at is null and key_number is null`,
+      set: { detail: raw`jsonb_build_object('why', left(${stored} || '; ' || ${added}, ${longestWhy}::int))` },
+      setWhere: raw`position(${added} in ${stored}) = 0`,
+    });
+}
+
 type KeyIncident = { key: string; scope: string } & (
   | { kind: 'rotation_stalled' | 'orphan'; detail: { rotation: string; why: string | null; state?: string } }
   | { kind: 'key_changed'; detail: { was: string; is: string; listed_at: string } }

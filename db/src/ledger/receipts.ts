@@ -26,23 +26,20 @@ export interface PlacedEvent {
 }
 
 /**
- * Returns the newest checkpoint with its cosignatures; null before the first. With `cosigned`, the newest one that a witness cosigned, if there is one;
- * `recent`: if it was signed within the last hour of the ledger, so that a witness that has ended holds nothing back.
+ * Returns the newest checkpoint with its cosignatures; null before the first. With `prefersCosigned`, the newest one that a witness cosigned, if it was signed
+ * within the last hour of the ledger: a witness that has ended holds nothing back.
  */
-export async function readSignedTree(
-  db: Reader,
-  { cosigned }: { cosigned?: 'any' | 'recent' } = {},
-): Promise<SignedTree | null> {
+export async function readSignedTree(db: Reader, { prefersCosigned = false } = {}): Promise<SignedTree | null> {
   // A ledger that was begun anew has another name.
   const origin = (note: SQL) => sql`split_part(${note}, E'\\n', 1)`;
   const isOfNewest = sql`${origin(sql`c.note`)} = (select ${origin(sql`n.note`)} from keywarden.ledger_checkpoint n order by n.size desc limit 1)`;
   const isCosigned = sql`exists (select from keywarden.ledger_cosignature s where s.size = c.size) and ${isOfNewest}`;
   const isRecent = sql`c.made_at > (select max(made_at) from keywarden.ledger_checkpoint) - interval '1 hour'`;
-  const preferred = { any: sql`(${isCosigned}) desc,`, recent: sql`(${isCosigned} and ${isRecent}) desc,` };
+  const preferred = prefersCosigned ? sql`(${isCosigned} and ${isRecent}) desc,` : sql``;
   const [row] = await db.execute(sql`
     select c.size::text, c.note || coalesce((select string_agg(s.lines, '' order by s.witness) from keywarden.ledger_cosignature s where s.size = c.size), '')
       as note
-    from keywarden.ledger_checkpoint c order by ${cosigned === undefined ? sql`` : preferred[cosigned]} c.size desc limit 1`);
+    from keywarden.ledger_checkpoint c order by ${preferred} c.size desc limit 1`);
   return row === undefined ? null : { size: Number(row.size), note: String(row.note) };
 }
 
@@ -88,10 +85,11 @@ export async function makeReceipts(db: Reader, events: PlacedEvent[], { size, no
   return receipts;
 }
 
-/** Returns the receipt of an event; null if no signed tree has it yet. A tree that a witness cosigned proves more, but may not have the newest events yet. */
+/** Returns the receipt of an event; null if no signed tree has it yet. A tree that a witness cosigned lately proves more, but may not have the newest
+ * events yet. */
 export async function readReceipt(db: Reader, number: string): Promise<string | null> {
-  for (const options of [{ cosigned: 'any' as const }, {}]) {
-    const tree = await readSignedTree(db, options);
+  for (const prefersCosigned of [true, false]) {
+    const tree = await readSignedTree(db, { prefersCosigned });
     const events = tree === null ? [] : await readPlacedEvents(db, { numbers: [number], size: tree.size });
     const [receipt] = tree === null ? [] : await makeReceipts(db, events, tree);
     if (receipt !== undefined) return receipt;

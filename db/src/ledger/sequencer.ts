@@ -10,8 +10,9 @@ import {
   type TreeHead,
   tilesOf,
 } from '@keywarden/core/ledger';
-import { and, asc, gte, isNull, lt, sql } from 'drizzle-orm';
-import { openIncident } from '../incidents/incidents.ts';
+import { isInstant } from '@keywarden/core/values';
+import { asc, gte, isNull, sql } from 'drizzle-orm';
+import { openOrExtendIncident } from '../incidents/incidents.ts';
 import { ledgerCheckpoint, ledgerEvent, ledgerTile } from '../schema/ledger.ts';
 import { builderOf, type Db, type Sql, type Tx } from '../sql.ts';
 import { parseEntry } from './check.ts';
@@ -35,6 +36,8 @@ export interface Integrated {
   added: number;
   /** Whether further events may wait. */
   hasMore: boolean;
+  /** The latest time of recording so far, in ms. */
+  latestMs: number | null;
 }
 
 export interface Sequencer {
@@ -42,6 +45,8 @@ export interface Sequencer {
   limit: number;
   /** The last tree that this machine has signed or seen; null before the first. */
   seen: TreeHead | null;
+  /** The latest time of recording that this machine has placed, in ms. It is kept outside the database; absent or null if it is not known. */
+  latestMs?: number | null;
   /** Returns the tree that a note of our key states; null for any other note. */
   open: (note: string) => TreeHead | null;
   /**
@@ -109,14 +114,14 @@ async function lockAndReadNewest(tx: Tx): Promise<string | null> {
 /** Events that wait for a signature, as a multiple of the limit: a machine that cannot sign places no more. */
 const mostUnsigned = 10;
 
-type Entry = Pick<typeof ledgerEvent.$inferSelect, 'subject' | 'leaf'>;
+type Entry = Pick<typeof ledgerEvent.$inferSelect, 'number' | 'leaf'>;
 
 interface Placed extends Integrated {
   /** The tree to sign; null if the newest checkpoint signs it. */
   unsigned: TreeHead | null;
 }
 
-async function placeEvents(tx: Tx, { limit, seen, open }: Sequencer): Promise<Placed | Inconsistency> {
+async function placeEvents(tx: Tx, { limit, seen, latestMs, open }: Sequencer): Promise<Placed | Inconsistency> {
   const note = await lockAndReadNewest(tx);
   const db = builderOf(tx);
   const signed = note === null ? { size: 0, root: emptyRoot } : open(note);
@@ -124,9 +129,9 @@ async function placeEvents(tx: Tx, { limit, seen, open }: Sequencer): Promise<Pl
   const edge = await readTiles(db, edgeOf(signed.size));
   if (!isTreeOf(signed, edge)) return 'hashes';
   // Events that have their places, although no checkpoint signs them, are added in that order.
-  const { number, subject, leaf, leafIndex } = ledgerEvent;
+  const { number, leaf, leafIndex } = ledgerEvent;
   const placed = await db
-    .select({ subject, leaf, leafIndex })
+    .select({ number, leaf, leafIndex })
     .from(ledgerEvent)
     .where(gte(leafIndex, String(signed.size)))
     .orderBy(asc(leafIndex));
@@ -134,7 +139,7 @@ async function placeEvents(tx: Tx, { limit, seen, open }: Sequencer): Promise<Pl
   const known = signed.size + placed.length;
   if (seen !== null && seen.size > known) return 'older';
   const waiting = await db
-    .select({ number, subject, leaf })
+    .select({ number, leaf })
     .from(ledgerEvent)
     .where(isNull(leafIndex))
     .orderBy(asc(number))
@@ -144,43 +149,40 @@ async function placeEvents(tx: Tx, { limit, seen, open }: Sequencer): Promise<Pl
   if (seen !== null && !isTreeOf(seen, overlay(await readTiles(db, tilesOf([{ from: 0, to: seen.size }])), tiles)))
     return 'forked';
   const size = known + waiting.length;
-  const integrated = { note, size, added: waiting.length, hasMore: waiting.length === limit };
-  if (leaves.length === 0) return { ...integrated, unsigned: null };
-  await reportBackdated(tx, { size: signed.size, events: [...placed, ...waiting] });
+  const added = { note, size, added: waiting.length, hasMore: waiting.length === limit };
+  if (leaves.length === 0) return { ...added, latestMs: latestMs ?? null, unsigned: null };
+  const integrated = { ...added, latestMs: await reportBackdated(tx, [...placed, ...waiting], latestMs) };
   await tx`select keywarden.place_events(${known}, ${waiting.map((event) => event.number)}::bigint[])`;
   await saveTiles(db, tiles);
   const [root] = hashRanges([{ from: 0, to: size }], overlay(edge, tiles));
   return root === undefined ? 'hashes' : { ...integrated, unsigned: { size, root } };
 }
 
-/** So many events before the new ones say when those can have been recorded. */
-const eventsBefore = 256;
+/** Events that an incident names. */
+const named = 10;
 
 /**
- * Opens an incident if an event says that it was recorded long before an earlier one, or after now. It gets its place all the same: what is in the ledger can be
- * looked at. Both are one transaction.
+ * Opens an incident if events say that they were recorded long before earlier ones, or after now. They get their places all the same: what is in the ledger can
+ * be looked at. Both are one transaction. Returns the latest time of recording, for the next run.
  */
-async function reportBackdated(tx: Tx, { size, events }: { size: number; events: Entry[] }): Promise<void> {
-  const db = builderOf(tx);
-  const { subject, leaf, leafIndex } = ledgerEvent;
-  const before = await db
-    .select({ subject, leaf })
-    .from(ledgerEvent)
-    .where(and(gte(leafIndex, String(size - eventsBefore)), lt(leafIndex, String(size))))
-    .orderBy(asc(leafIndex));
+async function reportBackdated(tx: Tx, events: Entry[], before: number | null | undefined): Promise<number | null> {
   const [clock] = await tx`select extract(epoch from clock_timestamp()) * 1000 as now_ms`;
-  const contradictsOrder = createTimeOrder(Number(clock?.now_ms));
-  const [found] = [...before, ...events]
-    .map((event) => {
-      const recorded = parseEntry(event.leaf)?.recorded;
-      return { ...event, recorded, isBackdated: contradictsOrder(typeof recorded === 'string' ? recorded : undefined) };
-    })
-    .slice(before.length)
-    .filter(({ isBackdated }) => isBackdated);
-  if (found === undefined) return;
-  const why = `the event of ${found.subject} says that it was recorded at ${String(found.recorded)}, which contradicts the times of other events`;
-  await openIncident(db, { kind: 'ledger_inconsistent', scope: '', detail: { why } });
+  const { contradicts, latestMs } = createTimeOrder({ nowMs: Number(clock?.now_ms), latestMs: before });
+  const found = events.flatMap(({ number, leaf }) => {
+    const recorded = parseEntry(leaf)?.recorded;
+    // An owner of the database may have written anything.
+    const at = isInstant(recorded) ? String(recorded) : undefined;
+    return contradicts(at) ? [`event ${number} at ${at?.slice(0, longestTime) ?? 'no time'}`] : [];
+  });
+  if (found.length > 0) {
+    const names = `${found.slice(0, named).join(', ')}${found.length > named ? ', ...' : ''}`;
+    const why = `${found.length} events say that they were recorded long before earlier ones, or in the future (${names})`;
+    await openOrExtendIncident(builderOf(tx), { kind: 'ledger_inconsistent', why });
+  }
+  return latestMs();
 }
+
+const longestTime = 'YYYY-MM-DDTHH:MM:SS.SSSSSSZ'.length;
 
 async function saveTiles(db: Db, tiles: Tile[]): Promise<void> {
   await db

@@ -58,9 +58,9 @@ export async function tokenListCommand({ output }: OutputOptions): Promise<numbe
       ROLE: ({ role }) => role,
       ORGANIZATIONS: ({ organizationIds }) => organizationIds?.join(' ') ?? 'all',
       CREATED: ({ createdAt }) => createdAt,
-      BY: ({ createdBy }) => createdBy ?? '-',
       'LAST USED': ({ lastUsedAt }) => lastUsedAt ?? 'never',
       STATE: (token) => stateOf(token, now()),
+      'CREATED BY': ({ createdBy }) => createdBy ?? '-',
     };
     print(renderList(tokens, columns, { form: output, json: tokens.map(toJson), none: 'There is no token.' }));
     return exitCode.done;

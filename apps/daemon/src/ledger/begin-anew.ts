@@ -53,15 +53,18 @@ export async function beginAnew(context: LedgerContext, { reason, by }: { reason
 /** Signs all events of the store as the new ledger. Throws a UserError if another machine goes on with the former one meanwhile. */
 async function signAll(context: LedgerContext, signers: Signer[]): Promise<void> {
   const { name } = signers[0]?.verifier ?? {};
+  // The new ledger begins with the oldest event of the store.
+  let latestMs: number | null = null;
   for (let hasMore = true; hasMore; ) {
     const result = await integrateEvents(context.store.sql, {
       limit: eventsAtOnce,
       seen: null,
+      latestMs,
       open: readCheckpoint,
       sign: (head) => signAndRemember(context, head, signers),
     });
     if (typeof result === 'string') throw usageError(`The new ledger cannot begin: ${reasons[result]}.`);
-    ({ hasMore } = result);
+    ({ hasMore, latestMs } = result);
     if (!hasMore && readCheckpoint(result.note ?? '')?.origin !== name)
       throw usageError(
         'Another machine added to the former ledger meanwhile. Stop the daemons on the other machines, then run this again.',

@@ -19,7 +19,7 @@ import {
 } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { endorsedKeysOf, isAccepted } from './public-keys.ts';
-import { readCheckpoint, readSeen, writeSeen } from './seen-checkpoint.ts';
+import { readCheckpoint, readLatestRecorded, readSeen, writeLatestRecorded, writeSeen } from './seen-checkpoint.ts';
 import { createLedgerKey, discardLedgerKey, readSigningKeys } from './signing-keys.ts';
 
 /** The most events that are added in one transaction. */
@@ -46,9 +46,11 @@ export async function growLedger(context: LedgerContext, { createsKey = false } 
   let added = 0;
   for (;;) {
     const seen = readSeen(environment.KEYWARDEN_DATA);
+    const latestMs = readLatestRecorded(environment.KEYWARDEN_DATA);
     const result = await integrateEvents(store.sql, {
       limit: eventsAtOnce,
       seen,
+      latestMs,
       // Keys may have been rotated meanwhile.
       open: (note) => openCheckpoint(note, readSigningKeys(environment)),
       sign: (head) => signAndRemember(context, head, readSigningKeys(environment)),
@@ -60,6 +62,8 @@ export async function growLedger(context: LedgerContext, { createsKey = false } 
     }
     if (typeof result === 'string') return await reportInconsistent(context, reasons[result]);
     added += result.added;
+    if (result.latestMs !== null && result.latestMs !== latestMs)
+      writeLatestRecorded(environment.KEYWARDEN_DATA, result.latestMs);
     if (result.note !== null) writeSeen(environment.KEYWARDEN_DATA, result.note);
     if (!result.hasMore) return { state: 'grown', size: result.size, added };
   }

@@ -1,7 +1,9 @@
-import { createMachines, type Machines } from '@keywarden/testkit/daemon/ledger-machines';
+import { dayMs } from '@keywarden/core/values';
+import { createMachines, type Machine, type Machines } from '@keywarden/testkit/daemon/ledger-machines';
 import type { TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
-import { checkLedger } from './checks.ts';
+import { beginAnew } from './begin-anew.ts';
+import { checkLedger, whyLedgerDiffers } from './checks.ts';
 import { growLedger } from './ledger.ts';
 
 let machines: Machines;
@@ -12,34 +14,96 @@ beforeEach(async () => {
 });
 afterEach(async () => await machines.close());
 
-test.each([
-  ['yesterday', "- interval '1 day'"],
-  ['in a year', "+ interval '1 year'"],
-])(
-  'an event that an owner adds with a false time of recording, %s, opens an incident as it is signed',
-  async (_when, shift) => {
+/** Adds two events as an owner can, with this JSON as their time of recording. */
+async function addFalseEvents(recorded: string): Promise<void> {
+  await machines.addEvent('eve');
+  await machines.behindTriggers(
+    `update keywarden.ledger_event set leaf = regexp_replace(leaf, '"recorded":"[^"]*"', '"recorded":' || $$${recorded}$$) where leaf_index is null`,
+  );
+}
+
+/** Adds two events that were recorded so many days from now. */
+async function addEventsAt(days: number): Promise<void> {
+  await addFalseEvents(JSON.stringify(new Date(Date.now() + days * dayMs).toISOString().replace(/\.?0*Z$/, 'Z')));
+  await machines.behindTriggers(
+    `update keywarden.ledger_event set recorded_at = (leaf::jsonb ->> 'recorded')::timestamptz where leaf_index is null`,
+  );
+}
+
+const grow = async (machine: Machine) => await growLedger(machine, { createsKey: true });
+
+const readIncidents = async () =>
+  (await owner.sql`select detail ->> 'why' as why, closed_at from keywarden.incident order by number`).map(
+    ({ why, closed_at: at }) => ({ why: String(why), isOpen: at === null }),
+  );
+
+const closeIncidents = async () =>
+  await owner.sql`update keywarden.incident set closed_at = now(), closed_by = 'ada' where closed_at is null`;
+
+test.each([-1, 365])(
+  'an event that an owner adds with a false time of recording, %d days from now, opens an incident as it is signed',
+  async (days) => {
     const first = await machines.create();
     await machines.addEvent();
-    await growLedger(first, { createsKey: true });
-    expect(await checkLedger(first)).toEqual([]);
-    await machines.addEvent('eve');
-    await machines.behindTriggers(`
-    update keywarden.ledger_event set recorded_at = recorded_at ${shift} where leaf_index is null;
-    update keywarden.ledger_event set leaf = regexp_replace(leaf, '"recorded":"[^"]*"', '"recorded":"' || keywarden.ledger_time(recorded_at) || '"') where leaf_index is null`);
-    expect(await growLedger(first, { createsKey: true })).toMatchObject({ state: 'grown' });
+    await grow(first);
+    await addEventsAt(days);
+    expect(await grow(first)).toMatchObject({ state: 'grown' });
     // Row, event and tree agree with each other.
     expect(await checkLedger(first)).toEqual([]);
-    const readIncidents = async () =>
-      (await owner.sql`select detail ->> 'why' as why, closed_at from keywarden.incident order by number`).map(
-        ({ why, closed_at: at }) => ({ why, isOpen: at === null }),
-      );
     const why = expect.stringMatching(
-      /^the event of pause\/2 says that it was recorded at \d{4}-.*Z, which contradicts the times of other events$/,
+      /^2 events say that they were recorded .* \(event \d+ at \d{4}-.*Z, event \d+ at .*Z\)$/,
     );
     expect(await readIncidents()).toEqual([{ why, isOpen: true }]);
-    await owner.sql`update keywarden.incident set closed_at = now(), closed_by = 'ada'`;
+    expect(await whyLedgerDiffers(first)).toMatch(/^the ledger in this store is not the one that was signed/);
+    await closeIncidents();
     await machines.addEvent();
-    expect(await growLedger(first, { createsKey: true })).toMatchObject({ state: 'grown' });
+    expect(await grow(first)).toMatchObject({ state: 'grown' });
     expect(await readIncidents()).toEqual([{ why, isOpen: false }]);
   },
 );
+
+test('a false time is reported while an incident is open, and after events that only seem to be in order', async () => {
+  const first = await machines.create();
+  await machines.addEvent();
+  await grow(first);
+  await addEventsAt(-1);
+  await grow(first);
+  await addEventsAt(-9);
+  await grow(first);
+  const [{ why } = { why: '' }] = await readIncidents();
+  // The event of the incident itself waited too.
+  expect(why.match(/event \d+ at/g)).toHaveLength(5);
+  await closeIncidents();
+  // Each is less than an hour before the one before it.
+  for (let step = 1; step <= 4; step += 1) {
+    await addEventsAt((-step * 55) / (24 * 60));
+    await grow(first);
+  }
+  expect((await readIncidents()).at(-1)).toMatchObject({ isOpen: true });
+});
+
+test.each(['"\\u0000"', '"\\ud800"', '{"toString":1}', `"${'9'.repeat(1_000_000)}"`, '"2026-13-01T00:00:00Z"'])(
+  'a time of recording that is none (%.20s) opens an incident, and the ledger grows',
+  async (recorded) => {
+    const first = await machines.create();
+    await machines.addEvent();
+    await grow(first);
+    await addFalseEvents(recorded);
+    expect(await grow(first)).toMatchObject({ state: 'grown', added: 2 });
+    const [{ why } = { why: '' }] = await readIncidents();
+    expect(why).toMatch(/^2 events say .* \(event \d+ at no time, event \d+ at no time\)$/);
+  },
+);
+
+test('a ledger that begins anew has all events, of any age, without an alarm', async () => {
+  const first = await machines.create();
+  await machines.addEvent();
+  await machines.behindTriggers(`
+    update keywarden.ledger_event set recorded_at = recorded_at - interval '30 days';
+    update keywarden.ledger_event set leaf = regexp_replace(leaf, '"recorded":"[^"]*"', '"recorded":"' || keywarden.ledger_time(recorded_at) || '"')`);
+  await grow(first);
+  await machines.addEvent();
+  await grow(first);
+  await beginAnew(first, { reason: 'a test', by: 'ada' });
+  expect(await readIncidents()).toEqual([]);
+});

@@ -25,6 +25,19 @@ export function readSeen(folder: string): (Checkpoint & { note: string }) | null
   return { ...checkpoint, note };
 }
 
+/** The file with the latest time of recording that this machine has placed in the ledger. */
+const latestFile = 'ledger-recorded';
+
+/** Returns the latest time of recording that this machine has placed, in ms; null if it is not known. */
+export function readLatestRecorded(folder: string): number | null {
+  const ms = Date.parse(readDataFile(folder, latestFile) ?? '');
+  return Number.isNaN(ms) ? null : ms;
+}
+
+export function writeLatestRecorded(folder: string, ms: number): void {
+  writeDataFile(folder, latestFile, new Date(ms).toISOString());
+}
+
 /** Puts the file with the last checkpoint aside, because a new ledger begins. */
 export function putSeenAside(folder: string, suffix: string): void {
   const seen = readDataFile(folder, fileName);

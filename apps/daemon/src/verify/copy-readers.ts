@@ -18,9 +18,9 @@ export interface Beside {
 }
 
 /** Looks for events for which an archive has no receipt, and for events that were recorded long before an earlier one. */
-export function createEntryReader(beside: Beside[]) {
+export function createEntryReader(beside: Beside[], nowMs: number) {
   const left: { file: string; event: string }[] = [];
-  const contradictsOrder = createTimeOrder();
+  const order = createTimeOrder({ nowMs });
   const late: number[] = [];
   return {
     read(at: number, entries: Uint8Array[]): void {
@@ -30,7 +30,7 @@ export function createEntryReader(beside: Beside[]) {
         for (const { file, head, events } of beside)
           if (events !== undefined && index < head.size && type !== 'archive.sealed' && !events.has(index))
             left.push({ file, event: `${String(type)} of ${String(subject)}, event ${index}` });
-        if (contradictsOrder(recorded)) late.push(index);
+        if (order.contradicts(recorded)) late.push(index);
       }
     },
     addConclusions({ proven, unproven, wrong: mistakes }: Verdict): void {
@@ -41,7 +41,7 @@ export function createEntryReader(beside: Beside[]) {
       if (late.length > 0)
         addSentence(
           unproven,
-          `the times of some events: ${late.length} times the time of recording goes back by more than an hour, first at event ${late[0]}`,
+          `the times of some events: ${late.length} were recorded more than an hour before an earlier event, or in the future, first event ${late[0]}`,
         );
     },
   };

@@ -70,7 +70,10 @@ function compareCopy(
     ...readEarlier(folder, { newest, judge, verdict, checkpoint }),
     ...earlierOf(beside, newest, verdict),
   ];
-  const leaves = createEntryReader(beside.filter(({ head }) => head.origin === origin));
+  const leaves = createEntryReader(
+    beside.filter(({ head }) => head.origin === origin),
+    judge.nowMs,
+  );
   const contents = createContentReader(readOf, { size, archives: beside.filter(({ head }) => head.origin === origin) });
   for (const each of earlier) if (each.size === 0) compareRoots(emptyRoot, each, verdict);
   if (size === 0 && !isSameHash(newest.root, emptyRoot)) return wrong('its checkpoint signs no empty tree');

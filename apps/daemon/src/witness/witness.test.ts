@@ -82,7 +82,7 @@ test('a witness cosigns each checkpoint that continues the last one, and receipt
     await growLedger(place);
     expect(await askWitnesses(place, signal)).toEqual([]);
   }
-  const tree = await readSignedTree(place.store.db, { cosigned: 'any' });
+  const tree = await readSignedTree(place.store.db, { prefersCosigned: true });
   if (tree === null) throw new Error('no tree');
   const events = await readPlacedEvents(place.store.db, { subjects: ['pause/1'], size: tree.size });
   const [receipt = ''] = await makeReceipts(place.store.db, events, tree);
@@ -101,7 +101,7 @@ test('a ledger that was begun anew is cosigned by a witness that knows its new k
   await beginAnew(anew, { reason: 'restored', by: 'ada' });
   expect(await askWitnesses(anew, signal)).toEqual([expect.stringContaining('it answers 404')]);
   const own = readSigningKeys(environment).map(({ verifier }) => verifier);
-  const stale = await readSignedTree(place.store.db, { cosigned: 'any' });
+  const stale = await readSignedTree(place.store.db, { prefersCosigned: true });
   expect(stale?.note.split('\n')[0]).toBe(own[0]?.name);
   const url = await startWitness([log.verifier, ...own]);
   const witnessed = {
@@ -109,7 +109,7 @@ test('a ledger that was begun anew is cosigned by a witness that knows its new k
     environment: { ...environment, LEDGER_WITNESSES: `${witnessKey.verifier.text} ${url}` },
   };
   expect(await askWitnesses(witnessed, signal)).toEqual([]);
-  const tree = await readSignedTree(place.store.db, { cosigned: 'any' });
+  const tree = await readSignedTree(place.store.db, { prefersCosigned: true });
   expect(openNote(tree?.note ?? '', own)).not.toBeNull();
   expect(tree?.note).toContain('— witness.example/one');
 });

@@ -142,7 +142,7 @@ export async function* attachReceipts(
   zip: Zip,
   { fileName, controls, period: { from, asOf } }: { fileName: string; controls: Control[]; period: Period },
 ): AsyncGenerator<Uint8Array, Attachments> {
-  const tree = await readSignedTree(snapshot, { cosigned: 'recent' });
+  const tree = await readSignedTree(snapshot, { prefersCosigned: true });
   if (tree === null) return [];
   const { size } = tree;
   const days = controls.flatMap(({ measures }) =>

@@ -26,7 +26,7 @@ export interface SealedRequest {
 
 /** Returns the newest checkpoint, preferably one that a witness cosigned in the last hour. Throws a Problem (409) before the first. */
 async function requireTree(snapshot: Snapshot): Promise<SignedTree> {
-  const tree = await readSignedTree(snapshot, { cosigned: 'recent' });
+  const tree = await readSignedTree(snapshot, { prefersCosigned: true });
   if (tree === null)
     throw conflict('The ledger has no signed checkpoint yet; the daemon with its key signs one within a minute.');
   return tree;

@@ -2,17 +2,40 @@ import { expect, test } from 'vitest';
 import { createTimeOrder } from './recording-times.ts';
 
 const day = '2026-05-01T';
+const msOf = (time: string) => Date.parse(day + time);
 
 test('a time of recording more than an hour before an earlier one contradicts the order, also after many small steps back', () => {
-  const contradicts = createTimeOrder();
+  const order = createTimeOrder();
+  expect(order.latestMs()).toBeNull();
   const times = ['12:00:00.5Z', '11:00:00.5Z', '11:00:00.4Z', '10:30:00Z', '12:00:01Z', '11:00:01Z', '11:00:00Z'];
-  expect(times.map((time) => contradicts(day + time))).toEqual([false, false, true, true, false, false, true]);
-  expect([undefined, 'never'].map((recorded) => contradicts(recorded))).toEqual([true, true]);
+  expect(times.map((time) => order.contradicts(day + time))).toEqual([false, false, true, true, false, false, true]);
+  expect([undefined, 'never'].map((recorded) => order.contradicts(recorded))).toEqual([true, true]);
+  const next = createTimeOrder({ latestMs: order.latestMs() });
+  expect(next.contradicts(`${day}11:00:00Z`)).toBe(true);
 });
 
 test('a time after now contradicts the order, and makes no honest time contradict it', () => {
-  const contradicts = createTimeOrder(Date.parse(`${day}12:00:00Z`));
-  expect(['11:59:00Z', '13:00:00Z', '12:00:00Z'].map((time) => contradicts(day + time))).toEqual([false, false, false]);
-  expect(contradicts('2099-01-01T00:00:00Z')).toBe(true);
-  expect(contradicts(`${day}12:00:00Z`)).toBe(false);
+  const order = createTimeOrder({ nowMs: msOf('12:00:00Z') });
+  expect(['11:59:00Z', '13:00:00Z', '12:00:00Z'].map((time) => order.contradicts(day + time))).toEqual([
+    false,
+    false,
+    false,
+  ]);
+  expect(order.contradicts('2099-01-01T00:00:00Z')).toBe(true);
+  expect(order.contradicts(`${day}12:00:00Z`)).toBe(false);
+});
+
+test('a clock that ran ahead and is set right makes no honest time contradict the order, neither at once nor later', () => {
+  let latestMs: number | null = null;
+  let contradictions = 0;
+  // Each minute one event, which is read at once or up to five minutes later; the clock is two hours ahead until 12:00.
+  for (let minute = 0; minute < 600; minute += 1) {
+    const clock = (at: number) => msOf('08:00:00Z') + at * 60_000 + (at < 240 ? 7_200_000 : 0);
+    const order = createTimeOrder({ nowMs: clock(minute), latestMs });
+    const late = Math.max(minute - (minute % 5), 0);
+    for (const at of [late, minute])
+      if (order.contradicts(new Date(clock(at)).toISOString()) && !(at < 240 && minute >= 240)) contradictions += 1;
+    latestMs = order.latestMs();
+  }
+  expect(contradictions).toBe(0);
 });

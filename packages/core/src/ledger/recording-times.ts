@@ -1,17 +1,33 @@
 /** Transactions that overlap end in any order, and clocks are set right. */
 const toleranceMs = 3_600_000;
 
+/** The times of recording of events, in the order of the ledger. */
+export interface TimeOrder {
+  /** Returns whether a time, RFC 3339, is more than an hour before that of an earlier event, or more than an hour after now. */
+  contradicts: (recorded: string | undefined) => boolean;
+  /** Returns the latest time so far, in ms; null before the first. */
+  latestMs: () => number | null;
+}
+
 /**
- * Returns a function that takes the times of recording of events, as RFC 3339, in the order of the ledger. It returns whether such a time contradicts that order:
- * it is more than an hour before an earlier event's, or more than an hour after `nowMs`. A time after `nowMs` is not compared with later ones.
+ * Returns an order that begins after `latestMs`. A time after `nowMs` says nothing about later events: it is false, or the clock has been set back since.
  */
-export function createTimeOrder(nowMs = Number.POSITIVE_INFINITY): (recorded: string | undefined) => boolean {
-  let latestMs = Number.NEGATIVE_INFINITY;
-  return (recorded) => {
-    const ms = Date.parse(recorded ?? '');
-    const isInOrder = ms >= latestMs - toleranceMs && ms <= nowMs + toleranceMs;
-    // The latest time so far: many small steps back are a long one.
-    if (ms > latestMs && ms <= nowMs + toleranceMs) latestMs = ms;
-    return !isInOrder;
+export function createTimeOrder({
+  nowMs = Number.POSITIVE_INFINITY,
+  latestMs = null,
+}: {
+  nowMs?: number;
+  latestMs?: number | null | undefined;
+} = {}): TimeOrder {
+  let latest = latestMs === null || latestMs > nowMs ? Number.NEGATIVE_INFINITY : latestMs;
+  return {
+    contradicts: (recorded) => {
+      const ms = Date.parse(recorded ?? '');
+      const isInOrder = ms >= latest - toleranceMs && ms <= nowMs + toleranceMs;
+      // The latest time so far: many small steps back are a long one.
+      if (ms > latest && ms <= nowMs) latest = ms;
+      return !isInOrder;
+    },
+    latestMs: () => (Number.isFinite(latest) ? latest : null),
   };
 }
