@@ -24,6 +24,7 @@ begin
           when e.leaf::jsonb ->> ''content'' is distinct from encode(sha256(convert_to(e.content, ''UTF8'')), ''hex'') then ''altered''
           when e.events > 1 and %8$L = ''{}'' then ''repeated''
           when e.is_newest and not p.is_due then case when e.content::jsonb ->> %9$L is not null then ''altered'' end
+          when e.content = ''{"deleted":"true"}'' and (e.is_newest or not %11$L) then ''altered''
           when e.salt is null and e.content <> ''{"deleted":"true"}'' and exists (select from unnest(%7$L::text[]) personal(name)
             where to_jsonb(p.record) ->> personal.name !~ ''^[^[:alnum:]]*erased''
               or to_jsonb(p.record) ->> personal.name is not null and not e.content::jsonb ? personal.name) then ''altered''

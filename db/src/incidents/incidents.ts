@@ -21,7 +21,10 @@ export async function openIncident(
 /** In characters. */
 const longestWhy = 2000;
 
-/** Opens an incident with a reason, or adds the reason to that of the open incident, which would hide it otherwise. */
+/**
+ * Opens an incident with a reason, or puts the reason before that of the open incident, which would hide it otherwise. What a long reason loses at its end is
+ * in the ledger.
+ */
 export async function openOrExtendIncident(
   db: Db,
   { kind, why }: { kind: 'ledger_inconsistent'; why: string },
@@ -34,8 +37,10 @@ export async function openOrExtendIncident(
     .onConflictDoUpdate({
       target: [incident.kind, incident.scope],
       targetWhere: raw`closed_at is null and key_number is null`,
-      set: { detail: raw`jsonb_build_object('why', left(${stored} || '; ' || ${added}, ${longestWhy}::int))` },
-      setWhere: raw`position(${added} in ${stored}) = 0`,
+      set: {
+        detail: raw`jsonb_build_object('why', left(${added} || coalesce('; ' || ${stored}, ''), ${longestWhy}::int))`,
+      },
+      setWhere: raw`position(${added} in coalesce(${stored}, '')) = 0`,
     });
 }
 

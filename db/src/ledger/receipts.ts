@@ -32,14 +32,15 @@ export interface PlacedEvent {
 export async function readSignedTree(db: Reader, { prefersCosigned = false } = {}): Promise<SignedTree | null> {
   // A ledger that was begun anew has another name.
   const origin = (note: SQL) => sql`split_part(${note}, E'\\n', 1)`;
-  const isOfNewest = sql`${origin(sql`c.note`)} = (select ${origin(sql`n.note`)} from keywarden.ledger_checkpoint n order by n.size desc limit 1)`;
+  const isOfNewest = sql`${origin(sql`c.note`)} = ${origin(sql`newest.note`)}`;
   const isCosigned = sql`exists (select from keywarden.ledger_cosignature s where s.size = c.size) and ${isOfNewest}`;
-  const isRecent = sql`c.made_at > (select max(made_at) from keywarden.ledger_checkpoint) - interval '1 hour'`;
+  const isRecent = sql`c.made_at between newest.made_at - interval '1 hour' and newest.made_at`;
   const preferred = prefersCosigned ? sql`(${isCosigned} and ${isRecent}) desc,` : sql``;
   const [row] = await db.execute(sql`
     select c.size::text, c.note || coalesce((select string_agg(s.lines, '' order by s.witness) from keywarden.ledger_cosignature s where s.size = c.size), '')
       as note
-    from keywarden.ledger_checkpoint c order by ${preferred} c.size desc limit 1`);
+    from keywarden.ledger_checkpoint c, (select note, made_at from keywarden.ledger_checkpoint order by size desc limit 1) newest
+    order by ${preferred} c.size desc limit 1`);
   return row === undefined ? null : { size: Number(row.size), note: String(row.note) };
 }
 
@@ -86,7 +87,7 @@ export async function makeReceipts(db: Reader, events: PlacedEvent[], { size, no
 }
 
 /** Returns the receipt of an event; null if no signed tree has it yet. A tree that a witness cosigned lately proves more, but may not have the newest
- * events yet. */
+ * events yet. An older one may be signed by former keys only. */
 export async function readReceipt(db: Reader, number: string): Promise<string | null> {
   for (const prefersCosigned of [true, false]) {
     const tree = await readSignedTree(db, { prefersCosigned });

@@ -11,7 +11,7 @@ import {
   tilesOf,
 } from '@keywarden/core/ledger';
 import { isInstant } from '@keywarden/core/values';
-import { asc, gte, isNull, sql } from 'drizzle-orm';
+import { and, asc, gte, isNull, lt, sql } from 'drizzle-orm';
 import { openOrExtendIncident } from '../incidents/incidents.ts';
 import { ledgerCheckpoint, ledgerEvent, ledgerTile } from '../schema/ledger.ts';
 import { builderOf, type Db, type Sql, type Tx } from '../sql.ts';
@@ -36,7 +36,7 @@ export interface Integrated {
   added: number;
   /** Whether further events may wait. */
   hasMore: boolean;
-  /** The latest time of recording so far, in ms. */
+  /** The next events were recorded after this time, in ms, or about then; null if nothing is known. */
   latestMs: number | null;
 }
 
@@ -45,7 +45,7 @@ export interface Sequencer {
   limit: number;
   /** The last tree that this machine has signed or seen; null before the first. */
   seen: TreeHead | null;
-  /** The latest time of recording that this machine has placed, in ms. It is kept outside the database; absent or null if it is not known. */
+  /** What the last run of this machine returned as `latestMs`. It is kept outside the database; absent or null if it is not known. */
   latestMs?: number | null;
   /** Returns the tree that a note of our key states; null for any other note. */
   open: (note: string) => TreeHead | null;
@@ -124,6 +124,8 @@ interface Placed extends Integrated {
 async function placeEvents(tx: Tx, { limit, seen, latestMs, open }: Sequencer): Promise<Placed | Inconsistency> {
   const note = await lockAndReadNewest(tx);
   const db = builderOf(tx);
+  const [clock] = await tx`select extract(epoch from clock_timestamp()) * 1000 as now_ms`;
+  const nowMs = Math.floor(Number(clock?.now_ms));
   const signed = note === null ? { size: 0, root: emptyRoot } : open(note);
   if (signed === null) return 'signature';
   const edge = await readTiles(db, edgeOf(signed.size));
@@ -138,20 +140,24 @@ async function placeEvents(tx: Tx, { limit, seen, latestMs, open }: Sequencer): 
   if (placed.some((row, index) => Number(row.leafIndex) !== signed.size + index)) return 'places';
   const known = signed.size + placed.length;
   if (seen !== null && seen.size > known) return 'older';
+  const most = placed.length < mostUnsigned * limit ? limit : 0;
   const waiting = await db
     .select({ number, leaf })
     .from(ledgerEvent)
     .where(isNull(leafIndex))
     .orderBy(asc(number))
-    .limit(placed.length < mostUnsigned * limit ? limit : 0);
+    .limit(most);
   const leaves = [...placed, ...waiting].map((event) => hashLeaf(event.leaf));
   const tiles = growTree(signed.size, edge, leaves);
   if (seen !== null && !isTreeOf(seen, overlay(await readTiles(db, tilesOf([{ from: 0, to: seen.size }])), tiles)))
     return 'forked';
   const size = known + waiting.length;
-  const added = { note, size, added: waiting.length, hasMore: waiting.length === limit };
-  if (leaves.length === 0) return { ...added, latestMs: latestMs ?? null, unsigned: null };
-  const integrated = { ...added, latestMs: await reportBackdated(tx, [...placed, ...waiting], latestMs) };
+  const hasMore = waiting.length === limit;
+  const events = [...placed, ...waiting];
+  const latest = await reportBackdated(tx, { events, size: signed.size, before: latestMs, nowMs });
+  // What is recorded after a run that found everything is recorded after it.
+  const integrated = { note, size, added: waiting.length, hasMore, latestMs: waiting.length < most ? nowMs : latest };
+  if (leaves.length === 0) return { ...integrated, unsigned: null };
   await tx`select keywarden.place_events(${known}, ${waiting.map((event) => event.number)}::bigint[])`;
   await saveTiles(db, tiles);
   const [root] = hashRanges([{ from: 0, to: size }], overlay(edge, tiles));
@@ -165,14 +171,16 @@ const named = 10;
  * Opens an incident if events say that they were recorded long before earlier ones, or after now. They get their places all the same: what is in the ledger can
  * be looked at. Both are one transaction. Returns the latest time of recording, for the next run.
  */
-async function reportBackdated(tx: Tx, events: Entry[], before: number | null | undefined): Promise<number | null> {
-  const [clock] = await tx`select extract(epoch from clock_timestamp()) * 1000 as now_ms`;
-  const { contradicts, latestMs } = createTimeOrder({ nowMs: Number(clock?.now_ms), latestMs: before });
+async function reportBackdated(
+  tx: Tx,
+  { events, size, before, nowMs }: { events: Entry[]; size: number; before: number | null | undefined; nowMs: number },
+): Promise<number | null> {
+  const { contradicts, latestMs } = createTimeOrder({ nowMs, latestMs: before });
+  if (before === null || before === undefined || before > nowMs)
+    for (const { leaf } of await readLastEntries(tx, size)) contradicts(recordedOf(leaf));
   const found = events.flatMap(({ number, leaf }) => {
-    const recorded = parseEntry(leaf)?.recorded;
-    // An owner of the database may have written anything.
-    const at = isInstant(recorded) ? String(recorded) : undefined;
-    return contradicts(at) ? [`event ${number} at ${at?.slice(0, longestTime) ?? 'no time'}`] : [];
+    const recorded = recordedOf(leaf);
+    return contradicts(recorded) ? [`event ${number} at ${recorded?.slice(0, longestTime) ?? 'no time'}`] : [];
   });
   if (found.length > 0) {
     const names = `${found.slice(0, named).join(', ')}${found.length > named ? ', ...' : ''}`;
@@ -181,6 +189,23 @@ async function reportBackdated(tx: Tx, events: Entry[], before: number | null | 
   }
   return latestMs();
 }
+
+/** Returns when an entry says that it was recorded; undefined if it names no time. An owner of the database may have written anything. */
+function recordedOf(leaf: string): string | undefined {
+  const recorded = parseEntry(leaf)?.recorded;
+  return isInstant(recorded) ? String(recorded) : undefined;
+}
+
+/** Returns the last entries of a tree. An owner of the database can change them: they say something only to a machine that knows nothing better. */
+async function readLastEntries(tx: Tx, size: number): Promise<Pick<Entry, 'leaf'>[]> {
+  const { leaf, leafIndex } = ledgerEvent;
+  return await builderOf(tx)
+    .select({ leaf })
+    .from(ledgerEvent)
+    .where(and(gte(leafIndex, String(size - tailSize)), lt(leafIndex, String(size))))
+    .orderBy(asc(leafIndex));
+}
+const tailSize = 256;
 
 const longestTime = 'YYYY-MM-DDTHH:MM:SS.SSSSSSZ'.length;
 

@@ -59,3 +59,18 @@ test('events of tokens from before their creators were recorded stay valid, and 
     expect(await listLedgerRowFaults(store.sql)).toEqual([{ type: 'token.revoked', subject, fault: 'altered' }]);
   }
 });
+
+test('an event that says that a token was deleted excuses no change of it', async () => {
+  store.isTampered();
+  const { db } = await store.as('keywarden_admin');
+  await createToken(db, { name: 'eve', role: 'viewer', organizationIds: null, createdBy: 'ada' });
+  await store.sql`
+    select keywarden.append_event('token.created', array['report_token/' || number, keywarden.ledger_time(created_at), null, '{"deleted":"true"}'], null)
+    from keywarden.report_token`;
+  await store.sql
+    .unsafe(
+      `set session_replication_role = replica; update keywarden.report_token set role = 'operator'; set session_replication_role = default`,
+    )
+    .simple();
+  expect(await listLedgerRowFaults(store.sql)).toMatchObject([{ type: 'token.created', fault: 'altered' }]);
+});

@@ -11,7 +11,7 @@ import {
 import { usageError } from '@keywarden/runtime';
 import { eventsAtOnce, type LedgerContext, reasons, signAndRemember } from './ledger.ts';
 import { endorsedKeysOf } from './public-keys.ts';
-import { putSeenAside, readCheckpoint, readSeen } from './seen-checkpoint.ts';
+import { putSeenAside, readCheckpoint, readSeen, rememberLatest } from './seen-checkpoint.ts';
 import { readSigningKeys, replaceLedgerKey } from './signing-keys.ts';
 
 /**
@@ -53,7 +53,6 @@ export async function beginAnew(context: LedgerContext, { reason, by }: { reason
 /** Signs all events of the store as the new ledger. Throws a UserError if another machine goes on with the former one meanwhile. */
 async function signAll(context: LedgerContext, signers: Signer[]): Promise<void> {
   const { name } = signers[0]?.verifier ?? {};
-  // The new ledger begins with the oldest event of the store.
   let latestMs: number | null = null;
   for (let hasMore = true; hasMore; ) {
     const result = await integrateEvents(context.store.sql, {
@@ -70,6 +69,7 @@ async function signAll(context: LedgerContext, signers: Signer[]): Promise<void>
         'Another machine added to the former ledger meanwhile. Stop the daemons on the other machines, then run this again.',
       );
   }
+  rememberLatest(context.environment.KEYWARDEN_DATA, latestMs);
 }
 
 /** Returns the end of a file's name for a former ledger. */

@@ -19,7 +19,7 @@ import {
 } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { endorsedKeysOf, isAccepted } from './public-keys.ts';
-import { readCheckpoint, readLatestRecorded, readSeen, writeLatestRecorded, writeSeen } from './seen-checkpoint.ts';
+import { readCheckpoint, readLatestRecorded, readSeen, rememberLatest, writeSeen } from './seen-checkpoint.ts';
 import { createLedgerKey, discardLedgerKey, readSigningKeys } from './signing-keys.ts';
 
 /** The most events that are added in one transaction. */
@@ -62,8 +62,7 @@ export async function growLedger(context: LedgerContext, { createsKey = false } 
     }
     if (typeof result === 'string') return await reportInconsistent(context, reasons[result]);
     added += result.added;
-    if (result.latestMs !== null && result.latestMs !== latestMs)
-      writeLatestRecorded(environment.KEYWARDEN_DATA, result.latestMs);
+    rememberLatest(environment.KEYWARDEN_DATA, result.latestMs);
     if (result.note !== null) writeSeen(environment.KEYWARDEN_DATA, result.note);
     if (!result.hasMore) return { state: 'grown', size: result.size, added };
   }

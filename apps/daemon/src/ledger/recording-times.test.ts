@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { dayMs } from '@keywarden/core/values';
 import { createMachines, type Machine, type Machines } from '@keywarden/testkit/daemon/ledger-machines';
 import type { TestStore } from '@keywarden/testkit/store/test-store';
@@ -95,12 +97,49 @@ test.each(['"\\u0000"', '"\\ud800"', '{"toString":1}', `"${'9'.repeat(1_000_000)
   },
 );
 
+/** Makes all events that wait older, as if they had been recorded then. */
+const makeOlder = async (days: number) =>
+  await machines.behindTriggers(`
+    update keywarden.ledger_event set recorded_at = recorded_at - interval '${days} days' where leaf_index is null;
+    update keywarden.ledger_event set leaf = regexp_replace(leaf, '"recorded":"[^"]*"', '"recorded":"' || keywarden.ledger_time(recorded_at) || '"') where leaf_index is null`);
+
+test('a false time after the last event is found too: the machine had looked since', async () => {
+  const first = await machines.create();
+  await machines.addEvent();
+  await makeOlder(3);
+  await grow(first);
+  expect(await readIncidents()).toEqual([]);
+  await addEventsAt(-2);
+  await grow(first);
+  expect(await readIncidents()).toMatchObject([{ isOpen: true }]);
+});
+
+test('a machine that knows no time yet takes that of the last events', async () => {
+  const first = await machines.create();
+  await machines.addEvent();
+  await grow(first);
+  const key = { LEDGER_KEY: readFileSync(join(first.folder, 'ledger-key'), 'utf8') };
+  expect(await grow(await machines.create(key))).toMatchObject({ state: 'grown' });
+  await addEventsAt(-1);
+  await grow(await machines.create(key));
+  expect(await readIncidents()).toMatchObject([{ isOpen: true }]);
+});
+
+test('an open incident without a reason gets that of a false time', async () => {
+  const first = await machines.create();
+  await machines.addEvent();
+  await grow(first);
+  await owner.sql`insert into keywarden.incident (kind, detail) values ('ledger_inconsistent', '{}')`;
+  await grow(first);
+  await addEventsAt(-1);
+  await grow(first);
+  expect(await readIncidents()).toEqual([{ why: expect.stringMatching(/^2 events say /), isOpen: true }]);
+});
+
 test('a ledger that begins anew has all events, of any age, without an alarm', async () => {
   const first = await machines.create();
   await machines.addEvent();
-  await machines.behindTriggers(`
-    update keywarden.ledger_event set recorded_at = recorded_at - interval '30 days';
-    update keywarden.ledger_event set leaf = regexp_replace(leaf, '"recorded":"[^"]*"', '"recorded":"' || keywarden.ledger_time(recorded_at) || '"')`);
+  await makeOlder(30);
   await grow(first);
   await machines.addEvent();
   await grow(first);

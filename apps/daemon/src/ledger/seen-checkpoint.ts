@@ -25,16 +25,20 @@ export function readSeen(folder: string): (Checkpoint & { note: string }) | null
   return { ...checkpoint, note };
 }
 
-/** The file with the latest time of recording that this machine has placed in the ledger. */
+/** The file with a time, RFC 3339: all events that were recorded much earlier are in the ledger. */
 const latestFile = 'ledger-recorded';
+/** The sequencer runs all the time, so the file is written at most this often. */
+const rewrittenAfterMs = 300_000;
 
-/** Returns the latest time of recording that this machine has placed, in ms; null if it is not known. */
+/** Returns before which time, in ms, this machine has found all recorded events; null if it is not known. */
 export function readLatestRecorded(folder: string): number | null {
   const ms = Date.parse(readDataFile(folder, latestFile) ?? '');
   return Number.isNaN(ms) ? null : ms;
 }
 
-export function writeLatestRecorded(folder: string, ms: number): void {
+/** Remembers before which time this machine has found all recorded events, to a few minutes. */
+export function rememberLatest(folder: string, ms: number | null): void {
+  if (ms === null || Math.abs(ms - (readLatestRecorded(folder) ?? 0)) < rewrittenAfterMs) return;
   writeDataFile(folder, latestFile, new Date(ms).toISOString());
 }
 
