@@ -1,4 +1,5 @@
 import {
+  emptyRoot,
   formatCheckpoint,
   type Hash,
   hashLeaf,
@@ -193,4 +194,23 @@ test.each([
       if (!(error instanceof Error) || error.message !== 'undo') throw error;
     });
   expect(result).toBe(why);
+});
+
+test('the time before which everything is placed stays where it is while events wait for a signature', async () => {
+  await begin();
+  await store.sql`insert into keywarden.pause (paused_by, resumed_at) values ('ada', now())`;
+  const unsigning: Sequencer = {
+    ...sequencer,
+    sign: ({ size }) => (size === 0 ? sequencer.sign({ size, root: emptyRoot }) : null),
+  };
+  const first = await integrateEvents(daemon.sql, unsigning);
+  if (typeof first === 'string' || first.latestMs === null) throw new Error('nothing was placed');
+  const { latestMs } = first;
+  await store.sql`insert into keywarden.pause (paused_by, resumed_at) values ('ada', now())`;
+  expect(await integrateEvents(daemon.sql, { ...unsigning, latestMs })).toMatchObject({ added: 2, latestMs });
+  expect(await integrateEvents(daemon.sql, { ...unsigning, latestMs })).toMatchObject({ added: 0, latestMs });
+  expect(await integrateEvents(daemon.sql, { ...sequencer, latestMs })).toMatchObject({ latestMs });
+  const later = await integrateEvents(daemon.sql, { ...sequencer, latestMs });
+  expect(later).toMatchObject({ added: 0, size: 4 });
+  expect((later as { latestMs: number }).latestMs).toBeGreaterThanOrEqual(latestMs);
 });

@@ -121,7 +121,7 @@ interface Placed extends Integrated {
   unsigned: TreeHead | null;
 }
 
-async function placeEvents(tx: Tx, { limit, seen, latestMs, open }: Sequencer): Promise<Placed | Inconsistency> {
+async function placeEvents(tx: Tx, { limit, seen, latestMs = null, open }: Sequencer): Promise<Placed | Inconsistency> {
   const note = await lockAndReadNewest(tx);
   const db = builderOf(tx);
   const [clock] = await tx`select extract(epoch from clock_timestamp()) * 1000 as now_ms`;
@@ -155,8 +155,9 @@ async function placeEvents(tx: Tx, { limit, seen, latestMs, open }: Sequencer): 
   const hasMore = waiting.length === limit;
   const events = [...placed, ...waiting];
   const latest = await reportBackdated(tx, { events, size: signed.size, before: latestMs, nowMs });
-  // What is recorded after a run that found everything is recorded after it.
-  const integrated = { note, size, added: waiting.length, hasMore, latestMs: waiting.length < most ? nowMs : latest };
+  // What a run does not find that finds everything is recorded after it. Events that are not signed yet are compared again.
+  const next = waiting.length < most ? nowMs : latest;
+  const integrated = { note, size, added: waiting.length, hasMore, latestMs: placed.length > 0 ? latestMs : next };
   if (leaves.length === 0) return { ...integrated, unsigned: null };
   await tx`select keywarden.place_events(${known}, ${waiting.map((event) => event.number)}::bigint[])`;
   await saveTiles(db, tiles);
@@ -173,10 +174,10 @@ const named = 10;
  */
 async function reportBackdated(
   tx: Tx,
-  { events, size, before, nowMs }: { events: Entry[]; size: number; before: number | null | undefined; nowMs: number },
+  { events, size, before, nowMs }: { events: Entry[]; size: number; before: number | null; nowMs: number },
 ): Promise<number | null> {
   const { contradicts, latestMs } = createTimeOrder({ nowMs, latestMs: before });
-  if (before === null || before === undefined || before > nowMs)
+  if (before === null || before > nowMs)
     for (const { leaf } of await readLastEntries(tx, size)) contradicts(recordedOf(leaf));
   const found = events.flatMap(({ number, leaf }) => {
     const recorded = recordedOf(leaf);
