@@ -1,3 +1,4 @@
+import { ControlPlaneError } from '@keywarden/core/client';
 import { compareInstants, dayMs, toMs } from '@keywarden/core/values';
 import { type WireOperation } from '@keywarden/core/wire';
 import { refuse, type WholePage } from './whole-page.ts';
@@ -64,4 +65,18 @@ export function withoutImpossible(
 /** Returns an item's index among all rows of its page. */
 export function rowOf({ rejected }: Pick<WholePage, 'rejected'>, item: number): number {
   return rejected.reduce((row, { index }) => (index <= row ? row + 1 : row), item);
+}
+
+/** The walk cannot continue from its position. It forgets the position, and the next walk begins at the newest operation. */
+export class CursorError extends ControlPlaneError {
+  constructor(what: string) {
+    super('invalid_response', `a page of operations ${what}`);
+  }
+}
+
+/** Rows above the position were lost, and no later walk would request them again. */
+export class OverlapError extends CursorError {
+  constructor(rows: number) {
+    super(`does not repeat ${rows} rows above it`);
+  }
 }

@@ -19,9 +19,10 @@ import { type Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { controlPlaneNow, datedAt, whyStale } from '../control-plane-clock.ts';
 import { planWalk, type WalkPlan } from './follow.ts';
+import { CursorError, OverlapError } from './page-checks.ts';
 import { proofOf, servedMs } from './proof.ts';
 import { add, type Counts, keepRejected } from './run.ts';
-import { CursorError, OverlapError, type Walk, walkOperations } from './walk.ts';
+import { type Walk, walkOperations } from './walk.ts';
 
 /** The steps that read and write. A counter-test removes a guard from one of them; a benchmark leaves one out. */
 export interface Steps {

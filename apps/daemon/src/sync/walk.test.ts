@@ -14,7 +14,8 @@ import {
   withEnds,
 } from '@keywarden/testkit/daemon/walk-fixture';
 import { expect, test } from 'vitest';
-import { CursorError, type WalkedPage, walkOperations } from './walk.ts';
+import { CursorError } from './page-checks.ts';
+import { type WalkedPage, walkOperations } from './walk.ts';
 
 test.each([2, 3, 693, 999])('A2: a walk loses no row where pages end within %i rows of one instant', async (group) => {
   const rows = inGroups(4000, group);

@@ -1,9 +1,9 @@
-import { ControlPlaneError, type Page, type RejectedRow } from '@keywarden/core/client';
+import type { Page, RejectedRow } from '@keywarden/core/client';
 import { compareInstants, isInstant } from '@keywarden/core/values';
 import { type WireOperation } from '@keywarden/core/wire';
 import type { OpenWalk } from '@keywarden/db/daemon';
 import { endOfDigits, justAbove, later } from './digits.ts';
-import { assertDescends, rowOf, withoutImpossible } from './page-checks.ts';
+import { assertDescends, CursorError, OverlapError, rowOf, withoutImpossible } from './page-checks.ts';
 import { fetchWhole, type WalkedClient, type WholePage } from './whole-page.ts';
 
 /** How often a page is requested again after its rows changed during the check of its last instant. */
@@ -283,20 +283,6 @@ const belowOf = (position: CursorPosition, at: string) =>
  */
 function earlier(cursor: string, reached: string): string {
   return isInstant(cursor) && compareInstants(cursor, reached) < 0 ? cursor : reached;
-}
-
-/** The walk cannot continue from its position. It forgets the position, and the next walk begins at the newest operation. */
-export class CursorError extends ControlPlaneError {
-  constructor(what: string) {
-    super('invalid_response', `a page of operations ${what}`);
-  }
-}
-
-/** Rows above the position were lost, and no later walk would request them again. */
-export class OverlapError extends CursorError {
-  constructor(rows: number) {
-    super(`does not repeat ${rows} rows above it`);
-  }
 }
 
 /**
