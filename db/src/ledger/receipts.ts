@@ -86,8 +86,10 @@ export async function makeReceipts(db: Reader, events: PlacedEvent[], { size, no
   return receipts;
 }
 
-/** Returns the receipt of an event; null if no signed tree has it yet. A tree that a witness cosigned lately proves more, but may not have the newest
- * events yet. An older one may be signed by former keys only. */
+/**
+ * Returns the receipt of an event; null if no signed tree has it yet. A tree that a witness cosigned within the last hour proves more, but may not have the
+ * newest events yet. An older cosigned tree is not used, because only former keys may have signed it.
+ */
 export async function readReceipt(db: Reader, number: string): Promise<string | null> {
   for (const prefersCosigned of [true, false]) {
     const tree = await readSignedTree(db, { prefersCosigned });

@@ -36,7 +36,7 @@ export interface Integrated {
   added: number;
   /** Whether further events may wait. */
   hasMore: boolean;
-  /** The next events were recorded after this time, in ms, or about then; null if nothing is known. */
+  /** The time, in ms, before which all recorded events have their places, but for transactions that were open; null if it is not known. */
   latestMs: number | null;
 }
 
@@ -155,7 +155,7 @@ async function placeEvents(tx: Tx, { limit, seen, latestMs = null, open }: Seque
   const hasMore = waiting.length === limit;
   const events = [...placed, ...waiting];
   const latest = await reportBackdated(tx, { events, size: signed.size, before: latestMs, nowMs });
-  // What a run does not find that finds everything is recorded after it. Events that are not signed yet are compared again.
+  // After a run that placed all events, further ones are recorded later. Events without a signature are compared again in the next run.
   const next = waiting.length < most ? nowMs : latest;
   const integrated = { note, size, added: waiting.length, hasMore, latestMs: placed.length > 0 ? latestMs : next };
   if (leaves.length === 0) return { ...integrated, unsigned: null };
@@ -170,7 +170,7 @@ const named = 10;
 
 /**
  * Opens an incident if events say that they were recorded long before earlier ones, or after now. They get their places all the same: what is in the ledger can
- * be looked at. Both are one transaction. Returns the latest time of recording, for the next run.
+ * be looked at. Both are one transaction. Returns the latest time of recording so far, in ms; null before the first.
  */
 async function reportBackdated(
   tx: Tx,

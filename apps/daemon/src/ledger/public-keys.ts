@@ -42,11 +42,11 @@ export function endorsedKeysOf(signers: Signer[]): { publicKey: string; endorsem
  * it has that of a later key, was ended, and is accepted no more.
  */
 export function isAccepted(
-  place: PublicKeySettings,
+  settings: PublicKeySettings,
   note: string,
   candidates: { publicKey: string; endorsement: string | null }[],
 ): boolean {
-  const given = readPublicKeys(place);
+  const given = readPublicKeys(settings);
   const keys = candidates.flatMap(({ publicKey, endorsement }) => {
     const verifier = parseVerifier(publicKey);
     return verifier?.kind === 'log' ? [{ verifier, endorsement }] : [];
@@ -75,7 +75,7 @@ export function isAccepted(
     !signed.includes(text) && (index < newest || index >= given.length);
   const kept = accepted.filter((each, index) => !hasEnded(each, index)).map(({ text }) => text);
   const isChanged = kept.join('\n') !== given.map(({ text }) => text).join('\n');
-  if (place.LEDGER_PUBLIC_KEY === undefined && isChanged)
-    writeDataFile(place.KEYWARDEN_DATA, fileName, kept.join('\n'));
+  if (settings.LEDGER_PUBLIC_KEY === undefined && isChanged)
+    writeDataFile(settings.KEYWARDEN_DATA, fileName, kept.join('\n'));
   return true;
 }

@@ -25,18 +25,18 @@ export function readSeen(folder: string): (Checkpoint & { note: string }) | null
   return { ...checkpoint, note };
 }
 
-/** The file with a time, RFC 3339: all events that were recorded much earlier are in the ledger. */
+/** The file with a time, RFC 3339. This machine has placed all events that were recorded before it. */
 const latestFile = 'ledger-recorded';
-/** The sequencer runs all the time, so the file is written at most this often. */
+/** The file is written at most this often, because the sequencer runs every few seconds. */
 const rewrittenAfterMs = 300_000;
 
-/** Returns before which time, in ms, this machine has found all recorded events; null if it is not known. */
+/** Returns the time, in ms, before which this machine has placed all recorded events; null if it is not known. */
 export function readLatestRecorded(folder: string): number | null {
   const ms = Date.parse(readDataFile(folder, latestFile) ?? '');
   return Number.isNaN(ms) ? null : ms;
 }
 
-/** Remembers before which time this machine has found all recorded events, to a few minutes. */
+/** Stores the time, in ms, before which this machine has placed all recorded events. Skips a change of less than five minutes. */
 export function rememberLatest(folder: string, ms: number | null): void {
   if (ms === null || Math.abs(ms - (readLatestRecorded(folder) ?? 0)) < rewrittenAfterMs) return;
   writeDataFile(folder, latestFile, new Date(ms).toISOString());

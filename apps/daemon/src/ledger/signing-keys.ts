@@ -39,17 +39,17 @@ export function createLedgerKey({ KEYWARDEN_DATA }: SigningSettings): boolean {
 }
 
 /** Puts the file of the key aside, because a new ledger begins, and creates the key of that one. Throws a UserError if the key is in LEDGER_KEY. */
-export function replaceLedgerKey(place: SigningSettings, suffix: string): void {
-  if (place.LEDGER_KEY !== undefined)
+export function replaceLedgerKey(settings: SigningSettings, suffix: string): void {
+  if (settings.LEDGER_KEY !== undefined)
     throw usageError(
       'LEDGER_KEY has the key of the former ledger; run this without it, and set it to the new file ledger-key afterwards.',
     );
-  const former = readDataFile(place.KEYWARDEN_DATA, fileName);
+  const former = readDataFile(settings.KEYWARDEN_DATA, fileName);
   if (former !== undefined) {
-    createDataFile(place.KEYWARDEN_DATA, `${fileName}.${suffix}`, former);
-    rmSync(join(place.KEYWARDEN_DATA, fileName));
+    createDataFile(settings.KEYWARDEN_DATA, `${fileName}.${suffix}`, former);
+    rmSync(join(settings.KEYWARDEN_DATA, fileName));
   }
-  createLedgerKey(place);
+  createLedgerKey(settings);
 }
 
 /** Removes the key that this machine has just created, because another machine signed first. */
@@ -58,34 +58,34 @@ export function discardLedgerKey({ KEYWARDEN_DATA }: SigningSettings): void {
 }
 
 /** Adds a key of the same name. Checkpoints are signed with both from then on. Throws a UserError if the keys are in LEDGER_KEY. */
-export function addLedgerKey(place: SigningSettings): void {
-  const [first] = requireFile(place);
+export function addLedgerKey(settings: SigningSettings): void {
+  const [first] = requireFile(settings);
   const name = first?.verifier.name ?? '';
-  const keys = readDataFile(place.KEYWARDEN_DATA, fileName) ?? '';
-  writeDataFile(place.KEYWARDEN_DATA, fileName, `${keys}\n${createSigningKey(name, 'log')}`);
+  const keys = readDataFile(settings.KEYWARDEN_DATA, fileName) ?? '';
+  writeDataFile(settings.KEYWARDEN_DATA, fileName, `${keys}\n${createSigningKey(name, 'log')}`);
 }
 
 /**
  * Removes all keys but the newest, and returns the public key of that one. The former file stays beside it. Throws a UserError unless the newest key has
  * signed this checkpoint: the ledger would be lost.
  */
-export function endFormerKeys(place: SigningSettings, newestNote: string | null): Verifier {
-  const signers = requireFile(place);
+export function endFormerKeys(settings: SigningSettings, newestNote: string | null): Verifier {
+  const signers = requireFile(settings);
   const [last] = signers.slice(-1);
   if (last === undefined || newestNote === null || openNote(newestNote, [last.verifier]) === null)
     throw usageError('The newest key has not signed the ledger yet; run keywarden ledger, then try again.');
-  const text = readDataFile(place.KEYWARDEN_DATA, fileName) ?? '';
+  const text = readDataFile(settings.KEYWARDEN_DATA, fileName) ?? '';
   // A second run ends nothing more, and keeps the file of the first.
-  if (signers.length > 1) writeDataFile(place.KEYWARDEN_DATA, `${fileName}.former`, text);
-  writeDataFile(place.KEYWARDEN_DATA, fileName, text.split('\n').at(-1) ?? '');
+  if (signers.length > 1) writeDataFile(settings.KEYWARDEN_DATA, `${fileName}.former`, text);
+  writeDataFile(settings.KEYWARDEN_DATA, fileName, text.split('\n').at(-1) ?? '');
   return last.verifier;
 }
 
-function requireFile(place: SigningSettings): Signer[] {
-  if (place.LEDGER_KEY !== undefined)
+function requireFile(settings: SigningSettings): Signer[] {
+  if (settings.LEDGER_KEY !== undefined)
     throw usageError('LEDGER_KEY has the keys of the ledger; change the variable instead.');
-  const signers = readSigningKeys(place);
+  const signers = readSigningKeys(settings);
   if (signers.length === 0)
-    throw usageError(`This machine has no key of the ledger in ${place.KEYWARDEN_DATA}/${fileName}.`);
+    throw usageError(`This machine has no key of the ledger in ${settings.KEYWARDEN_DATA}/${fileName}.`);
   return signers;
 }
