@@ -1,4 +1,4 @@
-import { listCoverage } from '@keywarden/db/daemon';
+import { checkSeals, listCoverage } from '@keywarden/db/daemon';
 import type { Store } from '@keywarden/db/store';
 import type { Scenario } from './scenario.ts';
 
@@ -73,6 +73,22 @@ export async function checkCurrent(
     }
     await compareVersions(scenario, { projectId, stored, began, isHostile });
   }
+}
+
+/**
+ * Compares each sealed day of a store with its newest seal. Whatever the control planes did, no day may differ from it. Returns the number of seals. Throws
+ * an Error that names the days that differ, with the projects.
+ */
+export async function checkSealed({ sql }: Store): Promise<number> {
+  const differing = await checkSeals(sql, { signal: new AbortController().signal });
+  const seals = await sql`select project_number::text as number, project, day::text from keywarden.operation_seal`;
+  const named = differing.map(({ project, day }) => `${nameOf(seals, project)} on ${day}`);
+  if (named.length > 0) throw new Error(`days differ from their seals: ${named.slice(0, 10).join(', ')}`);
+  return seals.length;
+}
+
+function nameOf(seals: Record<string, unknown>[], number: string): string {
+  return String(seals.find((seal) => seal.number === number)?.project ?? number);
 }
 
 async function compareVersions(

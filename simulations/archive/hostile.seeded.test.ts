@@ -2,6 +2,7 @@ import { sized } from '@keywarden/testkit';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
 import { govern } from '../governance/live.ts';
+import { checkSealed } from './check.ts';
 import { simulate } from './simulate.ts';
 
 const runs = sized(60);
@@ -15,7 +16,7 @@ async function eachSeed(first: number, run: (seed: number) => Promise<void>): Pr
   await Promise.all([lane(), lane(), lane()]);
 }
 
-test(`A1 to A9: ${runs} archives of a hostile control plane claim nothing that they lack, and are complete a day after it is calm`, async () => {
+test(`A1 to A9: ${runs} archives of a hostile control plane claim nothing that they lack, and are complete a day after it is calm; no day differs from its seal`, async () => {
   const store = await createTestStore(inject('postgresUrl'));
   const daemon = await store.as('keywarden_daemon');
   const total = { claimed: 0, failedPasses: 0 };
@@ -29,6 +30,7 @@ test(`A1 to A9: ${runs} archives of a hostile control plane claim nothing that t
   expect(total.claimed).toBeGreaterThan(runs * 50);
   expect(total.failedPasses).toBeGreaterThan(runs / 10);
   expect(struck.size).toBeGreaterThan(10);
+  expect(await checkSealed(daemon)).toBeGreaterThan(runs);
   await store.close();
 });
 

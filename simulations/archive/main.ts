@@ -1,4 +1,5 @@
 import { createTestStore, startTestPostgres } from '@keywarden/testkit/store/test-store';
+import { checkSealed } from './check.ts';
 import { type Result, simulate } from './simulate.ts';
 
 // Runs simulations of the archive: RUNS FIRST_SEED [hostile]. In each twenty-fifth the passes are killed, and each tenth is a long one. Exits with 1
@@ -29,6 +30,7 @@ try {
     }
     if ((run + 1) % 100 === 0 || run + 1 === runs) report(run + 1);
   }
+  console.log(`           ${await checkSealed(daemon)} seals, and no day differs from them`);
 } finally {
   await store.close();
   await postgres.close();

@@ -4,6 +4,7 @@ import type { Store } from '@keywarden/db/store';
 import { sized } from '@keywarden/testkit';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { checkSealed } from './check.ts';
 import { type Simulation, simulate } from './simulate.ts';
 
 const runs = sized(200);
@@ -22,7 +23,7 @@ afterAll(async () => await store.close());
 const run = async (simulation: Omit<Simulation, 'store' | 'databaseUrl'>) =>
   await simulate({ ...simulation, store: daemon, databaseUrl: store.url });
 
-test(`A1 to A9: ${runs} seeded simulations of a control plane and its archive; what coverage claims is stored as it was served`, async () => {
+test(`A1 to A9: ${runs} seeded simulations of a control plane and its archive; what coverage claims is stored as it was served, and as it is sealed`, async () => {
   const total = { claimed: 0, resumedWalks: 0, failedPasses: 0 };
   let mostlyClaimed = 0;
   const seeds = Array.from({ length: runs }, (_, index) => index + 1).values();
@@ -38,6 +39,7 @@ test(`A1 to A9: ${runs} seeded simulations of a control plane and its archive; w
   expect(mostlyClaimed).toBeGreaterThan(runs / 2);
   expect(total.failedPasses).toBeGreaterThan(runs / 50);
   expect(total.resumedWalks).toBeGreaterThan(0);
+  expect(await checkSealed(daemon)).toBeGreaterThan(runs);
 });
 
 test(`A3: ${killedRuns} simulations in which each pass is a process that is killed with kill -9`, async () => {
@@ -48,6 +50,7 @@ test(`A3: ${killedRuns} simulations in which each pass is a process that is kill
     total.resumedWalks += resumedWalks;
   }
   expect(total.kills).toBeGreaterThan(0);
+  expect(await checkSealed(daemon)).toBeGreaterThan(killedRuns);
 });
 
 /**

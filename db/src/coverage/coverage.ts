@@ -4,7 +4,12 @@ import { instant, time } from '../item.ts';
 import { type Reader, visible, when } from '../list.ts';
 
 /** The times from `from` to `to`. A bound that is not included is an instant outside the interval. */
-const interval = z.strictObject({ from: instant, to: instant, from_included: z.boolean(), to_included: z.boolean() });
+export const interval = z.strictObject({
+  from: instant,
+  to: instant,
+  from_included: z.boolean(),
+  to_included: z.boolean(),
+});
 export type Interval = z.output<typeof interval>;
 
 /** Why the archive may lack operations of an interval, in words. */

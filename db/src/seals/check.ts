@@ -1,6 +1,7 @@
 import { addDays, canonicalJson, type DayRange, daysOf, monthOf, startOfDay } from '@keywarden/core/values';
 import { min, sql } from 'drizzle-orm';
-import { listCoverage } from '../coverage/coverage.ts';
+import { z } from 'zod';
+import { type Interval, interval, listCoverage } from '../coverage/coverage.ts';
 import { operationSeal } from '../schema/ledger.ts';
 import { builderOf, type Sql, type Tx, toArray } from '../sql.ts';
 import { coverageOf } from './day-coverage.ts';
@@ -24,8 +25,8 @@ import {
 } from './seals.ts';
 
 /**
- * A day whose operations or coverage are not those of its newest seal, whose seals do not follow one another, or that should have one. Its state of sealing is
- * not believed: who can change operations can change that too.
+ * A day whose operations, coverage or gaps are not those of its newest seal, whose seals do not follow one another or name another project, or that should
+ * have a seal. The comparison ignores the state of sealing, because an attacker who can change operations can change that too.
  */
 export interface SealFault {
   /** The project's number in the store. */
@@ -34,15 +35,20 @@ export interface SealFault {
 }
 
 /**
- * Compares the operations and the coverage of each sealed day with its newest seal, and each seal with the one before, and looks for days without a seal.
- * A day with operations before the first seal of its project lacks a seal too. `months` chooses the months whose operations are compared, such as `2026-05`; all by default. Days that pages changed are sealed again first, so that such
- * a change is in the ledger. Days that retention has dropped since their seal have no rows.
+ * Compares the operations, the coverage and the gaps of each sealed day with its newest seal, each seal with the one before, and the project that seals name
+ * with the one of their number. Looks for days without a seal; a day with operations before the first seal of its project lacks one too. `months` chooses the
+ * months whose operations are compared, such as `2026-05`; all by default. Days that pages changed are sealed again first, so that such a change is in the
+ * ledger. Days that retention has dropped since their seal have no rows.
  */
 export async function checkSeals(
   store: Sql,
   { signal, months = () => true }: { signal: AbortSignal; months?: ((month: string) => boolean) | undefined },
 ): Promise<SealFault[]> {
-  const faults = [...(await findUnsealed(store)), ...(await findBeforeFirst(store, signal))];
+  const faults = [
+    ...(await findMisnamed(store)),
+    ...(await findUnsealed(store)),
+    ...(await findBeforeFirst(store, signal)),
+  ];
   const month = sql<string>`to_char(${operationSeal.day}, 'YYYY-MM')`;
   const sealed = await builderOf(store)
     .selectDistinct({ project: operationSeal.projectNumber, month })
@@ -54,6 +60,26 @@ export async function checkSeals(
     faults.push(...(await store.begin(async (tx) => await checkMonth(tx, each))));
   }
   return faults;
+}
+
+/**
+ * Returns the first day of each project whose seals name another project than the one of their number, or one that two numbers have. Otherwise a project in
+ * the place of another would begin seals of its own under that name.
+ */
+async function findMisnamed(store: Sql): Promise<SealFault[]> {
+  const rows = await store`
+    with named as (
+      select project_number, project, min(day) as day from keywarden.operation_seal group by project_number, project
+    )
+    select n.project_number::text as project, min(n.day)::text as day
+    from named n
+      left join keywarden.project p on p.number = n.project_number
+      left join keywarden.control_plane c on c.number = p.control_plane_number
+    where n.project is distinct from c.base_url || ' ' || p.id
+      or exists (select from named other where other.project = n.project and other.project_number <> n.project_number)
+    group by n.project_number
+    order by n.project_number`;
+  return rows.map(({ project, day }) => ({ project: String(project), day: String(day) }));
 }
 
 /**
@@ -154,10 +180,28 @@ export async function checkMonth(tx: Tx, { project, month }: { project: string; 
   for (const [day, seal] of seals) {
     if (!hashed.has(day) && isDroppedAfter(day, seal.number)) continue;
     const { operations, root } = hashed.get(day) ?? { operations: 0, root: emptyRootText };
-    const covered = coverage === undefined ? '[]' : canonicalJson(coverageOf(coverage, day).covered);
-    if (operations !== seal.operations || root !== seal.root || covered !== seal.covered) faults.add(day);
+    const { covered, gaps } = coverage === undefined ? { covered: [], gaps: [] } : coverageOf(coverage, day);
+    const isSame = canonicalJson(covered) === seal.covered && canonicalJson(timesOf(gaps)) === timesOfSealed(seal.gaps);
+    if (operations !== seal.operations || root !== seal.root || !isSame) faults.add(day);
   }
   return [...faults].map((day) => ({ project, day }));
+}
+
+/** Returns gaps without their reasons, which may change: the times of the gap do not. */
+function timesOf(gaps: Interval[]): Interval[] {
+  return gaps.map(({ from, to, from_included, to_included }) => ({ from, to, from_included, to_included }));
+}
+
+const sealedGaps = z.array(z.looseObject(interval.shape));
+
+/** Returns the times of a seal's gaps as canonical JSON; null if they have another form. */
+function timesOfSealed(gaps: string): string | null {
+  try {
+    return canonicalJson(timesOf(sealedGaps.parse(JSON.parse(gaps))));
+  } catch {
+    // Only an owner of the database writes such a seal.
+    return null;
+  }
 }
 
 /**
