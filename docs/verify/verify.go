@@ -6,7 +6,8 @@
 //	GO111MODULE=off GOPATH=/usr/share/gocode go run verify.go KEY FOLDER approval.tlog-proof
 //
 // Debian has both in golang-go and golang-golang-x-mod-dev. KEY is the public key that `keywarden ledger` prints. The exit code is 0 if everything is proven,
-// 1 if something is not, and 3 if a receipt hides personal data, a day has gaps or no seal, or tables are not compared. It reads no cosignatures.
+// 1 if something is not, and 3 if a receipt hides personal data or was not made at the time of its row, a day has gaps or no seal, or tables are not compared.
+// It reads no cosignatures, and no VERIFY.md.
 package main
 
 import (
@@ -71,7 +72,7 @@ func verify(path string) (said string, isWhole bool, err error) {
 	text := must(os.ReadFile(path))
 	require(!bytes.HasPrefix(text, []byte("PK")), "it is an archive: unpack it, and name the folder")
 	found := open(text)
-	return fmt.Sprintf("proven: %q of %q, at %q, recorded %q", found.kind, found.subject, found.at, found.recorded), found.hidden == 0, nil
+	return fmt.Sprintf("proven: %q of %q, recorded %q; it says that it was at %q", found.kind, found.subject, found.recorded, found.at), found.hidden == 0 && !found.isLate, nil
 }
 
 func must[T any](value T, err error) T {
@@ -128,6 +129,7 @@ type event struct {
 	index                             int64
 	content                           object
 	hidden                            int
+	isLate                            bool
 }
 
 // open returns the event that a receipt proves.
@@ -151,7 +153,10 @@ func open(text []byte) event {
 	require(err == nil, "%v", err)
 	leaf := members([]byte(extra.text("leaf")), "actor", "at", "content", "recorded", "subject", "type", "v")
 	found := event{at: leaf.text("at"), recorded: leaf.text("recorded"), subject: leaf.text("subject"), kind: leaf.text("type"), tree: signed, index: index}
-	require(!must(time.Parse(time.RFC3339, found.recorded)).After(time.Now().Add(time.Hour)), "it is of a time in the future")
+	recorded := instant(found.recorded)
+	require(!recorded.After(time.Now().Add(time.Hour)), "it is of a time in the future")
+	difference := recorded.Sub(instant(found.at))
+	found.isLate = difference > time.Hour || difference < -time.Hour
 	require(hash(extra.text("content")) == leaf.text("content"), "its content is not the one that was recorded")
 	found.content = members([]byte(extra.text("content")))
 	isOfRow := found.at == found.recorded
@@ -180,42 +185,41 @@ type archive struct {
 	files        map[string]bool
 }
 
-// eachLine passes on the lines of a file.
-func (from *archive) eachLine(name string, use func([]byte)) {
+// eachLine passes on the lines of a file. It returns the file's SHA-256 and the number of its lines.
+func (from *archive) eachLine(name string, use func([]byte)) (sum string, count int) {
 	_, isThere := from.files[name]
 	require(isThere, "it has no file %q", name)
 	file := must(os.Open(filepath.Join(from.folder, filepath.FromSlash(name))))
 	defer file.Close()
-	lines := bufio.NewScanner(file)
+	hasher := sha256.New()
+	lines := bufio.NewScanner(io.TeeReader(file, hasher))
 	lines.Buffer(nil, 16_000_000)
-	for lines.Scan() {
+	for ; lines.Scan(); count++ {
 		use(lines.Bytes())
 	}
 	require(lines.Err() == nil, "%v", lines.Err())
+	return hex.EncodeToString(hasher.Sum(nil)), count
 }
 
-// eachReceipt passes on the event of each receipt in a file. All are of one signed tree.
-func (from *archive) eachReceipt(name string, use func(event)) {
-	from.eachLine(name, func(line []byte) {
+// eachLineOf passes on the lines of a file that the manifest describes.
+func (from *archive) eachLineOf(text []byte, name string, use func([]byte)) {
+	described := members(text, "file", "records", "sha256")
+	require(described.text("file") == name, "its manifest names other files than such archives have")
+	sum, count := from.eachLine(name, use)
+	isSame := sum == described.text("sha256") && strconv.Itoa(count) == string(described["records"])
+	require(isSame, "%q is not the file that its manifest names", name)
+	from.files[name] = true
+}
+
+// receipts returns a reader of lines that are receipts of a kind of event, or of any. All are of one signed tree.
+func (from *archive) receipts(kind string, use func(event)) func([]byte) {
+	return func(line []byte) {
 		found := open([]byte(members(line, "receipt").text("receipt")))
 		require(from.tree == "" || from.tree == found.tree, "it has receipts of several trees")
+		require(kind == "" || kind == found.kind, "it has a receipt of something else than %q", kind)
 		from.tree = found.tree
 		use(found)
-	})
-}
-
-// part returns the name of a file, which the manifest describes.
-func (from *archive) part(text []byte, name string) string {
-	described := members(text, "file", "records", "sha256")
-	_, isThere := from.files[name]
-	require(isThere && described.text("file") == name, "its manifest names other files than such archives have")
-	file := must(os.Open(filepath.Join(from.folder, filepath.FromSlash(name))))
-	defer file.Close()
-	sum := sha256.New()
-	must(io.Copy(sum, file))
-	require(hex.EncodeToString(sum.Sum(nil)) == described.text("sha256"), "%q is not the file that its manifest names", name)
-	from.files[name] = true
-	return name
+	}
 }
 
 // verifyFolder compares the operations of each project and day with their seal. Of an archive of evidence it checks the receipts only.
@@ -232,15 +236,11 @@ func verifyFolder(folder string) (said string, isWhole bool, err error) {
 	text := must(os.ReadFile(filepath.Join(folder, "manifest.json")))
 	if members(text)["kind"] == nil {
 		events, last := 0, int64(-1)
-		from.eachReceipt("ledger/receipts.ndjson", func(found event) {
+		from.eachLine("ledger/receipts.ndjson", from.receipts("", func(found event) {
 			require(found.index > last, "its receipts are not in the order of the ledger")
 			events, last = events+1, found.index
-		})
-		seals := 0
-		from.eachReceipt("ledger/seals-with-gaps.ndjson", func(found event) {
-			require(found.kind == "archive.sealed", "it has a receipt of something else than a seal")
-			seals++
-		})
+		}))
+		_, seals := from.eachLine("ledger/seals-with-gaps.ndjson", from.receipts("archive.sealed", func(event) {}))
 		return fmt.Sprintf("proven: its %d receipts and %d seals with gaps; this program does not compare the tables with them", events, seals), false, nil
 	}
 	manifest := members(text, "kind", "from", "to", "retention", "projects")
@@ -248,25 +248,28 @@ func verifyFolder(folder string) (said string, isWhole bool, err error) {
 	var projects []json.RawMessage
 	require(manifest.text("kind") == "sealed-operations" && first.Before(end) && !first.AddDate(100, 0, 0).Before(end), "it has no period")
 	require(json.Unmarshal(manifest["projects"], &projects) == nil, "it has no projects")
-	dropped, names := map[string]bool{}, map[string]bool{}
-	from.eachReceipt(from.part(manifest["retention"], "retention.ndjson"), func(found event) {
-		require(found.kind == "retention.dropped", "it has a receipt of something else than a dropped month")
-		dropped[day(found.content.text("month")).Format("2006-01")] = found.content.text("dropped_at") != ""
-	})
+	drops, names := map[string]int64{}, map[string]bool{}
+	from.eachLineOf(manifest["retention"], "retention.ndjson", from.receipts("retention.dropped", func(found event) {
+		instant(found.content.text("dropped_at"))
+		drops[day(found.content.text("month")).Format("2006-01")] = found.index
+	}))
 	days, missing, again := 0, 0, 0
 	for index, each := range projects {
 		part := members(each, "project", "seals", "operations")
 		project := part.text("project")
 		require(!names[project], "it has a project twice")
 		names[project] = true
-		seals, resealed, unknown := readSeals(from, from.part(part["seals"], fmt.Sprintf("seals/%05d.ndjson", index+1)), project)
+		seals, resealed, unknown := from.readSeals(part["seals"], fmt.Sprintf("seals/%05d.ndjson", index+1), project)
 		missing, again = missing+unknown, again+resealed
-		operations := from.part(part["operations"], fmt.Sprintf("operations/%05d.ndjson", index+1))
-		hashes := hashOperations(from, operations, project[strings.LastIndex(project, " ")+1:])
+		hashes := map[string][]tlog.Hash{}
+		from.eachLineOf(part["operations"], fmt.Sprintf("operations/%05d.ndjson", index+1), func(line []byte) {
+			date, hash := hashOperation(line, project[strings.LastIndex(project, " ")+1:])
+			hashes[date] = append(hashes[date], hash)
+		})
 		for at := first; at.Before(end); at = at.AddDate(0, 0, 1) {
 			date := at.Format("2006-01-02")
 			sealed, isSealed := seals[date]
-			if !isSealed || dropped[date[:7]] && len(hashes[date]) == 0 && sealed.operations != "0" {
+			if !isSealed || drops[date[:7]] > sealed.index && len(hashes[date]) == 0 && sealed.operations != "0" {
 				missing++
 			} else {
 				isSame := sealed.root == rootOf(hashes[date]) && sealed.operations == strconv.Itoa(len(hashes[date]))
@@ -282,13 +285,32 @@ func verifyFolder(folder string) (said string, isWhole bool, err error) {
 		require(isDescribed, "%q is not in its manifest", name)
 	}
 	tree := strings.Join(strings.Split(from.tree, "\n")[:2], " ")
-	return fmt.Sprintf("proven: the operations of %d days of %d projects from %s up to %s, in the tree %q; %d gaps, and days without a seal or dropped; %d days were sealed again",
+	return fmt.Sprintf("proven: the operations of %d days of %d projects from %s up to %s, in the tree %q; %d gaps, times that seals do not claim, and days without a seal or dropped; %d days were sealed again",
 		days, len(projects), manifest.text("from"), manifest.text("to"), tree, missing, again), missing == 0 && days > 0, nil
 }
 
 func day(text string) time.Time { return must(time.Parse("2006-01-02", text)) }
 
-// seal is the newest seal of a day.
+func instant(text string) time.Time { return must(time.Parse(time.RFC3339, text)) }
+
+type interval struct{ From, To time.Time }
+
+// unclaimed counts the times of a day that are in none of some intervals.
+func unclaimed(begin time.Time, intervals []interval) int {
+	sort.Slice(intervals, func(a, b int) bool { return intervals[a].From.Before(intervals[b].From) })
+	end, count := begin.AddDate(0, 0, 1), 0
+	for _, each := range append(intervals, interval{end, end}) {
+		if each.From.After(begin) {
+			count++
+		}
+		if each.To.After(begin) {
+			begin = each.To
+		}
+	}
+	return count
+}
+
+// seal is the newest seal of a day. Its gaps count the times too of which it says nothing.
 type seal struct {
 	number, root, operations string
 	index                    int64
@@ -297,15 +319,14 @@ type seal struct {
 
 // readSeals returns the newest seal of each day of a project, how often days were sealed again, and how many former seals are missing. The seals of a day name
 // each other.
-func readSeals(from *archive, name, project string) (seals map[string]seal, again, missing int) {
+func (from *archive) readSeals(described []byte, name, project string) (seals map[string]seal, again, missing int) {
 	seals = map[string]seal{}
-	from.eachReceipt(name, func(found event) {
+	from.eachLineOf(described, name, from.receipts("archive.sealed", func(found event) {
 		content, date := found.content, found.content.text("day")
-		require(found.kind == "archive.sealed" && content.text("project") == project, "it has a seal of something else")
-		sealedAt := must(time.Parse(time.RFC3339, content.text("sealed_at")))
-		require(!sealedAt.Before(day(date).AddDate(0, 0, 1)), "it has a seal of a day that had not ended")
-		var gaps []struct{ From, To time.Time }
-		require(json.Unmarshal([]byte(content.text("gaps")), &gaps) == nil, "it has a seal without gaps")
+		require(content.text("project") == project, "it has a seal of another project")
+		require(!instant(content.text("sealed_at")).Before(day(date).AddDate(0, 0, 1)), "it has a seal of a day that had not ended")
+		var gaps, covered []interval
+		require(json.Unmarshal([]byte(content.text("gaps")), &gaps) == nil && json.Unmarshal([]byte(content.text("covered")), &covered) == nil, "it has a seal of another form")
 		before, isAgain := seals[date]
 		if isAgain {
 			require(content.text("replaces") == before.number && before.index < found.index, "the seals of %s do not follow each other", date)
@@ -313,8 +334,12 @@ func readSeals(from *archive, name, project string) (seals map[string]seal, agai
 		} else if string(content["replaces"]) != "null" {
 			missing++
 		}
-		seals[date] = seal{content.text("number"), content.text("root"), content.text("operations"), found.index, len(gaps)}
-	})
+		if found.isLate {
+			missing++
+		}
+		gapCount := len(gaps) + unclaimed(day(date), append(covered, gaps...))
+		seals[date] = seal{content.text("number"), content.text("root"), content.text("operations"), found.index, gapCount}
+	}))
 	return seals, again, missing
 }
 
@@ -325,27 +350,22 @@ var columns = []struct {
 }{{"id", 2950}, {"created_at", 1184}, {"branch_id", 25}, {"endpoint_id", 25}, {"action", 25}, {"status", 25}, {"failures_count", 20}, {"error", 25},
 	{"retry_at", 1184}, {"updated_at", 1184}, {"total_duration_ms", 20}, {"extra", 3802}, {"seen_at", 1184}}
 
-// hashOperations returns the hashes of a project's operations by day, newest first.
-func hashOperations(from *archive, name, project string) map[string][]tlog.Hash {
-	days := map[string][]tlog.Hash{}
-	from.eachLine(name, func(line []byte) {
-		row := members(line)
-		require(len(row) == len(columns)+1 && row.text("project_id") == project, "a line is no operation of its project")
-		record := binary.BigEndian.AppendUint32(nil, uint32(len(columns)))
-		for _, column := range columns {
-			require(row[column.name] != nil, "an operation has no %q", column.name)
-			record = binary.BigEndian.AppendUint32(record, column.kind)
-			if string(row[column.name]) == "null" {
-				record = binary.BigEndian.AppendUint32(record, ^uint32(0))
-				continue
-			}
-			value := encode(column.kind, row, column.name)
-			record = append(binary.BigEndian.AppendUint32(record, uint32(len(value))), value...)
+// hashOperation returns the day and the hash of an operation of a project.
+func hashOperation(line []byte, project string) (date string, hash tlog.Hash) {
+	row := members(line)
+	require(len(row) == len(columns)+1 && row.text("project_id") == project, "a line is no operation of its project")
+	record := binary.BigEndian.AppendUint32(nil, uint32(len(columns)))
+	for _, column := range columns {
+		require(row[column.name] != nil, "an operation has no %q", column.name)
+		record = binary.BigEndian.AppendUint32(record, column.kind)
+		if string(row[column.name]) == "null" {
+			record = binary.BigEndian.AppendUint32(record, ^uint32(0))
+			continue
 		}
-		date := row.text("created_at")[:10]
-		days[date] = append(days[date], tlog.RecordHash(record))
-	})
-	return days
+		value := encode(column.kind, row, column.name)
+		record = append(binary.BigEndian.AppendUint32(record, uint32(len(value))), value...)
+	}
+	return row.text("created_at")[:10], tlog.RecordHash(record)
 }
 
 var (
@@ -380,16 +400,19 @@ func rootOf(hashes []tlog.Hash) string {
 	if len(hashes) == 0 {
 		return hash("")
 	}
-	var stored []tlog.Hash
-	reader := tlog.HashReaderFunc(func(indexes []int64) (found []tlog.Hash, err error) {
-		for _, index := range indexes {
-			found = append(found, stored[index])
-		}
-		return found, nil
-	})
-	for index := range hashes {
-		stored = append(stored, must(tlog.StoredHashesForRecordHash(int64(index), hashes[len(hashes)-1-index], reader))...)
-	}
-	root := must(tlog.TreeHash(int64(len(hashes)), reader))
+	root := treeHash(hashes)
 	return hex.EncodeToString(root[:])
+}
+
+// treeHash returns the hash of the tree of hashes that are newest first (RFC 6962, section 2.1).
+func treeHash(hashes []tlog.Hash) tlog.Hash {
+	if len(hashes) == 1 {
+		return hashes[0]
+	}
+	left := 1
+	for left*2 < len(hashes) {
+		left *= 2
+	}
+	split := len(hashes) - left
+	return tlog.NodeHash(treeHash(hashes[split:]), treeHash(hashes[:split]))
 }

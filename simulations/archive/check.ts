@@ -76,7 +76,7 @@ export async function checkCurrent(
 }
 
 /**
- * Compares each sealed day of a store with its newest seal. Whatever the control planes did, no day may differ from it. Returns the number of seals. Throws
+ * Compares each sealed day of a store with its newest seal. No day may differ from it, with any control plane. Returns the number of seals. Throws
  * an Error that names the days that differ, with the projects.
  */
 export async function checkSealed({ sql }: Store): Promise<number> {

@@ -1,5 +1,14 @@
-import { createTimeOrder, readLeaf, readLogged, readSeal, tilePath, unpackContents } from '@keywarden/core/ledger';
-import { addSentence, type SignedHead, type Verdict } from './verdict.ts';
+import {
+  createLateness,
+  createTimeOrder,
+  readLeaf,
+  readLogged,
+  readSeal,
+  type Seal,
+  tilePath,
+  unpackContents,
+} from '@keywarden/core/ledger';
+import { addSentence, type SealedDays, type SignedHead, type Verdict } from './verdict.ts';
 
 // What a copy of a ledger says about the archives beside it: the entries and contents of its events, read in their order.
 
@@ -13,24 +22,27 @@ export interface Beside {
   seals: Map<string, number>;
   /** The places of the events that it has receipts for, if it should have those of all but seals. */
   events?: Set<number> | undefined;
-  /** The days, the last one included, whose newest seals it should have if they have gaps. */
-  gapDays?: { from: string; to: string } | undefined;
+  sealedDays?: SealedDays | undefined;
 }
 
 /** Looks for events for which an archive has no receipt, and for events that were recorded long before an earlier one. */
 export function createEntryReader(beside: Beside[], nowMs: number) {
   const left: { file: string; event: string }[] = [];
   const order = createTimeOrder({ nowMs });
+  const misplaced: number[] = [];
+  const isLate = createLateness();
   const late: number[] = [];
   return {
     read(at: number, entries: Uint8Array[]): void {
       for (const [place, entry] of entries.entries()) {
-        const { type, subject, recorded } = readLeaf(Buffer.from(entry).toString()) ?? {};
+        const leaf = readLeaf(Buffer.from(entry).toString());
+        const { type, subject, recorded } = leaf ?? {};
         const index = at + place;
         for (const { file, head, events } of beside)
           if (events !== undefined && index < head.size && type !== 'archive.sealed' && !events.has(index))
             left.push({ file, event: `${String(type)} of ${String(subject)}, event ${index}` });
-        if (order.contradicts(recorded)) late.push(index);
+        if (order.contradicts(recorded)) misplaced.push(index);
+        if (leaf !== null && isLate(leaf)) late.push(index);
       }
     },
     addConclusions({ proven, unproven, wrong: mistakes }: Verdict): void {
@@ -38,24 +50,31 @@ export function createEntryReader(beside: Beside[], nowMs: number) {
       for (const { file, events } of beside)
         if (events !== undefined && !left.some((each) => each.file === file))
           addSentence(proven, `${file}: it has the receipts of all events of its tree but seals`);
-      if (late.length > 0)
+      if (misplaced.length > 0)
         addSentence(
           unproven,
-          `the times of some events: ${late.length} were recorded more than an hour before an earlier event, or in the future, first event ${late[0]}`,
+          `the times of some events: ${misplaced.length} were recorded more than an hour before an earlier event, or in the future, first event ${misplaced[0]}`,
         );
+      if (late.length > 0) addSentence(unproven, describeLate(late));
     },
   };
 }
+
+/** Names events that were not recorded at the time of their rows. */
+export const describeLate = (late: number[]) =>
+  `the times of ${late.length} rows: the ledger did not record them within an hour of these times, first event ${late[0]}`;
 
 /** Reads the contents of entries, and looks for seals that are newer than those of archives. */
 export function createContentReader(
   readOf: (path: string) => Buffer | null,
   { size, archives }: { size: number; archives: Beside[] },
 ) {
-  const asked = archives.filter(({ seals, gapDays }) => seals.size > 0 || gapDays !== undefined);
-  /** For each archive: the days that have gaps in their newest seal of its tree, and no receipt. */
+  const asked = archives.filter(({ seals, sealedDays }) => seals.size > 0 || sealedDays !== undefined);
+  /** For each archive: the days whose newest seal of its tree it should have, and does not. */
   const leftOut = new Map(asked.map(({ file }) => [file, new Set<string>()]));
   let missing = 0;
+  const chains = createChains();
+  const unlinked = new Map<string, number>();
   const found: { file: string; seal: string; isOlder: boolean }[] = [];
   return {
     /** Compares a bundle of contents with its entries. Returns what is wrong with it; null if nothing is, or the copy does not have it. */
@@ -73,12 +92,13 @@ export function createContentReader(
         if (typeof event === 'string') return `${path} has other contents than its entries`;
         const seal = readSeal(event);
         if (seal === null) continue;
-        for (const { file, head, seals, gapDays } of asked) {
+        if (!chains.follows(seal) && missing === 0) unlinked.set(`${seal.project} ${seal.day}`, at + place);
+        for (const { file, head, seals, sealedDays } of asked) {
           const index = at + place;
           const name = `${seal.project} ${seal.day}`;
           const own = seals.get(name);
-          if (own === undefined && index < head.size && isWithin(seal.day, gapDays))
-            if (seal.gaps.length > 0) leftOut.get(file)?.add(name);
+          if (own === undefined && index < head.size)
+            if (isDue(seal, sealedDays)) leftOut.get(file)?.add(name);
             else leftOut.get(file)?.delete(name);
           if (own === undefined || index <= own) continue;
           found.push({
@@ -91,6 +111,11 @@ export function createContentReader(
       return null;
     },
     addConclusions({ proven, unproven, wrong: mistakes }: Verdict): void {
+      for (const [day, index] of unlinked) {
+        const why = `event ${index} is a seal of ${day} that does not follow the seal before: the day has two histories`;
+        addSentence(unproven, why);
+        for (const { file, seals } of asked) if (seals.has(day)) addSentence(mistakes, `${file}: ${why}`);
+      }
       for (const { file, seal, isOlder } of found)
         addSentence(
           isOlder ? mistakes : unproven,
@@ -100,7 +125,7 @@ export function createContentReader(
         for (const day of days)
           addSentence(
             unproven,
-            `${file}: it leaves out the seal of ${day}, which has gaps; its maker must show that the day waited to be sealed again, or that its newest seal was not signed yet`,
+            `${file}: it leaves out the seal of ${day}; its maker must show that the day waited to be sealed again, or that its newest seal was not signed yet`,
           );
       for (const { file } of asked)
         if (missing > 0)
@@ -108,10 +133,28 @@ export function createContentReader(
             unproven,
             `${file}: a newer seal may be among the ${missing} events whose contents the copy does not have`,
           );
-        else if (!found.some((each) => each.file === file))
+        else if (!found.some((each) => each.file === file) && leftOut.get(file)?.size === 0)
           addSentence(proven, `${file}: none of its days has a newer seal, up to event ${size - 1}`);
     },
   };
 }
 
-const isWithin = (day: string, days: Beside['gapDays']) => days !== undefined && day >= days.from && day <= days.to;
+/** Follows the seals of each day, which name each other: a project has one history. */
+function createChains() {
+  const newest = new Map<string, Map<string, string>>();
+  return {
+    /** Returns whether a seal names the one before of its day, of those that were passed on. */
+    follows({ project, day, number, replaces }: Seal): boolean {
+      const days = newest.get(project) ?? new Map<string, string>();
+      newest.set(project, days);
+      const before = days.get(day) ?? null;
+      days.set(day, number);
+      return replaces === before;
+    },
+  };
+}
+
+function isDue({ project, day, gaps }: Seal, days: SealedDays | undefined): boolean {
+  if (days === undefined || day < days.from || day > days.to) return false;
+  return days.projects === 'with gaps' ? gaps.length > 0 : days.projects.has(project);
+}

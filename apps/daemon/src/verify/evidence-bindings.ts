@@ -28,7 +28,7 @@ export interface Source {
   ofRow: (row: Row, first: ProvenEvent | undefined) => Record<string, unknown>;
   /** Returns whether the row says that there is such an event. */
   isClaimed: (row: Row) => boolean;
-  /** The row may be of a later state than the newest event of the signed tree: the field with the time of its state, or `any` if it has none. */
+  /** The row may be of a later state than the newest event of the signed tree: the field with the time of its state, or `open` for what may change until the row is closed. */
   newerBy?: string;
   /** Fields of the row, each with the member of the event, and how they are compared; as text by default. */
   fields: Record<string, string | Compare>;
@@ -146,7 +146,7 @@ export const bindings: Binding[] = [
       },
       {
         type: 'incident.opened',
-        newerBy: 'any',
+        newerBy: 'open',
         ofRow: ofId,
         isClaimed: always,
         fields: { detail: { member: 'detail', isSame: isSameJson } },
@@ -264,6 +264,24 @@ export const bindings: Binding[] = [
     ],
   },
 ];
+
+/** Documents that an archive must have: those of reviews that were signed in the period, and the policies of plans that were made in it. */
+export function listDueDocuments(period: Period, events: EventIndex): { file: RegExp; of: string }[] {
+  const newest = (type: string) => [...(events.get(type)?.values() ?? [])].flatMap((same) => same.slice(-1));
+  const reviews = newest('review.signed').filter(({ content }) => isWithin(content.signed_at, period));
+  const plans = newest('plan.stored').filter(({ content }) => isWithin(content.created_at, period));
+  const policies = new Set(plans.map(({ content }) => String(content.policy_sha256)));
+  return [
+    ...reviews.map(({ content: { review_number: number } }) => ({
+      file: new RegExp(`^reviews/${String(number)}\\.json$`),
+      of: `the signed review ${String(number)}`,
+    })),
+    ...[...policies].map((sha256) => ({
+      file: new RegExp(`^policies/[\\d-]+-${sha256.slice(0, 12)}\\.json$`),
+      of: `the policy ${sha256}, which plans of the period were made with`,
+    })),
+  ];
+}
 
 /** Returns the events for which a table must have a row. */
 export function listDue({ sources }: Binding, period: Period, events: EventIndex): Set<ProvenEvent> {

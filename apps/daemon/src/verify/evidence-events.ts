@@ -26,6 +26,7 @@ const nameMembers: Record<string, string[][]> = {
   'rotation.begun': [['number'], ['id']],
   'rotation.moved': [['rotation_number']],
   'rotation.given_up': [['number']],
+  'plan.stored': [['id']],
   'policy.stored': [['sha256']],
 };
 

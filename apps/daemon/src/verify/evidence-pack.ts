@@ -1,7 +1,9 @@
+import { createLateness } from '@keywarden/core/ledger';
 import { before, canonicalJson, compareInstants, dayMs, dayOf, isInstant, sha256 } from '@keywarden/core/values';
 import { z } from 'zod';
 import type { Archive } from './archive.ts';
-import { type Binding, bindings, listDue, type Period, type Row } from './evidence-bindings.ts';
+import { describeLate } from './copy-readers.ts';
+import { type Binding, bindings, listDue, listDueDocuments, type Period, type Row } from './evidence-bindings.ts';
 import { addEvent, type EventIndex, findEvent } from './evidence-events.ts';
 import {
   addMissingFiles,
@@ -54,13 +56,16 @@ const manifestSchema = z.object({
  * Everything else is computed from listings, which the ledger does not have.
  */
 export async function verifyEvidence(archive: Archive, given: unknown, judge: Judge): Promise<ArchiveResult> {
-  const result = (verdict: Verdict, receipts?: Receipts & Pick<ArchiveResult, 'seals' | 'gapDays'>): ArchiveResult => ({
+  const result = (
+    verdict: Verdict,
+    receipts?: Receipts & Pick<ArchiveResult, 'seals' | 'sealedDays'>,
+  ): ArchiveResult => ({
     kind: 'archive',
     verdict,
     head: receipts?.head ?? null,
     seals: receipts?.seals ?? new Map(),
     events: receipts?.places,
-    gapDays: receipts?.gapDays,
+    sealedDays: receipts?.sealedDays,
   });
   const read = manifestSchema.safeParse(given);
   if (!read.success) return result(wrong('its manifest.json has an unknown form'));
@@ -121,11 +126,14 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
     if (due.size > 0 && !listed.some(({ file }) => binding.table.test(file)))
       verdict.unproven.push(`it has no table of ${binding.of}, although the ledger has ${due.size} in the period`);
   }
+  for (const { file, of } of listDueDocuments({ from, to }, events))
+    if (!listed.some((each) => file.test(each.file))) addSentence(verdict.wrong, `it has no document of ${of}`);
   if (receipts.head !== null) addMissingFiles({ from, to }, { names, sealed, verdict });
   for (const name of archive.names) if (/^(manifest\.json|summary\.(md|html))$/.test(name)) note(isRepeated, name);
   for (const [what, of] of others) verdict.unproven.push(`${what}: ${of.join(', ')}`);
   const [first = from] = listed.map(({ file }) => sinceOf(file)).toSorted(compareInstants);
-  return result(verdict, { ...receipts, seals: sealed.seals, gapDays: { from: dayOf(first), to: dayOf(to) } });
+  const sealedDays = { from: dayOf(first), to: dayOf(to), projects: 'with gaps' as const };
+  return result(verdict, { ...receipts, seals: sealed.seals, sealedDays });
 }
 
 const isOfSeals = 'the ledger has the gaps of sealed days only, and only those are compared';
@@ -147,9 +155,11 @@ async function readReceipts(archive: Archive, receipts: ReceiptJudge, verdict: V
   const places = new Set<number>();
   let newest = '1970-01-01T00:00:00Z';
   if (!archive.names.includes(receiptsFile)) {
-    verdict.unproven.push('it has no receipts');
+    verdict.wrong.push('it has no receipts, so nothing in it can be checked');
     return { events, head: null, places, newest };
   }
+  const isLate = createLateness();
+  const late: number[] = [];
   let last = -1;
   await archive.eachLine(receiptsFile, (line) => {
     const receipt = readLine(line);
@@ -159,11 +169,13 @@ async function readReceipts(archive: Archive, receipts: ReceiptJudge, verdict: V
     else {
       last = event.index;
       places.add(last);
+      if (isLate(event)) late.push(last);
       if (compareInstants(event.recorded, newest) > 0) newest = event.recorded;
       addEvent(events, event);
     }
   });
   const head = receipts.head();
+  if (late.length > 0) verdict.unproven.push(describeLate(late));
   verdict.proven.push(`${places.size} governance events are in the ledger, up to event ${last}`);
   return { events, head, places, newest };
 }

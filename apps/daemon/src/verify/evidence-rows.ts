@@ -41,11 +41,11 @@ export interface ComparedRow {
 export function compareRow(row: Row, { sources }: Binding, events: EventIndex, newest: string): ComparedRow {
   if (row.id !== undefined && typeof row.id !== 'string') return { compared: { differs: 'id' }, found: [] };
   const isNewer = (field: string | undefined, event: ProvenEvent | undefined) => {
-    const at = field === undefined ? undefined : row[field];
-    if (field === 'any' || event === undefined) return field === 'any';
-    return (
-      typeof at === 'string' && isInstant(at) && compareInstants(at, event.at) > 0 && toMs(at) > toMs(newest) - lateMs
-    );
+    if (field === undefined || event === undefined) return false;
+    const isLate = (at: unknown) => typeof at === 'string' && isInstant(at) && toMs(at) > toMs(newest) - lateMs;
+    if (field === 'open') return row.closed_at === null || isLate(row.closed_at);
+    const at = row[field];
+    return isLate(at) && compareInstants(String(at), event.at) > 0;
   };
   const found: ProvenEvent[] = [];
   const results: Compared[] = [];

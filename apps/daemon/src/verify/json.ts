@@ -1,3 +1,4 @@
+import { endOfString } from '@keywarden/core/values';
 import { DamagedFile } from './damaged-file.ts';
 
 /** More objects and lists than any file of ours has. A small archive can have texts of millions. */
@@ -7,10 +8,21 @@ const mostParts = 200_000;
 export function parseOnce(text: string): unknown {
   if (hasMore(text, mostParts)) throw new DamagedFile('it has too many parts');
   const value = JSON.parse(text) as unknown;
-  const names = text.match(/"[^"\\]*(?:\\.[^"\\]*)*"\s*:?/g) ?? [];
-  if (names.filter((each) => each.endsWith(':')).length !== countMembers(value))
-    throw new DamagedFile('an object has a member twice');
+  if (countNames(text) !== countMembers(value)) throw new DamagedFile('an object has a member twice');
   return value;
+}
+
+/** Counts the strings of JSON that are the name of a member: a colon follows them. */
+function countNames(text: string): number {
+  let names = 0;
+  const colon = /\s*:/y;
+  for (let at = text.indexOf('"'); at >= 0; at = text.indexOf('"', colon.lastIndex)) {
+    const end = endOfString(text, at);
+    colon.lastIndex = end;
+    if (colon.test(text)) names += 1;
+    else colon.lastIndex = end;
+  }
+  return names;
 }
 
 /** Returns whether a text has more brackets than that, those in its strings included. */

@@ -1,9 +1,9 @@
 import { createDayHasher, emptyRoot, type HashedDay, isVerifyPage, type Seal } from '@keywarden/core/ledger';
-import { dayMs, daysOf } from '@keywarden/core/values';
+import { dayMs, daysOf, monthOf } from '@keywarden/core/values';
 import { z } from 'zod';
 import type { Archive } from './archive.ts';
 import { DamagedFile, damageInWords } from './damaged-file.ts';
-import { droppedMonthOf, sealOf } from './receipt-lines.ts';
+import { dropOf, sealOf } from './receipt-lines.ts';
 import {
   type ArchiveResult,
   addHead,
@@ -50,19 +50,20 @@ export async function verifyOperations(archive: Archive, given: unknown, judge: 
   ]);
   for (const name of archive.names) if (!names.has(name)) addSentence(verdict.wrong, `${name} is not in manifest.json`);
   const receipts = createReceiptJudge(judge);
-  const dropped = new Set<string>();
+  const drops = new Map<string, number>();
   await readPart(archive, retention, (line) => {
-    const month = droppedMonthOf(line, receipts);
-    if (month === null)
+    const drop = dropOf(line, receipts);
+    if (drop === null)
       addSentence(verdict.wrong, `a line of ${retention.file} proves no month that retention has dropped`);
-    else dropped.add(month);
+    else drops.set(drop.month, Math.max(drop.index, drops.get(drop.month) ?? -1));
   });
   if (projects.length === 0) verdict.unproven.push('it has no project');
-  for (const part of projects) await verifyProject(archive, { part, days, dropped, receipts, result });
+  for (const part of projects) await verifyProject(archive, { part, days, drops, receipts, result });
   const head = receipts.head();
   if (head !== null) addHead(head, judge, verdict);
   await checkVerifyPage(archive, head, verdict);
-  return { ...result, head };
+  const sealedDays = { from, to: days.at(-1) ?? from, projects: new Set(projects.map(({ project }) => project)) };
+  return { ...result, head, sealedDays };
 }
 
 /** Compares VERIFY.md with the one of the ledger: a changed one could tell auditors to trust another key. */
@@ -104,14 +105,14 @@ async function readPart(
 interface ProjectPart {
   part: Part;
   days: string[];
-  /** The months that retention has dropped. */
-  dropped: Set<string>;
+  /** The months that retention has dropped, each with the place of the newest drop in the ledger. */
+  drops: Map<string, number>;
   receipts: ReceiptJudge;
   result: ArchiveResult;
 }
 
 async function verifyProject(archive: Archive, asked: ProjectPart): Promise<void> {
-  const { part, days: asksFor, dropped, result } = asked;
+  const { part, days: asksFor, drops, result } = asked;
   const { verdict } = result;
   const { project } = part;
   const fail = (why: string) => addSentence(verdict.wrong, `${project}: ${why}`);
@@ -126,12 +127,11 @@ async function verifyProject(archive: Archive, asked: ProjectPart): Promise<void
   const unsealed: string[] = [];
   const gone: string[] = [];
   for (const day of asksFor) {
-    const seal = seals.get(day);
+    const { newest: seal, index = 0 } = seals.get(day) ?? {};
     const found = days.get(day) ?? { operations: 0, root: emptyRootText };
     days.delete(day);
     if (seal === undefined) unsealed.push(day);
-    else if (found.operations === 0 && seal.operations > 0 && dropped.has(day.slice(0, 'YYYY-MM'.length)))
-      gone.push(day);
+    else if (found.operations === 0 && seal.operations > 0 && (drops.get(monthOf(day)) ?? -1) > index) gone.push(day);
     else if (seal.root !== found.root || seal.operations !== found.operations)
       fail(`its ${found.operations} operations of ${day} are not the ${seal.operations} that were sealed`);
     else {
@@ -139,6 +139,8 @@ async function verifyProject(archive: Archive, asked: ProjectPart): Promise<void
       operations += found.operations;
       for (const { from: since, to: until, reason } of seal.gaps)
         markUnproven(`the archive did not claim to have everything from ${since} to ${until} (${reason ?? 'unknown'})`);
+      for (const { from: since, to: until } of seal.unclaimed)
+        markUnproven(`the seal of ${day} says nothing about ${since} to ${until}: the project may not have existed`);
     }
   }
   for (const day of days.keys()) fail(`it has operations of ${day}, outside its period`);
@@ -166,7 +168,7 @@ async function readSeals(
   archive: Archive,
   { part, receipts, result }: ProjectPart,
   fail: (why: string) => void,
-): Promise<Map<string, Seal>> {
+): Promise<Map<string, DaySeals>> {
   const days = new Map<string, DaySeals>();
   const { proven, unproven } = result.verdict;
   await readPart(archive, part.seals, (line) => {
@@ -175,12 +177,14 @@ async function readSeals(
       fail(read);
       return;
     }
-    const { seal, index } = read;
+    const { seal, index, isLate } = read;
     const before = days.get(seal.day);
     if (seal.project !== part.project) fail(`the seal of ${seal.day} is of ${seal.project}`);
     else if (before !== undefined && (index <= before.index || seal.replaces !== before.newest.number))
       fail(`the seals of ${seal.day} do not follow each other`);
     else days.set(seal.day, { first: before?.first ?? seal, newest: seal, index });
+    if (isLate)
+      addSentence(unproven, `${part.project}: ${seal.day} was not recorded within an hour of the time of its seal`);
     if (before !== undefined)
       addSentence(
         proven,
@@ -195,7 +199,7 @@ async function readSeals(
         `${part.project}: ${day} was sealed before as seal ${first.replaces}, which the archive does not have`,
       );
   }
-  return new Map([...days].map(([day, { newest }]) => [day, newest]));
+  return days;
 }
 
 const emptyRootText = Buffer.from(emptyRoot).toString('hex');
@@ -203,9 +207,12 @@ const emptyRootText = Buffer.from(emptyRoot).toString('hex');
 async function hashDays(
   archive: Archive,
   { project, operations }: Part,
-  seals: Map<string, Seal>,
+  seals: Map<string, DaySeals>,
 ): Promise<Map<string, HashedDay>> {
-  const hasher = createDayHasher(project.slice(project.lastIndexOf(' ') + 1), (day) => seals.get(day)?.operations ?? 0);
+  const hasher = createDayHasher(
+    project.slice(project.lastIndexOf(' ') + 1),
+    (day) => seals.get(day)?.newest.operations ?? 0,
+  );
   await readPart(archive, operations, (line) => hasher.add(line));
   return hasher.end();
 }

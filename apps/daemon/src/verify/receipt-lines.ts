@@ -1,4 +1,4 @@
-import { readDroppedMonth, readSeal, type Seal } from '@keywarden/core/ledger';
+import { isRecordedAtItsTime, readDroppedMonth, readSeal, type Seal } from '@keywarden/core/ledger';
 import { z } from 'zod';
 import { parseOnce } from './json.ts';
 import type { ReceiptJudge } from './verdict.ts';
@@ -6,7 +6,7 @@ import type { ReceiptJudge } from './verdict.ts';
 // The lines of an archive's files of receipts.
 
 /** Returns the seal that a line proves, with its place in the ledger, or why it proves none. */
-export function sealOf(line: string, { judge }: ReceiptJudge): { seal: Seal; index: number } | string {
+export function sealOf(line: string, { judge }: ReceiptJudge): { seal: Seal; index: number; isLate: boolean } | string {
   const receipt = readLine(line);
   if (receipt === null) return 'a line of its seals is no receipt';
   const proven = judge(receipt);
@@ -14,14 +14,16 @@ export function sealOf(line: string, { judge }: ReceiptJudge): { seal: Seal; ind
   const seal = readSeal(proven);
   return seal === null
     ? `a receipt is of ${proven.type} of ${proven.subject}, not of a seal of a day that has ended`
-    : { seal, index: proven.index };
+    : { seal, index: proven.index, isLate: !isRecordedAtItsTime(proven) };
 }
 
-/** Returns the month, such as `2026-05`, whose drop by retention a line proves; null for any other line. */
-export function droppedMonthOf(line: string, { judge }: ReceiptJudge): string | null {
+/** Returns the month, such as `2026-05`, whose drop by retention a line proves, with its place in the ledger; null for any other line. */
+export function dropOf(line: string, { judge }: ReceiptJudge): { month: string; index: number } | null {
   const receipt = readLine(line);
   const proven = receipt === null ? 'it is no receipt' : judge(receipt);
-  return typeof proven === 'string' ? null : readDroppedMonth(proven);
+  if (typeof proven === 'string') return null;
+  const month = readDroppedMonth(proven);
+  return month === null ? null : { month, index: proven.index };
 }
 
 const lineSchema = z.strictObject({ receipt: z.string() });

@@ -38,8 +38,14 @@ export interface ArchiveResult {
   seals: Map<string, number>;
   /** The places of the events that it has receipts for, if it should have those of all but seals. */
   events?: Set<number> | undefined;
-  /** The days, the last one included, whose newest seals it should have if they have gaps. */
-  gapDays?: { from: string; to: string } | undefined;
+  sealedDays?: SealedDays | undefined;
+}
+
+/** The days, the last one included, whose newest seals an archive should have: all seals of some projects, or those of all projects that have gaps. */
+export interface SealedDays {
+  from: string;
+  to: string;
+  projects: Set<string> | 'with gaps';
 }
 
 export type Result = ReceiptResult | ArchiveResult;

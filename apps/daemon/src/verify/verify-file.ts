@@ -1,4 +1,5 @@
 import { closeSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { isRecordedAtItsTime, type ProvenEvent } from '@keywarden/core/ledger';
 import { codeOf, usageError } from '@keywarden/runtime';
 import { type Archive, openArchive } from './archive.ts';
 import type { Beside } from './copy-readers.ts';
@@ -36,8 +37,8 @@ export async function verifyFiles(files: string[], judge: Judge): Promise<{ file
 
 function besideOf(file: string, result: Result): Beside | null {
   if (result.kind === 'archive') {
-    const { head, seals, events, gapDays } = result;
-    return head === null ? null : { file, head, seals, events, gapDays };
+    const { head, seals, events, sealedDays } = result;
+    return head === null ? null : { file, head, seals, events, sealedDays };
   }
   return typeof result.event === 'string' ? null : { file, head: result.event, seals: new Map() };
 }
@@ -50,7 +51,8 @@ async function verifyFile(file: string, judge: Judge): Promise<Result> {
       `${file} is an export without receipts; the route /v1/exports/sealed-operations gives operations with theirs.`,
     );
   const event = judgeReceipt(readReceipt(file), judge);
-  const unproven = typeof event === 'string' ? [] : missingWitnesses(event.witnesses, judge.keys);
+  const unproven =
+    typeof event === 'string' ? [] : [...missingWitnesses(event.witnesses, judge.keys), ...lateness(event)];
   return { kind: 'receipt', event, unproven };
 }
 
@@ -67,6 +69,10 @@ async function verifyArchive(file: string, judge: Judge): Promise<ArchiveResult>
     archive?.close();
   }
 }
+
+/** A later event of a row has the time of the row, and a receipt does not show whether an earlier one recorded it in time. */
+const lateness = (event: ProvenEvent): string[] =>
+  isRecordedAtItsTime(event) ? [] : ['its time: it was not recorded within an hour of it'];
 
 function sizeOf(file: string): number | 'folder' {
   try {

@@ -44,7 +44,13 @@ test('the events about a record are those of all its rows: decisions, signatures
     const { body } = await fixture.ask(`/v1/ledger/events?about=${encodeURIComponent(about)}`, { as: 'auditor' });
     return body.items.map(({ type }) => String(type)).toSorted();
   };
-  expect(await typesOf(`plan/${planId}`)).toEqual(['plan.approved', 'plan.approved', 'plan.rejected', 'plan.stored']);
+  expect(await typesOf(`plan/${planId}`)).toEqual([
+    'plan.approval_ended',
+    'plan.approved',
+    'plan.approved',
+    'plan.rejected',
+    'plan.stored',
+  ]);
   expect(await typesOf(`review/${id}`)).toEqual(['review.decided', 'review.opened', 'review.signed']);
   expect(await typesOf(`revocation/${intent?.number}`)).toEqual(['revocation.ended', 'revocation.intended']);
   expect(await typesOf('rotation/abcd2345')).toEqual(['rotation.begun', 'rotation.moved']);

@@ -36,7 +36,7 @@ export {
   readLogged,
   verifyReceipt,
 } from './receipt.ts';
-export { createTimeOrder } from './recording-times.ts';
+export { createLateness, createTimeOrder, isRecordedAtItsTime } from './recording-times.ts';
 export { createDayHasher, type HashedDay, readDroppedMonth, readSeal, type Seal } from './seal.ts';
 export {
   edgeOf,

@@ -1,4 +1,4 @@
-import { isInstant } from '../values/index.ts';
+import { endOfString, isInstant } from '../values/index.ts';
 import { type Hash, hashLeaf } from './merkle.ts';
 
 // The canonical form of an operation in a seal of the archive: the bytes that PostgreSQL's record_send writes for these columns, which a server hashes four
@@ -22,6 +22,9 @@ export const sealedColumns = {
   seen_at: 'timestamptz',
 } as const;
 type ColumnType = (typeof sealedColumns)[keyof typeof sealedColumns];
+
+/** Returns whether a name is that of a column in a seal: no name that every object has. */
+export const isSealed = (name: string): name is keyof typeof sealedColumns => Object.hasOwn(sealedColumns, name);
 
 /** PostgreSQL's numbers of the types. */
 const typeNumbers: Record<ColumnType, number> = { uuid: 2950, timestamptz: 1184, text: 25, int8: 20, jsonb: 3802 };
@@ -60,7 +63,7 @@ export function hashOperation(members: Map<string, string | null>): Hash {
 }
 
 const memberName = /[ \t]*"([a-z_]+)"[ \t]*:[ \t]*/y;
-const scalar = /("[^"\\]*(?:\\.[^"\\]*)*")|(0|-?[1-9]\d*)(?=[ \t,}])|(null)/y;
+const scalar = /(")|(0|-?[1-9]\d*)(?=[ \t,}])|(null)/y;
 const gap = /[ \t]*([,}])/y;
 
 /** The JSON of each type of column. A number in quotes has the same bytes in the seal, and is another value to every other reader. */
@@ -88,12 +91,15 @@ export function readMembers(line: string): Map<string, string | null> {
   for (;;) {
     const name = next(memberName)?.[1] ?? fail();
     if (members.has(name)) throw new TypeError(`it has ${name} twice`);
-    const [found, text, digits] = next(scalar) ?? [];
-    const kind = text !== undefined ? 'text' : digits !== undefined ? 'number' : 'object';
-    const expected = name in sealedColumns ? jsonKinds[sealedColumns[name as keyof typeof sealedColumns]] : 'text';
+    const begin = at;
+    const [found, quote, digits] = next(scalar) ?? [];
+    const kind = quote !== undefined ? 'text' : digits !== undefined ? 'number' : 'object';
+    const expected = isSealed(name) ? jsonKinds[sealedColumns[name]] : 'text';
     if (found !== 'null' && kind !== expected) throw new TypeError(`its ${name} is no ${expected}`);
-    if (text !== undefined) members.set(name, String(JSON.parse(text)));
-    else if (found !== undefined) members.set(name, digits ?? null);
+    if (quote !== undefined) {
+      at = endOfString(line, begin);
+      members.set(name, String(JSON.parse(line.slice(begin, at))));
+    } else if (found !== undefined) members.set(name, digits ?? null);
     else {
       const end = endOfObject(line, at);
       members.set(name, line.slice(at, end));
@@ -108,13 +114,12 @@ export function readMembers(line: string): Map<string, string | null> {
 /** Returns the position after an object that begins at a position. */
 function endOfObject(line: string, from: number): number {
   if (line[from] !== '{') fail();
-  const token = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}]/g;
-  token.lastIndex = from;
   let depth = 0;
-  for (let found = token.exec(line); found !== null; found = token.exec(line)) {
-    if (found[0] === '{') depth += 1;
-    if (found[0] === '}') depth -= 1;
-    if (depth === 0) return token.lastIndex;
+  for (let at = from; at < line.length; at += 1) {
+    if (line[at] === '"') at = endOfString(line, at) - 1;
+    else if (line[at] === '{') depth += 1;
+    else if (line[at] === '}') depth -= 1;
+    if (depth === 0) return at + 1;
   }
   return fail();
 }

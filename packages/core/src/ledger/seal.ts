@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { addDays, compareInstants, isInstant, startOfDay } from '../values/index.ts';
 import { type Hash, rootOfLeaves } from './merkle.ts';
-import { hashOperation, readMembers, sealedColumns } from './operations.ts';
+import { hashOperation, isSealed, readMembers } from './operations.ts';
 import type { ProvenEvent } from './receipt.ts';
 
 const instant = z.string().refine(isInstant);
-const interval = z.object({ from: instant, to: instant, reason: z.string().optional() });
+const intervals = z.array(z.object({ from: instant, to: instant, reason: z.string().optional() }));
+type Interval = z.output<typeof intervals>[number];
 const number = z.string().regex(/^[1-9]\d{0,18}$/);
 const sealSchema = z.object({
   number,
@@ -29,7 +30,9 @@ export interface Seal {
   /** In hexadecimal digits. */
   root: string;
   /** The times for which the archive did not claim to have every operation. */
-  gaps: z.output<typeof interval>[];
+  gaps: Interval[];
+  /** The times of the day that are in neither: the project did not exist, as far as the archive knew. */
+  unclaimed: Pick<Interval, 'from' | 'to'>[];
   /** The number of the day's seal before; null if it is the first. */
   replaces: string | null;
   /** Not before the end of the day. */
@@ -43,14 +46,27 @@ export function readSeal({ type, content }: Pick<ProvenEvent, 'type' | 'content'
   const { sealed_at: sealedAt, ...seal } = read.data;
   if (compareInstants(sealedAt, endOf(seal.day)) < 0) return null;
   try {
-    const gaps = z.array(interval).parse(JSON.parse(seal.gaps));
-    return { ...seal, operations: Number(seal.operations), gaps, sealedAt };
+    const gaps = intervals.parse(JSON.parse(seal.gaps));
+    const unclaimed = listUnclaimed(seal.day, [...intervals.parse(JSON.parse(seal.covered)), ...gaps]);
+    return { ...seal, operations: Number(seal.operations), gaps, unclaimed, sealedAt };
   } catch {
     return null;
   }
 }
 
 const endOf = (day: string) => startOfDay(addDays(day, 1));
+
+/** Returns the times of a day that are in none of some intervals. */
+function listUnclaimed(day: string, claimed: Interval[]): Seal['unclaimed'] {
+  const unclaimed: Seal['unclaimed'] = [];
+  let at = startOfDay(day);
+  const end = endOf(day);
+  for (const { from, to } of [...claimed.toSorted((a, b) => compareInstants(a.from, b.from)), { from: end, to: end }]) {
+    if (compareInstants(from, at) > 0) unclaimed.push({ from: at, to: from });
+    if (compareInstants(to, at) > 0) at = to;
+  }
+  return unclaimed;
+}
 
 const dropSchema = z.object({ month: z.iso.date().endsWith('-01'), dropped_at: instant });
 
@@ -91,7 +107,7 @@ export function createDayHasher(
     add(line) {
       const members = readMembers(line);
       if (members.get('project_id') !== projectId) throw new TypeError('an operation is of another project');
-      const other = [...members.keys()].find((name) => name !== 'project_id' && !(name in sealedColumns));
+      const other = [...members.keys()].find((name) => name !== 'project_id' && !isSealed(name));
       if (other !== undefined) throw new TypeError(`seals do not prove the field ${other.slice(0, 50)}`);
       const at = (members.get('created_at') ?? '').slice(0, 'YYYY-MM-DD'.length);
       if (at !== day) {

@@ -1,5 +1,5 @@
-import { sha256 } from '../values/canonical-json.ts';
 import { dayMs } from '../values/index.ts';
+import { sha256 } from '../values/json.ts';
 import { toMs } from '../values/time.ts';
 import { isKeyKind } from '../wire/index.ts';
 import { canaryStep } from './canary.ts';

@@ -1,4 +1,4 @@
-import { sha256 } from '../values/canonical-json.ts';
+import { sha256 } from '../values/json.ts';
 import type { CredentialKind } from '../wire/kinds.ts';
 import type { KeyFacts } from './facts.ts';
 import type { Evidence, Finding } from './finding.ts';

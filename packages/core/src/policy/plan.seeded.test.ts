@@ -2,7 +2,7 @@ import { sized } from '@keywarden/testkit';
 import { daysAgo, makeFacts, makeKey, nowMs, usedDaysAgo } from '@keywarden/testkit/policy/facts';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { canonicalJson } from '../values/canonical-json.ts';
+import { canonicalJson } from '../values/json.ts';
 import { findingsOf } from './evaluate.ts';
 import { explain } from './explain.ts';
 import type { KeyFacts, Use } from './facts.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson, sha256 } from '../values/canonical-json.ts';
+import { canonicalJson, sha256 } from '../values/json.ts';
 import { type AutomaticVerdict, automatic, type Breaker, openBreakers } from './automatic.ts';
 import { evaluate } from './evaluate.ts';
 import { exemptionOf, type Facts } from './facts.ts';

@@ -3,7 +3,7 @@ import { daysAgo, makeFacts, makeKey, nowMs, usedDaysAgo } from '@keywarden/test
 import { mayRevoke, msOf } from '@keywarden/testkit/policy/second-judge';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { canonicalJson } from '../values/canonical-json.ts';
+import { canonicalJson } from '../values/json.ts';
 import { findingsOf } from './evaluate.ts';
 import { explain } from './explain.ts';
 import type { Facts, KeyFacts, Use } from './facts.ts';

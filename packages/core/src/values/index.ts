@@ -1,6 +1,5 @@
-export { type Camelled, toCamel } from './camel.ts';
-export { canonicalJson, sha256 } from './canonical-json.ts';
 export { addDays, type DayRange, dayMs, dayNumbered, dayOf, daysOf, monthOf, monthsOf, startOfDay } from './days.ts';
+export { type Camelled, canonicalJson, endOfString, sha256, toCamel } from './json.ts';
 export { clientNetwork, isNetwork, makeGlobTest, makeNetworkTest } from './patterns.ts';
 export {
   before,

@@ -3,7 +3,18 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { canonicalJson } from '@keywarden/core/values';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { change, copyLedger, download, editLines, type Files, forge, pack, unpack, verifyTogether } from './packs.ts';
+import {
+  change,
+  copyLedger,
+  download,
+  editLines,
+  type Files,
+  forge,
+  leaveOutFiles,
+  pack,
+  unpack,
+  verifyTogether,
+} from './packs.ts';
 import { createPacks, type Packs } from './packs-fixture.ts';
 
 // An archive of evidence, checked with the public key alone; and each way to change it.
@@ -33,6 +44,9 @@ test('an archive of evidence proves what the ledger has, and says what it does n
 test.each<[string, (files: Files) => Files]>([
   ['a file is altered', (files) => change(files, /-incidents\.ndjson$/, (text) => text.replace('breaker', 'orphan'))],
   ['a file is added', (files) => ({ ...files, 'another.txt': 'x' })],
+  ['a policy of the period is left out', (files) => leaveOutFiles(files, /^policies\//)],
+  ['a review that was signed in the period is left out', (files) => leaveOutFiles(files, /^reviews\/\d/)],
+  ['all receipts are left out', (files) => leaveOutFiles(files, /^ledger\//)],
   [
     'a file is missing',
     (files) => Object.fromEntries(Object.entries(files).filter(([name]) => !name.startsWith('coverage/'))),

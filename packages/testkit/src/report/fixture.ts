@@ -206,8 +206,9 @@ async function revokeOne({
   const [key] = await sql`select number, control_plane_number, scope from keywarden.key where id = '13'`;
   const [listing] = await sql`select max(number) as number from keywarden.key_listing`;
   const [approval] = await sql`
-    insert into keywarden.plan_approval (plan_id, approved_by, via, approved_at) values (${planId}, 'ada', 'command line', now() - interval '2 days')
+    insert into keywarden.plan_approval (plan_id, approved_by, via, approved_at) values (${planId}, 'ada', 'command line', now())
     returning number`;
+  await sql`insert into keywarden.approval_end (approval_number, how) values (${String(approval?.number)}, 'done')`;
   const [intent] = await sql`
     insert into keywarden.revocation_intent (plan_id, key_number, attempt, connection, approval_number, last_listing_number, judged_at)
     values (${planId}, ${String(key?.number)}, 1, 'main', ${String(approval?.number)}, ${String(listing?.number)}, ${controlPlaneNow}) returning number`;
@@ -223,7 +224,7 @@ async function revokeOne({
     via: 'command line',
     requestedBy: 'ada',
     policySha256: 'x',
-    at: controlPlaneNow,
+    at: new Date().toISOString(),
   });
 }
 

@@ -116,6 +116,7 @@ test('all operations of three projects in a quarter verify offline, by keywarden
     (text) => text.replace('"from"', '"From"'),
     (text) => text.replace('"to"', '"note": "complete",\n  "to"'),
     (text) => text.replace(/"sha256": "./, '"sha256": "x'),
+    (text) => text.replace(/"records": \d/, '"records": 9'),
     (text) => `${text}{}`,
   ];
   for (const [index, edit] of manifests.entries())
@@ -183,4 +184,35 @@ test('a month that retention has dropped is not proven, and contradicts nothing,
   const bytes = await download(fixture, `/v1/exports/sealed-operations?${quarter}`);
   expect(both(unpack(bytes))).toEqual([3, 3]);
   expect(both(amend({ ...unpack(bytes), 'retention.ndjson': '' }))).toEqual([1, 1]);
+  // Operations came back, and their day was sealed again after the drop.
+  await makeOperationPartitions(daemon.sql, ['2026-01']);
+  const [project] = await store.sql`select number from keywarden.project where id = 'calm-lake'`;
+  const at = '2026-01-04T00:00:00.5Z';
+  const back = makeWireOperation(91_000, { createdAt: at, updatedAt: at, projectId: 'calm-lake' });
+  await saveOperationPage(daemon.sql, { project: String(project?.number), operations: [back] });
+  await store.sql`update keywarden.operation_sealing set changed_at = changed_at - interval '1 hour' where changed <> '{}'`;
+  await ledger.sign();
+  const again = unpack(
+    await download(fixture, '/v1/exports/sealed-operations?from=2026-01-04&to=2026-01-04&project_id=calm-lake'),
+  );
+  expect(both(again)).toEqual([3, 3]);
+  expect(both(amend({ ...again, 'operations/00001.ndjson': '' }))).toEqual([1, 1]);
+});
+
+test('a seal that claims nothing, and one of another time than its recording, are not proven, by keywarden and by Go', async () => {
+  const { store, ledger } = fixture;
+  store.isTampered();
+  const path = (day: string) => `/v1/exports/sealed-operations?from=${day}&to=${day}&project_id=bold-moon`;
+  const seal = async (day: string, covered: string, at: string) => {
+    await store.sql.unsafe(`
+      insert into keywarden.operation_seal (project_number, project, day, operations, root, covered, gaps, replaces, sealed_at)
+      select project_number, project, day, operations, root, ${covered}, gaps, number, ${at} from keywarden.operation_seal
+      where project like '% bold-moon' and day = '${day}' order by number desc limit 1`);
+    await ledger.sign();
+    return unpack(await download(fixture, path(day)));
+  };
+  expect(both(unpack(await download(fixture, path('2026-02-10'))))).toEqual([0, 0]);
+  expect(both(await seal('2026-02-10', `'[]'`, 'now()'))).toEqual([3, 3]);
+  expect(both(await seal('2026-02-11', `replace(covered, 'T00', 'T06')`, 'now()'))).toEqual([3, 3]);
+  expect(both(await seal('2026-02-12', 'covered', `'2026-02-14'`))).toEqual([3, 3]);
 });

@@ -87,6 +87,10 @@ test.each<[string, (files: Files) => Files]>([
     (files) => change(files, rows, (text) => text.replace('{', '{"actor":"eve",')),
   ],
   [
+    'an operation has a field with a name that every object has',
+    (files) => change(files, rows, (text) => text.replace('{', '{"constructor":null,')),
+  ],
+  [
     'an operation has a field twice',
     (files) => change(files, rows, (text) => text.replace('{', '{"status":"failed",')),
   ],

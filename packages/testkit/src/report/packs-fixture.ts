@@ -36,10 +36,12 @@ export async function createPacks(postgresUrl: string): Promise<Packs> {
     proof,
   });
   await store.sql`
-    insert into keywarden.incident (kind, scope, detail, opened_at) values ('breaker', 'organization:acme', '{"why": "a test"}', '2026-05-10')`;
+    insert into keywarden.incident (kind, scope, detail) values ('breaker', 'organization:acme', '{"why": "a test"}')`;
   await store.sql`
-    with granted as (insert into keywarden.exemption (reason, granted_by, granted_at, until) values ('kept', 'ada', '2026-05-02', '2027-01-01') returning number)
+    with granted as (insert into keywarden.exemption (reason, granted_by, granted_at, until) values ('kept', 'ada', now(), now() + interval '30 days') returning number)
     insert into keywarden.exemption_key (exemption_number, key_number) select g.number, k.number from granted g, keywarden.credential k where k.id in ('12', '13')`;
+  // The clock of the control plane is right: what people do now has a time of now.
+  await store.sql`update keywarden.key_listing set received_at = listed_at`;
   const post = async (path: string, body?: object) => {
     const answer = await fixture.ask(path, { as: 'operator', method: 'POST', body });
     if (answer.status >= 300) throw new Error(`${path} answered ${answer.status}: ${answer.text}`);

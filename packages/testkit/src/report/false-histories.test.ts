@@ -1,0 +1,158 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { makeOperationPartitions, saveOperationPage } from '@keywarden/db/daemon';
+import { makeWireOperation } from '@keywarden/testkit/store/rows';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import {
+  amend,
+  copyLedger,
+  download,
+  editLines,
+  type Files,
+  forge,
+  linesOf,
+  pack,
+  unpack,
+  verifyBytes,
+  verifyTogether,
+} from './packs.ts';
+import { createPacks, type Packs } from './packs-fixture.ts';
+
+// What an owner of the database writes into it, and the daemon signs: the receipts are genuine, and the archive or the copy of the ledger shows what is wrong.
+
+let packs: Packs;
+beforeAll(async () => {
+  packs = await createPacks(inject('postgresUrl'));
+  packs.fixture.store.isTampered();
+});
+afterAll(async () => await packs.close());
+
+const operationsOf = async (from: string, to: string): Promise<Files> =>
+  unpack(await download(packs.fixture, `/v1/exports/sealed-operations?from=${from}&to=${to}&project_id=quiet-river`));
+
+/** Verifies an archive beside a copy of the whole ledger. Returns what is found in the copy. */
+async function besideCopy(files: Files) {
+  const copy = mkdtempSync(join(packs.folder, 'copy-'));
+  await copyLedger(packs.fixture, copy);
+  const file = join(packs.folder, 'beside.zip');
+  writeFileSync(file, pack(files));
+  return (await verifyTogether([copy, file], [packs.fixture.ledger.publicKey]))[0];
+}
+
+/** Inserts a seal of days of a project behind the newest one, with other columns. */
+async function insertSeals(day: string, columns: string): Promise<void> {
+  await packs.fixture.store.sql.unsafe(`
+    insert into keywarden.operation_seal (project_number, project, day, operations, root, covered, gaps, replaces)
+    select ${columns} from (select distinct on (day) * from keywarden.operation_seal where project like '% quiet-river' and day = '${day}'
+      order by day, number desc) newest`);
+  await packs.fixture.ledger.sign();
+}
+
+test('a receipt of a row whose time is not that of its recording does not prove that time, and neither does a copy', async () => {
+  const { store, ledger, planId } = packs.fixture;
+  const receiptOf = async () => {
+    const { body } = await packs.fixture.ask('/v1/ledger/events?type=plan.approved', { as: 'auditor' });
+    const path = `/v1/ledger/events/${String(body.items[0]?.number)}/receipt`;
+    const { text } = await packs.fixture.ask(path, { as: 'auditor' });
+    return await verifyBytes(packs.folder, text, ledger.publicKey);
+  };
+  expect((await receiptOf()).rank).toBe(0);
+  const copied = await besideCopy(packs.operations);
+  expect(copied?.rank).toBe(0);
+  await store.sql`
+    insert into keywarden.plan_approval (plan_id, approved_by, via, approved_at) values (${planId}, 'ciso', 'report', '2026-05-02T09:00:00Z')`;
+  await ledger.sign();
+  expect(await receiptOf()).toMatchObject({ rank: 1, words: expect.stringContaining('not recorded within an hour') });
+  const late = /the times of 1 rows: the ledger did not record them within an hour of these times, first event \d+/;
+  expect(await besideCopy(packs.operations)).toMatchObject({ rank: 1, words: expect.stringMatching(late) });
+  const evidence = unpack(await download(packs.fixture, '/v1/evidence?from=2026-05-01&to=2026-05-10'));
+  expect((await packs.verify(evidence)).words).toMatch(late);
+});
+
+test('the detail of an incident may be newer than the signed tree while the incident is open, and not after it was closed', async () => {
+  const { store, ledger } = packs.fixture;
+  await store.sql`
+    insert into keywarden.incident (kind, scope, detail, opened_at, closed_at, closed_by, note)
+    values ('orphan', 'closed', '{"why": "it was never used"}', now() - interval '30 minutes', now() - interval '20 minutes', 'ada', 'seen')`;
+  await ledger.sign();
+  const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+  const evidence = unpack(await download(packs.fixture, `/v1/evidence?from=2026-05-01&to=${tomorrow}`));
+  const forged = async (from: string) =>
+    await packs.verify(forge(/-incidents\.ndjson$/, (text) => text.replace(from, 'nothing happened'))(evidence));
+  expect(await forged('a test')).toMatchObject({ rank: 1, words: expect.stringContaining('rows have no receipt') });
+  expect(await forged('it was never used')).toMatchObject({ rank: 2, words: expect.stringContaining('in detail') });
+});
+
+test('a seal that neither covers its day nor names gaps claims nothing, and the day is not proven', async () => {
+  const honest = await packs.verify(await operationsOf('2026-05-21', '2026-05-21'));
+  expect([honest.rank, honest.words]).toEqual([1, expect.stringContaining('did not claim to have everything')]);
+  await insertSeals('2026-05-21', `project_number, project, day, operations, root, '[]', '[]', number`);
+  const forged = await packs.verify(await operationsOf('2026-05-21', '2026-05-21'));
+  expect([forged.rank, forged.words]).toEqual([
+    1,
+    expect.stringContaining('the seal of 2026-05-21 says nothing about 2026-05-21T00:00:00Z to 2026-05-22T00:00:00Z'),
+  ]);
+});
+
+test('operations that came back after a drop of retention cannot be hidden as dropped', async () => {
+  const { store, daemon, ledger } = packs.fixture;
+  await store.sql`insert into keywarden.operation_retention (keep) values ('214 days')`;
+  await makeOperationPartitions(daemon.sql, ['2025-03']);
+  const [project] = await store.sql`
+    insert into keywarden.project (control_plane_number, id, organization_id, name, created_at, updated_at, first_seen_at, last_seen_at, walked_at)
+    select number, 'late-lake', 'acme', 'p', '2025-03-01', now(), now(), '2025-03-05', '2025-03-05' from keywarden.control_plane returning number`;
+  const save = async (seed: number) => {
+    await saveOperationPage(daemon.sql, {
+      project: String(project?.number),
+      operations: [makeWireOperation(seed, { createdAt: '2025-03-02T00:00:00Z' })],
+      proof: { from: '2025-03-01T00:00:00Z', isFromIncluded: true, below: '2025-03-05T00:00:00Z' },
+    });
+  };
+  await save(1);
+  await ledger.sign();
+  await store.sql`
+    insert into keywarden.operation_drop (month, announced_at, operations, bytes) values ('2025-03-01', now() - interval '2 days', 0, 0)`;
+  await daemon.sql`select keywarden.drop_operation_month('2025-03-01', 'a test')`;
+  await ledger.sign();
+  await makeOperationPartitions(daemon.sql, ['2025-03']);
+  await save(2);
+  await store.sql`update keywarden.operation_sealing set changed_at = changed_at - interval '1 hour'`;
+  await ledger.sign();
+  const path = '/v1/exports/sealed-operations?from=2025-03-02&to=2025-03-02&project_id=late-lake';
+  const whole = unpack(await download(packs.fixture, path));
+  expect((await packs.verify(whole)).rank).toBe(0);
+  const hidden = await packs.verify(amend({ ...whole, 'operations/00001.ndjson': '' }));
+  expect([hidden.rank, hidden.words]).toEqual([2, expect.stringContaining('are not the 1 that were sealed')]);
+});
+
+test('a seal that an archive leaves out with its operations is named beside a copy of the ledger', async () => {
+  const withoutDay = (files: Files) =>
+    amend({
+      ...files,
+      'seals/00001.ndjson': editLines((lines) => lines.slice(0, -1))(files['seals/00001.ndjson'] ?? ''),
+      'operations/00001.ndjson': editLines((lines) => lines.filter((line) => !line.includes('2026-05-03')))(
+        files['operations/00001.ndjson'] ?? '',
+      ),
+    });
+  const whole = await operationsOf('2026-05-01', '2026-05-03');
+  expect(linesOf(whole['seals/00001.ndjson'] ?? '')).toHaveLength(3);
+  expect((await besideCopy(whole))?.words).toContain('none of its days has a newer seal');
+  const cut = await besideCopy(withoutDay(whole));
+  expect(cut?.words).toMatch(/beside\.zip: it leaves out the seal of .+ quiet-river 2026-05-03; its maker must show/);
+  expect(cut?.words).not.toContain('none of its days has a newer seal');
+});
+
+test('a second history of a project under its name is found in a copy of the ledger', async () => {
+  const archive = await operationsOf('2026-05-01', '2026-05-03');
+  expect((await besideCopy(archive))?.rank).toBe(1);
+  await insertSeals(
+    '2026-05-02',
+    `project_number + 1000000, project, day, 0, repeat('0', 64), '[]', '[]', null::bigint`,
+  );
+  expect(await besideCopy(archive)).toMatchObject({
+    rank: 2,
+    words: expect.stringMatching(
+      /event \d+ is a seal of .+ quiet-river 2026-05-02 that does not follow the seal before/,
+    ),
+  });
+});
