@@ -1,4 +1,4 @@
-import { formatReceipt, hashRanges, rangesOfInclusion, tilesOf } from '@keywarden/core/ledger';
+import { addSignatures, formatReceipt, hashRanges, rangesOfInclusion, tilesOf } from '@keywarden/core/ledger';
 import { sha256 } from '@keywarden/core/values';
 import { and, asc, eq, gt, lt, ne, type SQL, sql } from 'drizzle-orm';
 import type { Reader } from '../list.ts';
@@ -37,11 +37,13 @@ export async function readSignedTree(db: Reader, { prefersCosigned = false } = {
   const isRecent = sql`c.made_at between newest.made_at - interval '1 hour' and newest.made_at`;
   const preferred = prefersCosigned ? sql`(${isCosigned} and ${isRecent}) desc,` : sql``;
   const [row] = await db.execute(sql`
-    select c.size::text, c.note || coalesce((select string_agg(s.lines, '' order by s.witness) from keywarden.ledger_cosignature s where s.size = c.size), '')
-      as note
+    select c.size::text, c.note, coalesce((select string_agg(s.lines, E'\\n' order by s.witness)
+      from keywarden.ledger_cosignature s where s.size = c.size), '') as lines
     from keywarden.ledger_checkpoint c, (select note, made_at from keywarden.ledger_checkpoint order by size desc limit 1) newest
     order by ${preferred} c.size desc limit 1`);
-  return row === undefined ? null : { size: Number(row.size), note: String(row.note) };
+  return row === undefined
+    ? null
+    : { size: Number(row.size), note: addSignatures(String(row.note), String(row.lines)) };
 }
 
 /** Which events are read: some, those about some rows, or all but seals, after a place in the tree. */

@@ -265,19 +265,25 @@ export const bindings: Binding[] = [
   },
 ];
 
-/** Documents that an archive must have: those of reviews that were signed in the period, and the policies of plans that were made in it. */
-export function listDueDocuments(period: Period, events: EventIndex): { file: RegExp; of: string }[] {
+/** A document that an archive must have. */
+interface DueDocument {
+  isFile: (name: string) => boolean;
+  of: string;
+}
+
+/** Lists the documents that an archive must have: those of reviews that were signed in the period, and the policies of plans that were made in it. */
+export function listDueDocuments(period: Period, events: EventIndex): DueDocument[] {
   const newest = (type: string) => [...(events.get(type)?.values() ?? [])].flatMap((same) => same.slice(-1));
   const reviews = newest('review.signed').filter(({ content }) => isWithin(content.signed_at, period));
   const plans = newest('plan.stored').filter(({ content }) => isWithin(content.created_at, period));
-  const policies = new Set(plans.map(({ content }) => String(content.policy_sha256)));
+  const policies = new Set(plans.map(({ content }) => textOf(content.policy_sha256) ?? ''));
   return [
-    ...reviews.map(({ content: { review_number: number } }) => ({
-      file: new RegExp(`^reviews/${String(number)}\\.json$`),
-      of: `the signed review ${String(number)}`,
-    })),
+    ...reviews.map(({ content }) => {
+      const number = textOf(content.review_number) ?? '';
+      return { isFile: (name: string) => name === `reviews/${number}.json`, of: `the signed review ${number}` };
+    }),
     ...[...policies].map((sha256) => ({
-      file: new RegExp(`^policies/[\\d-]+-${sha256.slice(0, 12)}\\.json$`),
+      isFile: (name: string) => name.startsWith('policies/') && name.endsWith(`-${sha256.slice(0, 12)}.json`),
       of: `the policy ${sha256}, which plans of the period were made with`,
     })),
   ];

@@ -126,8 +126,8 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
     if (due.size > 0 && !listed.some(({ file }) => binding.table.test(file)))
       verdict.unproven.push(`it has no table of ${binding.of}, although the ledger has ${due.size} in the period`);
   }
-  for (const { file, of } of listDueDocuments({ from, to }, events))
-    if (!listed.some((each) => file.test(each.file))) addSentence(verdict.wrong, `it has no document of ${of}`);
+  for (const { isFile, of } of listDueDocuments({ from, to }, events))
+    if (!listed.some(({ file }) => isFile(file))) addSentence(verdict.wrong, `it has no document of ${of}`);
   if (receipts.head !== null) addMissingFiles({ from, to }, { names, sealed, verdict });
   for (const name of archive.names) if (/^(manifest\.json|summary\.(md|html))$/.test(name)) note(isRepeated, name);
   for (const [what, of] of others) verdict.unproven.push(`${what}: ${of.join(', ')}`);

@@ -13,11 +13,13 @@ export function formatCheckpoint({ origin, size, root }: Checkpoint): string {
   return `${origin}\n${size}\n${encodeHash(root)}\n`;
 }
 
-/** Reads the text of a note. Returns null for a text that is no checkpoint. Further lines are left out: nothing of ours has them. */
+/** Reads the text of a note. Returns null for a text that is no checkpoint. Extension lines are left out: nothing of ours has them. */
 export function parseCheckpoint(text: string): Checkpoint | null {
-  const [origin, size, root] = text.split('\n');
+  const lines = text.split('\n');
+  const [origin, size, root] = lines;
   const hash = decodeHash(root);
-  if (origin === undefined || origin === '' || hash === null || !text.endsWith('\n')) return null;
+  // Each line ends with a newline, and none is empty.
+  if (origin === undefined || hash === null || lines.indexOf('') !== lines.length - 1) return null;
   const number = parseSize(size);
   return number === null ? null : { origin, size: number, root: hash };
 }

@@ -15,6 +15,7 @@ export {
   type TreeHead,
 } from './merkle.ts';
 export {
+  addSignatures,
   createSigningKey,
   type OpenedNote,
   openNote,

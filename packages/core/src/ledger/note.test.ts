@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { formatCheckpoint, parseCheckpoint } from './checkpoint.ts';
 import { emptyRoot } from './merkle.ts';
 import {
+  addSignatures,
   createSigningKey,
   openNote,
   parseSigningKey,
@@ -43,6 +44,25 @@ test('a checkpoint with a cosignature opens with both keys, or with one of them'
   ]);
   expect(openNote(note, [witness.verifier])?.text).toBe(text);
   expect(parseCheckpoint(text)).toEqual({ origin: 'keywarden.example/log', size: 7, root: emptyRoot });
+});
+
+test('cosignatures are added to a note, and lines that would make it worthless are not', () => {
+  const signed = signNote(text, [log], 0);
+  const line = note.slice(signed.length);
+  expect(addSignatures(signed, line)).toBe(note);
+  const forged = `— ${log.verifier.name} ${Buffer.concat([Buffer.from(log.verifier.id, 'hex'), Buffer.alloc(64)]).toString('base64')}\n`;
+  expect(openNote(signed + forged, [log.verifier])).toBeNull();
+  expect(addSignatures(signed, `${forged}no signature\n\n${line}`)).toBe(note);
+  const many = Array.from({ length: 200 }, (_, index) => `— witness.example/w${index} AAAAAAAA\n`).join('');
+  expect(openNote(addSignatures(signed, many), [log.verifier])).not.toBeNull();
+});
+
+test('extension lines of a checkpoint are not empty, and a delete character is none that notes forbid', () => {
+  expect(parseCheckpoint(`${text}extension\n`)).toMatchObject({ size: 7 });
+  for (const odd of [`${text}\nextension\n`, `${text}\n`, text.slice(0, -1), `\n${text}`])
+    expect(parseCheckpoint(odd)).toBeNull();
+  expect(openNote(signNote('a\u007fb\n', [log], 0), [log.verifier])?.text).toBe('a\u007fb\n');
+  expect(openNote(signNote('a\u0000b\n', [log], 0), [log.verifier])).toBeNull();
 });
 
 test('keys of the same name are told apart, also while a log has two', () => {

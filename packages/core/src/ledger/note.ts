@@ -106,18 +106,41 @@ export function openNote(note: string, verifiers: Verifier[]): OpenedNote | null
 
 /** Splits a note into its text and its signature lines, unchecked. Returns null if it is malformed. */
 export function splitNote(note: string): { text: string; lines: { name: string; bytes: Buffer }[] } | null {
-  // oxlint-disable-next-line no-control-regex -- a note has no control character but the newline
-  if (note.length > mostBytes || /[\0-\x09\x0b-\x1f\x7f\ufffd]/.test(note)) return null;
+  // oxlint-disable-next-line no-control-regex -- a note has no control character but the newline, and none in place of bytes that are no UTF-8
+  if (note.length > mostBytes || /[\0-\x09\x0b-\x1f\ufffd]/.test(note)) return null;
   const at = note.lastIndexOf('\n\n');
   if (at < 0 || !note.endsWith('\n')) return null;
   const lines: { name: string; bytes: Buffer }[] = [];
   for (const line of note.slice(at + 2, -1).split('\n')) {
-    const [, name, encoded] = /^— ([^\s+]+) ([\w+/]+={0,2})$/.exec(line) ?? [];
-    const bytes = decodeBase64(encoded);
-    if (name === undefined || bytes === null || bytes.length < 5) return null;
-    lines.push({ name, bytes });
+    const signature = parseSignature(line);
+    if (signature === null) return null;
+    lines.push(signature);
   }
   return lines.length > mostSignatures ? null : { text: note.slice(0, at + 1), lines };
+}
+
+function parseSignature(line: string): { name: string; bytes: Buffer } | null {
+  const [, name, encoded] = /^— ([^\s+]+) ([\w+/]+={0,2})$/.exec(line) ?? [];
+  const bytes = decodeBase64(encoded);
+  return name === undefined || bytes === null || bytes.length < 5 ? null : { name, bytes };
+}
+
+/**
+ * Returns a note with the signature lines of others. Lines of another form are left out, and lines under a name that has signed the note: a wrong signature of a
+ * known key makes a note worthless.
+ */
+export function addSignatures(note: string, lines: string): string {
+  const signed = new Set(splitNote(note)?.lines.map(({ name }) => name));
+  const isOther = (line: string) => {
+    const signature = parseSignature(line);
+    return signature !== null && !signed.has(signature.name);
+  };
+  return `${note}${lines
+    .split('\n')
+    .filter(isOther)
+    .slice(0, mostSignatures - signed.size)
+    .map((line) => `${line}\n`)
+    .join('')}`;
 }
 
 /** Decodes standard base64. Returns null unless the text is the encoding of its bytes. */
