@@ -55,10 +55,14 @@ export const policy = (text = '') => {
   return { KEYWARDEN_CONFIG: file };
 };
 
-/** Runs a command as a person types it. */
-export const keywarden = async (...args: string[]) =>
+/** Runs a command as a person types it, with other settings. */
+export const keywardenWith = async (settings: Record<string, string>, ...args: string[]) =>
   await host.run(args, {
     ...settingsFor(store, sandbox, folder),
     CONTROL_PLANE_KEY_ID: '1',
     ...policy(),
+    ...settings,
   });
+
+/** Runs a command as a person types it. */
+export const keywarden = async (...args: string[]) => await keywardenWith({}, ...args);

@@ -28,6 +28,7 @@ export {
   hasOpenIncident,
   openIncident,
   openIncidentOfKey,
+  openLedgerIncident,
   readIncidentOfKey,
 } from './incidents/incidents.ts';
 export { type Incident, listIncidents } from './incidents/list.ts';

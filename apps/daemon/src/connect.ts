@@ -226,7 +226,7 @@ export async function connectionsOf(
   const chosen = config.connections.filter((each) => wanted.includes(each.name));
   if (chosen.length === 0) {
     throw usageError(
-      `There is no connection named ${name}; use one of ${config.connections.map((each) => each.name).join(', ')}.`,
+      `There is no connection named ${wanted.join(' or ')}; use one of ${config.connections.map((each) => each.name).join(', ')}.`,
     );
   }
   return await openConnections(

@@ -92,14 +92,14 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
   });
 
   app.get('/healthz', (c) => c.json({ status: 'ok' }));
-  // One check at a time: probes do not pile up on a store that hangs.
-  let asking: Promise<string | null> | undefined;
+  const whyNotReadyOnce = oneAtATime(async () => await whyNotReady(accessSql, log));
+  const areNodesMissingOnce = oneAtATime(async () => await areNodesMissing(accessSql));
   app.get('/readyz', async (c) => {
-    asking ??= whyNotReady(accessSql, log).finally(() => (asking = undefined));
-    const why = limits.whyOverloaded() ?? (await within(probeMs, asking, 'the store does not answer in time'));
+    const why =
+      limits.whyOverloaded() ?? (await within(probeMs, whyNotReadyOnce(), 'the store does not answer in time'));
     if (why !== null) return c.json({ status: 'not ready', why }, 503);
     // Most of the report does not need the node, and the answer needs no token, so it names no host.
-    const lacking = await within(probeMs, areNodesMissing(accessSql), false);
+    const lacking = await within(probeMs, areNodesMissingOnce(), false);
     return c.json(lacking ? { status: 'degraded', why: nodesMissing } : { status: 'ready' });
   });
   app.use(readTransport(transport, peerOf));
@@ -163,6 +163,12 @@ const probeMs = 3000;
 
 const nodesMissing =
   'a node of the store’s cluster does not answer, so some operations cannot be read; keywarden check names it';
+
+/** Returns a function whose calls share the work that is going on: probes do not pile up on a store that hangs. */
+function oneAtATime<T>(work: () => Promise<T>): () => Promise<T> {
+  let going: Promise<T> | undefined;
+  return async () => await (going ??= work().finally(() => (going = undefined)));
+}
 
 async function areNodesMissing(sql: Sql): Promise<boolean> {
   return (await whyNodesMissing(sql).catch(() => null)) !== null;

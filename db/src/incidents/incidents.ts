@@ -10,7 +10,7 @@ import type { IncidentKind } from './list.ts';
 export async function openIncident(
   db: Db,
   opened: {
-    kind: 'breaker' | 'high_water_mark' | 'configuration' | 'listing_doubted' | 'ledger_inconsistent';
+    kind: 'breaker' | 'high_water_mark' | 'configuration' | 'listing_doubted';
     scope: string;
     detail: Record<string, unknown>;
   },
@@ -22,18 +22,15 @@ export async function openIncident(
 const longestWhy = 2000;
 
 /**
- * Opens an incident with a reason, or puts the reason before that of the open incident, which would hide it otherwise. What a long reason loses at its end is
- * in the ledger.
+ * Opens the incident that the store is not what its ledger says, or puts the reason before that of the open incident: a person who closes it has to see both.
+ * What a long reason loses at its end is in the ledger.
  */
-export async function openOrExtendIncident(
-  db: Db,
-  { kind, why }: { kind: 'ledger_inconsistent'; why: string },
-): Promise<void> {
+export async function openLedgerIncident(db: Db, why: string): Promise<void> {
   const stored = raw`(${incident.detail} ->> 'why')`;
   const added = raw`(excluded.detail ->> 'why')`;
   await db
     .insert(incident)
-    .values({ kind, scope: '', detail: { why } })
+    .values({ kind: 'ledger_inconsistent', scope: '', detail: { why } })
     .onConflictDoUpdate({
       target: [incident.kind, incident.scope],
       targetWhere: raw`closed_at is null and key_number is null`,

@@ -12,7 +12,7 @@ import {
 } from '@keywarden/core/ledger';
 import { isInstant } from '@keywarden/core/values';
 import { and, asc, gte, isNull, lt, sql } from 'drizzle-orm';
-import { openOrExtendIncident } from '../incidents/incidents.ts';
+import { openLedgerIncident } from '../incidents/incidents.ts';
 import { ledgerCheckpoint, ledgerEvent, ledgerTile } from '../schema/ledger.ts';
 import { builderOf, type Db, type Sql, type Tx } from '../sql.ts';
 import { parseEntry } from './check.ts';
@@ -186,7 +186,7 @@ async function reportBackdated(
   if (found.length > 0) {
     const names = `${found.slice(0, named).join(', ')}${found.length > named ? ', ...' : ''}`;
     const why = `${found.length} events say that they were recorded long before earlier ones, or in the future (${names})`;
-    await openOrExtendIncident(builderOf(tx), { kind: 'ledger_inconsistent', why });
+    await openLedgerIncident(builderOf(tx), why);
   }
   return latestMs();
 }

@@ -1,13 +1,13 @@
 import { reviewRule } from '@keywarden/core/policy';
 import { type Exemption, endExemption, exemptionList, grantExemption, readItems } from '@keywarden/db/daemon';
 import { exitCode, print, usageError } from '@keywarden/runtime';
-import { type Connection, usableConnections } from '../connect.ts';
+import { usableConnections } from '../connect.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
 import { governed } from '../enforce/high-water-mark.ts';
 import { chooseKeys, type KeyPattern, patternInWords } from './choose-keys.ts';
 import { parseUntil, requireNumber, userName } from './common.ts';
 import { type Columns, type Form, type OutputOptions, renderList } from './output.ts';
-import { existingStore, printJson, withContext } from './session.ts';
+import { existingStore, printJson, storeOnly, withContext } from './session.ts';
 
 /** More than any store has, because scripts need the complete list. */
 const shown = 1_000_000;
@@ -24,7 +24,9 @@ export async function exemptCommand(
   { rule, reason, until, json, output: _output, ...pattern }: ExemptOptions,
 ): Promise<number> {
   return await withContext(async (context) => {
-    const now = latestNow((await usableConnections(context)).connections);
+    const { connections } = await usableConnections(context);
+    // The latest time, if there are several control planes.
+    const now = connections.map(controlPlaneNow).toSorted().at(-1) ?? '';
     const end = parseUntil(until, { now, what: 'an exemption' });
     if (reason.trim() === '') throw usageError('An exemption needs a reason: give it with --reason.');
     const known = [...context.config.policy.rules.map(({ name }) => name), reviewRule.name];
@@ -68,25 +70,19 @@ export async function exemptionsCommand({
     const { db, sql } = context.store;
     if (end !== undefined && !(await governed(context, () => endExemption(sql, { number: end, by: userName() }))))
       throw usageError(`There is no exemption ${end} in force; keywarden exemptions shows them.`);
-    const now = latestNow((await usableConnections(context)).connections);
-    const found = await readItems(db, exemptionList(all ? {} : { state: 'in_force' }, null), shown);
-    // The store's clock stops at its last listing, so compare with the control planes' clock.
-    const exemptions = found.filter((each) => all || Date.parse(each.until) > Date.parse(now));
-    print(render(exemptions, { now, form: output }));
+    const exemptions = await readItems(db, exemptionList(all ? {} : { state: 'in_force' }, null), shown);
+    print(render(exemptions, output));
     return exitCode.done;
-  }, existingStore);
+  }, storeOnly);
 }
 
-/** Returns the control planes' current time: the latest one if there are several. */
-const latestNow = (connections: Connection[]) => connections.map(controlPlaneNow).toSorted().at(-1) ?? '';
-
-function render(exemptions: Exemption[], { now, form }: { now: string; form: Form | undefined }): string {
+function render(exemptions: Exemption[], form: Form | undefined): string {
   const columns: Columns<Exemption> = {
     EXEMPTION: ({ id }) => id,
     OF: ({ pattern, keys }) => pattern ?? keys.map(({ id }) => id).join(', '),
     KEYS: ({ keys }) => String(keys.length),
     RULES: ({ rules }) => rules?.join(', ') ?? 'all',
-    STATE: (each) => stateOf(each, now),
+    STATE: describeState,
     BY: (each) => each.granted_by,
     REASON: ({ reason }) => reason,
   };
@@ -97,9 +93,9 @@ function render(exemptions: Exemption[], { now, form }: { now: string; form: For
   });
 }
 
-function stateOf({ until, ...each }: Exemption, now: string): string {
-  if (each.ended_at !== null) return `ended by ${each.ended_by}`;
-  return Date.parse(until) > Date.parse(now) ? `until ${until}` : `lapsed ${until}`;
+function describeState({ state, until, ended_by: endedBy }: Exemption): string {
+  if (state === 'ended') return `ended by ${endedBy}`;
+  return state === 'in_force' ? `until ${until}` : `lapsed ${until}`;
 }
 
 function toJson({ id, keys, state: _state, ...rest }: Exemption) {

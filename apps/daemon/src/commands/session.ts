@@ -92,17 +92,16 @@ export async function withContext<T>(
       throw new UserError('control_plane', message, { cause: error });
     }
     // Any failure after a stop request is a result of that request.
-    if (signal.aborted)
-      throw new UserError('stopped', 'Stopped; stored data stays, and the next run continues from there.', {
-        cause: error,
-      });
-    throw error;
+    throw signal.aborted ? stopped(error) : error;
   } finally {
     // The store may be what failed. A process that is not recorded as ended holds old keys back for a day.
     if (replica !== null) await endReplica(store.db, replica).catch(() => undefined);
     await store.close();
   }
 }
+
+const stopped = (cause: unknown) =>
+  new UserError('stopped', 'Stopped; stored data stays, and the next run continues from there.', { cause });
 
 /** Refuses a database login that could do more than the role of this process, unless it is allowed. */
 export async function requireAppLogin({
@@ -138,7 +137,9 @@ async function openWhenThere(
     } catch (error) {
       if (!(error instanceof UserError && error.canRetry) || performance.now() > untilMs) throw error;
       if (attempt === 1) log.warn({ why: error.message }, 'the database is not available yet; the daemon waits for it');
-      await setTimeout(pauseMs, undefined, { signal });
+      await setTimeout(pauseMs, undefined, { signal }).catch((reason: unknown) => {
+        throw stopped(reason);
+      });
     }
   }
 }

@@ -7,7 +7,7 @@ import {
   isRefusedRow,
   listChangedMachinery,
   listLedgerRowFaults,
-  openIncident,
+  openLedgerIncident,
   readOldestWaiting,
   sealDays,
 } from '@keywarden/db/daemon';
@@ -51,7 +51,7 @@ export async function checkLedger(
   await sealDays(store.sql, { signal });
   const faults: LedgerFaults = [];
   const failures: unknown[] = [];
-  // A comparison that fails keeps no other from its faults.
+  // A comparison that fails does not stop the others.
   const compare = async (work: () => Promise<LedgerFaults>) => {
     try {
       faults.push(...(await work()));
@@ -70,8 +70,7 @@ export async function checkLedger(
       (await checkSeals(store.sql, { signal, months })).map(({ project, day }) => `${project} on ${day}`),
     ),
   );
-  if (faults.length > 0)
-    await openIncident(store.db, { kind: 'ledger_inconsistent', scope: '', detail: { why: faults.join('; ') } });
+  if (faults.length > 0) await openLedgerIncident(store.db, faults.join('; '));
   else if (failures.length > 0) throw failures[0];
   return faults;
 }
@@ -86,10 +85,9 @@ async function listChanged(sql: Sql): Promise<string[]> {
 async function compareRows(sql: Sql): Promise<LedgerFaults> {
   try {
     const found = await listLedgerRowFaults(sql);
-    return nameSome(
-      'rows differ from their events',
-      found.map(({ subject, fault }) => `${subject} was ${fault}`),
-    );
+    // A row has several events.
+    const rows = new Set(found.map(({ subject, fault }) => `${subject} was ${fault}`));
+    return nameSome('rows differ from their events', [...rows]);
   } catch (error) {
     if (!isRefusedRow(error)) throw error;
     return ['rows cannot be compared with their events, because an event is no JSON'];

@@ -13,7 +13,7 @@ import {
   integrateEvents,
   listLedgerKeys,
   noteLedgerKeys,
-  openIncident,
+  openLedgerIncident,
   readNewestCheckpoint,
   readRoot,
 } from '@keywarden/db/daemon';
@@ -105,7 +105,7 @@ export async function reportInconsistent(
   { store }: Pick<Context, 'store'>,
   why: string,
 ): Promise<{ state: 'inconsistent'; why: string }> {
-  await openIncident(store.db, { kind: 'ledger_inconsistent', scope: '', detail: { why } });
+  await openLedgerIncident(store.db, why);
   return { state: 'inconsistent', why };
 }
 
