@@ -125,7 +125,7 @@ export {
   type StoredRejectedRow,
   saveRejectedRows,
 } from './rejected-rows/rejected-rows.ts';
-export { listReplicaPolicies, type ReplicaPolicy, sayPolicy } from './replicas/policies.ts';
+export { listReplicaPolicies, type ReplicaPolicy, recordReplicaPolicy } from './replicas/policies.ts';
 export {
   applyReviewDefaults,
   type CampaignReview,

@@ -53,7 +53,7 @@ class LockLostError extends Error {
 
 /**
  * Creates the locks of one process, all held by one session. Postgres releases them when the session ends. The process is notified and
- * stops its work under them. If the process hangs, its session falls silent and the server ends it. The fence then refuses later writes of
+ * stops its work under them. If the process hangs, its session stops sending and the server ends it. The fence then refuses later writes of
  * the process.
  */
 export function createLocks(connect: (options: PoolOptions) => Sql, { idleMs = silentMs } = {}): Locks {
@@ -78,7 +78,7 @@ export function createLocks(connect: (options: PoolOptions) => Sql, { idleMs = s
   /**
    * Sends a heartbeat. A server that does not answer for that long has ended the session on its side, even if the connection still looks open.
    */
-  const showLife = async () => {
+  const sendHeartbeat = async () => {
     const sql = open();
     const answer = sql`select 1`.then(
       () => true,
@@ -135,7 +135,7 @@ export function createLocks(connect: (options: PoolOptions) => Sql, { idleMs = s
         taken = await take(name, isShared);
         if (taken === undefined && !waited) onWait?.();
       }
-      alive ??= setInterval(() => void showLife(), Math.min(aliveMs, idleMs / 3)).unref();
+      alive ??= setInterval(() => void sendHeartbeat(), Math.min(aliveMs, idleMs / 3)).unref();
       try {
         return await work({ name, fence: taken.fence, signal: taken.lost.signal });
       } finally {

@@ -56,7 +56,7 @@ async function run(order: Order): Promise<void> {
     now: clock.now,
     superviseSeconds: 2,
     pollSeconds: 5,
-    onUnfit: (error) => {
+    onFatal: (error) => {
       throw error;
     },
   });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { listReplicaPolicies, sayPolicy } from '@keywarden/db/daemon';
+import { listReplicaPolicies, recordReplicaPolicy } from '@keywarden/db/daemon';
 import { readEnvironment } from '@keywarden/runtime';
 import { readConfig } from '@keywarden/runtime/config';
 import {
@@ -67,13 +67,13 @@ test('R6: replicas with different policies revoke nothing automatically until th
     }
     return await revokedNames();
   };
-  await sayPolicy(db, { replica: other, policySha256: 'another', why: null });
+  await recordReplicaPolicy(db, { replica: other, policySha256: 'another', why: null });
   expect(await work()).toEqual([]);
   expect(await openIncidents()).toEqual(['configuration']);
-  await sayPolicy(db, { replica: other, policySha256: null, why: 'its file does not exist' });
+  await recordReplicaPolicy(db, { replica: other, policySha256: null, why: 'its file does not exist' });
   expect(await work()).toEqual([]);
   const own = (await listReplicaPolicies(db)).find(({ replica }) => replica === context.replica);
-  await sayPolicy(db, { replica: other, policySha256: own?.policySha256 ?? null, why: null });
+  await recordReplicaPolicy(db, { replica: other, policySha256: own?.policySha256 ?? null, why: null });
   expect(await work()).toEqual(['one']);
   expect(await openIncidents()).toEqual([]);
 });
@@ -81,7 +81,7 @@ test('R6: replicas with different policies revoke nothing automatically until th
 test('R6: the policy of a replica that is no longer running blocks nothing', async () => {
   await prepare(['one', 'busy'], { policy: enforced() });
   await resumeEnforcement(fixture.context, 'ada');
-  await sayPolicy(fixture.context.store.db, { replica: randomUUID(), policySha256: 'another', why: null });
+  await recordReplicaPolicy(fixture.context.store.db, { replica: randomUUID(), policySha256: 'another', why: null });
   expect((await pass(day)).why).toMatch(/different policies/);
   await fixture.owner.sql`update keywarden.replica_policy set said_at = now() - interval '4 minutes'`;
   expect((await pass(day)).why).toBeNull();

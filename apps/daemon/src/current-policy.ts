@@ -5,7 +5,7 @@ import {
   listReplicaPolicies,
   openIncident,
   type ReplicaPolicy,
-  sayPolicy,
+  recordReplicaPolicy,
 } from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
 import type { Config } from '@keywarden/runtime/config';
@@ -50,7 +50,7 @@ export async function sayCurrentPolicy(
 ): Promise<void> {
   const { store, replica } = context;
   if (replica === null) return;
-  await sayPolicy(store.db, {
+  await recordReplicaPolicy(store.db, {
     replica,
     policySha256: current instanceof UserError ? null : hashRules(current),
     why: current instanceof UserError ? current.message : null,
@@ -64,7 +64,7 @@ export async function sayCurrentPolicy(
  * Returns why replicas with different policies prevent automatic actions; null if all running replicas apply this one.
  */
 export async function whyDisagreeing({ store, config }: Pick<Context, 'store' | 'config'>): Promise<string | null> {
-  const own = { replica: '', policySha256: hashRules(config), why: null, saidAt: '' };
+  const own = { replica: '', policySha256: hashRules(config), why: null, reportedAt: '' };
   return describeDisagreement([own, ...(await listReplicaPolicies(store.db))]);
 }
 
@@ -72,10 +72,10 @@ export async function whyDisagreeing({ store, config }: Pick<Context, 'store' | 
 const hashRules = ({ policy, channels }: Pick<Config, 'policy' | 'channels'>): string =>
   sha256(canonicalJson([hashPolicy(policy), channels.map(({ name }) => name).toSorted()]));
 
-function describeDisagreement(said: ReplicaPolicy[]): string | null {
-  const broken = said.find(({ policySha256 }) => policySha256 === null);
+function describeDisagreement(reported: ReplicaPolicy[]): string | null {
+  const broken = reported.find(({ policySha256 }) => policySha256 === null);
   if (broken !== undefined) return `a replica cannot use its configuration file: ${broken.why}`;
-  const policies = new Set(said.map(({ policySha256 }) => policySha256?.slice(0, 12)));
+  const policies = new Set(reported.map(({ policySha256 }) => policySha256?.slice(0, 12)));
   if (policies.size <= 1) return null;
   return `replicas on this database use different policies (${[...policies].join(', ')}); give all of them the same configuration file`;
 }

@@ -221,7 +221,7 @@ test('the form of the page opens a campaign', async () => {
   const opened = await send({});
   expect([opened.status, opened.headers.get('location')]).toEqual([
     303,
-    expect.stringMatching(/^\/campaigns\/\d+\?said=campaign$/),
+    expect.stringMatching(/^\/campaigns\/\d+\?flash=campaign$/),
   ]);
   const id = /\d+/.exec(opened.headers.get('location') ?? '')?.[0];
   expect((await fixture.ask(`/v1/campaigns/${id}`)).body).toMatchObject({

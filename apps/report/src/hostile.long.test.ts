@@ -101,7 +101,7 @@ function arbitraryRequest(): fc.Arbitrary<TestRequest> {
     'kind',
     'sort',
     'order',
-    'said',
+    'flash',
     'project_id',
     'size',
   );

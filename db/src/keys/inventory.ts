@@ -36,10 +36,10 @@ export async function listSuspectScopes(db: Sql): Promise<{ scope: string; since
       order by l.number desc limit 1) newest
     cross join lateral (
       select coalesce(max(number), 0) as number from keywarden.key_listing l
-      where l.control_plane_number = s.control_plane_number and l.scope = s.scope and l.why_suspect is null) believed
+      where l.control_plane_number = s.control_plane_number and l.scope = s.scope and l.why_suspect is null) last_trusted
     cross join lateral (
       select listed_at from keywarden.key_listing l where l.control_plane_number = s.control_plane_number and l.scope = s.scope
-        and l.number > believed.number order by l.number limit 1) since
+        and l.number > last_trusted.number order by l.number limit 1) since
     where newest.why_suspect is not null order by s.scope`;
   return rows.map((row) => ({ scope: String(row.scope), since: toInstant(String(row.since)), why: String(row.why) }));
 }
@@ -53,12 +53,12 @@ export async function listInventoryCoverage(db: Reader): Promise<InventoryCovera
       select control_plane_number, scope, listed_at, why_suspect,
         lag(listed_at) over (partition by control_plane_number, scope, why_suspect is null order by listed_at) as before
       from keywarden.key_listing where split_part(scope, ':', 1) in ('user', 'organization')
-    ), believed as (
+    ), last_trusted as (
       select control_plane_number, scope, max(number) as last from keywarden.key_listing where why_suspect is null group by 1, 2
     ), suspect as (
       select d.control_plane_number, d.scope, (array_agg(d.listed_at order by d.number))[1] as since,
         (array_agg(d.why_suspect order by d.number desc))[1] as why
-      from keywarden.key_listing d left join believed b on b.control_plane_number = d.control_plane_number and b.scope = d.scope
+      from keywarden.key_listing d left join last_trusted b on b.control_plane_number = d.control_plane_number and b.scope = d.scope
       where d.why_suspect is not null and d.number > coalesce(b.last, 0) group by 1, 2
     )
     select c.base_url, l.scope, min(l.listed_at) filter (where l.why_suspect is null) as first,

@@ -70,8 +70,9 @@ export async function readOwners(db: Db, lineageOf: LineageOf): Promise<(row: Ow
   const emails = new Map(members.map((row) => [`${row.controlPlane}/${row.userId}`, row.email]));
   return ({ number, controlPlaneNumber, creatorId, kind, projectId }) => {
     const made = lineageOf(number)?.creatorId ?? creatorId;
-    const isNobodys = made === unknownCreator && kind !== undefined && !isKeyKind(kind);
-    const creator = (isNobodys ? ownerOfProject.get(`${controlPlaneNumber}/${projectId}`) : undefined) ?? made;
+    const hasNoRecordedCreator = made === unknownCreator && kind !== undefined && !isKeyKind(kind);
+    const creator =
+      (hasNoRecordedCreator ? ownerOfProject.get(`${controlPlaneNumber}/${projectId}`) : undefined) ?? made;
     return owners.get(firstOf(lineageOf, number)) ?? emails.get(`${controlPlaneNumber}/${creator}`) ?? creator;
   };
 }

@@ -90,14 +90,14 @@ async function readConnections(db: Db, configured: FactsRequest['configured']): 
   const stored = rows.map((row): KnownConnection => ({ ...row, ownKeyId: idOf.get(row.name) ?? row.ownKeyId }));
   const planes = await db.select().from(controlPlane);
   const numberOf = new Map(planes.map((row) => [row.baseUrl, row.number]));
-  const strangers = configured
+  const unstored = configured
     .filter(({ name }) => !stored.some((each) => each.name === name))
     .flatMap(({ name, baseUrl, ownKeyId }): KnownConnection[] => {
       const controlPlaneNumber = numberOf.get(baseUrl);
       if (controlPlaneNumber === undefined) return []; // a control plane without stored data
       return [{ name, controlPlaneNumber, ownKeyId, accountId: null, removedAt: null }];
     });
-  return [...stored, ...strangers];
+  return [...stored, ...unstored];
 }
 
 /** How long a connection's former key counts as one that it may still use, in ms. */

@@ -8,18 +8,21 @@ export interface ReplicaPolicy {
   /** Null while its configuration file is invalid, which `why` explains. */
   policySha256: string | null;
   why: string | null;
-  saidAt: string;
+  reportedAt: string;
 }
 
 /** A replica reports its policy every minute. One that has not reported for this long, in s, is gone. */
-const heardOfForS = 180;
+const reportedWithinSeconds = 180;
 
 /** Records the policy that a replica uses. */
-export async function sayPolicy(db: Db, { replica, policySha256, why }: Omit<ReplicaPolicy, 'saidAt'>): Promise<void> {
+export async function recordReplicaPolicy(
+  db: Db,
+  { replica, policySha256, why }: Omit<ReplicaPolicy, 'reportedAt'>,
+): Promise<void> {
   await db
     .insert(replicaPolicy)
     .values({ replica, policySha256, why })
-    .onConflictDoUpdate({ target: replicaPolicy.replica, set: { policySha256, why, saidAt: sql`now()` } });
+    .onConflictDoUpdate({ target: replicaPolicy.replica, set: { policySha256, why, reportedAt: sql`now()` } });
 }
 
 /** Lists the policies of the replicas that have reported recently. */
@@ -27,6 +30,6 @@ export async function listReplicaPolicies(db: Db): Promise<ReplicaPolicy[]> {
   return await db
     .select()
     .from(replicaPolicy)
-    .where(gt(replicaPolicy.saidAt, sql`now() - ${heardOfForS} * interval '1 second'`))
+    .where(gt(replicaPolicy.reportedAt, sql`now() - ${reportedWithinSeconds} * interval '1 second'`))
     .orderBy(asc(replicaPolicy.replica));
 }

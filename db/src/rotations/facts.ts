@@ -66,7 +66,7 @@ async function readMintFacts(
   const attempt = currentMint(rotation)?.attempt ?? null;
   const [row] = await sql`
     select array(select k.id from keywarden.key k where k.control_plane_number = ${rotation.key.controlPlane}
-        and k.scope = ${rotation.key.scope} and ${bearsName(sql)} and k.gone_at is null and k.id is distinct from m.key_id order by 1) as lost,
+        and k.scope = ${rotation.key.scope} and ${hasMintName(sql)} and k.gone_at is null and k.id is distinct from m.key_id order by 1) as lost,
       (select count(*)::int from keywarden.key_listing l where l.control_plane_number = ${rotation.key.controlPlane}
         and l.scope = ${rotation.key.scope} and l.number > m.last_listing_number and l.why_suspect is null
         and l.begun_at > m.created_at + interval '1 minute') as listings
@@ -140,7 +140,7 @@ async function countReplicasBehind(
  * SQL: whether key `k` has the name that mint `m` requested. A service may normalize names to one form of Unicode, or trim spaces. An
  * orphan whose name was changed like that is still an orphan.
  */
-const bearsName = (sql: Sql) => sql`normalize(btrim(k.name), NFKC) = normalize(btrim(m.name), NFKC)`;
+const hasMintName = (sql: Sql) => sql`normalize(btrim(k.name), NFKC) = normalize(btrim(m.name), NFKC)`;
 
 /** A live key that has the name of one of our intents and is, as far as we know, in no sink. */
 export interface SuspectedOrphan {
@@ -164,7 +164,7 @@ export async function listSuspectedOrphans({ db, sql }: Pick<Store, 'db' | 'sql'
       join keywarden.key o on o.number = r.key_number
       join keywarden.key_listing l on l.number = m.last_listing_number
       join keywarden.key k on k.control_plane_number = o.control_plane_number and k.scope = o.scope and k.gone_at is null
-        and k.missing_since is null and (${bearsName(sql)} and k.id is distinct from m.key_id
+        and k.missing_since is null and (${hasMintName(sql)} and k.id is distinct from m.key_id
           or k.number = (select n.key_number from keywarden.minted_key n where n.rotation_number = m.rotation_number and n.attempt = m.attempt)
             and (m.outcome = 'lost' or m.outcome is null and r.ended_at < now() - interval '45 minutes'))
     order by k.number`;

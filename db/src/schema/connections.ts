@@ -81,7 +81,7 @@ export const replicaPolicy = keywarden.table(
     replica: uuid('replica').primaryKey(),
     policySha256: text('policy_sha256'),
     why: text('why'),
-    saidAt: instant('said_at').notNull().default(sql`now()`),
+    reportedAt: instant('said_at').notNull().default(sql`now()`),
   },
   () => [check('replica_policy_check', sql`(policy_sha256 is null) = (why is not null)`)],
 );

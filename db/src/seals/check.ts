@@ -133,7 +133,7 @@ async function findBeforeFirst(store: Sql, signal: AbortSignal): Promise<SealFau
 async function listUnsealed(store: Sql, settled: SettledProject[]): Promise<SettledProject[]> {
   const rows = await store`
     select w.number::text from unnest(${toArray(settled, ({ number }) => number)}::bigint[],
-        ${toArray(settled, ({ patientTo }) => patientTo)}::date[]) as w(number, to_day)
+        ${toArray(settled, ({ gapsSettledTo }) => gapsSettledTo)}::date[]) as w(number, to_day)
       left join (select project_number, min(day) as first, count(distinct day) as days from keywarden.operation_seal group by 1) s
         on s.project_number = w.number
     where s.first is null or s.days < (
@@ -142,16 +142,16 @@ async function listUnsealed(store: Sql, settled: SettledProject[]): Promise<Sett
   return settled.filter(({ number }) => numbers.has(number));
 }
 
-async function listUnsealedDays(tx: Tx, { number, patientTo }: SettledProject): Promise<SealFault[]> {
+async function listUnsealedDays(tx: Tx, { number, gapsSettledTo }: SettledProject): Promise<SealFault[]> {
   const first = (await readFirstSeals(tx, [number])).get(number);
   if (first !== undefined) {
-    const sealed = await readNewestSeals(tx, number, { from: first, to: patientTo });
-    const missing = daysOf({ from: first, to: patientTo }).filter((day) => !sealed.has(day));
+    const sealed = await readNewestSeals(tx, number, { from: first, to: gapsSettledTo });
+    const missing = daysOf({ from: first, to: gapsSettledTo }).filter((day) => !sealed.has(day));
     return missing.map((day) => ({ project: number, day }));
   }
   const [coverage] = await listCoverage(builderOf(tx), { numbers: [number], limit: 1 });
   const day = coverage === undefined ? null : await findFirstDay(tx, number, coverage);
-  return day !== null && day < patientTo ? [{ project: number, day }] : [];
+  return day !== null && day < gapsSettledTo ? [{ project: number, day }] : [];
 }
 
 /** Compares one month of a project, in a transaction that holds its pages. */

@@ -71,10 +71,10 @@ export async function readDrops(tx: Tx, range: DayRange): Promise<Drops> {
     .orderBy(asc(number));
   const drops: Drops = new Map();
   for (const row of rows) {
-    const said = droppedAtOf(row.content);
+    const droppedAt = droppedAtOf(row.content);
     const month = monthOf(row.subject.slice('operation_drop/'.length));
-    if (said === null) continue;
-    const at = compareInstants(said, row.recordedAt) > 0 ? said : row.recordedAt;
+    if (droppedAt === null) continue;
+    const at = compareInstants(droppedAt, row.recordedAt) > 0 ? droppedAt : row.recordedAt;
     drops.set(month, [...(drops.get(month) ?? []), { event: Number(row.number), at }]);
   }
   return drops;

@@ -22,7 +22,7 @@ import {
 /** A day is sealed so long after its end, by the control plane's clock: a row may become visible late (A8). */
 const settledMs = 3_600_000;
 /** A day that has gaps is sealed with them so long after its end. Until then, a walk may still fill them. */
-const patienceMs = 2 * dayMs;
+const sealWithGapsAfterMs = 2 * dayMs;
 /** A sealed day that changed is sealed again so long after the first change. */
 const quiet = '10 minutes';
 
@@ -40,7 +40,7 @@ const transactionsAtOnce = 4;
 
 /**
  * Seals each settled day of each project, or of some by their numbers: what the archive has of it, and what it claims to have. Days that changed since are
- * sealed again. A page of a project waits while its days are sealed. A project that cannot be sealed keeps no other from it.
+ * sealed again. A page of a project waits while its days are sealed. A project that cannot be sealed does not stop the others.
  */
 export async function sealDays(
   sql: Sql,
@@ -72,7 +72,7 @@ export interface SettledProject {
   /** Days before it are settled. */
   settledTo: string;
   /** Days before it are sealed even if they have gaps. */
-  patientTo: string;
+  gapsSettledTo: string;
   /** Whether a day waits to be sealed, or to be sealed again. */
   isDue: boolean;
 }
@@ -85,10 +85,10 @@ export async function listSettledProjects(sql: Sql | Tx, numbers?: string[]): Pr
   const among = (column: string) =>
     numbers === undefined ? sql`true` : sql`${sql(column)} = any(${numbers}::bigint[])`;
   const rows = await sql`
-    select found.number::text, settled_to::text, least(patient_to, settled_to)::text as patient_to,
+    select found.number::text, settled_to::text, least(gaps_settled_to, settled_to)::text as gaps_settled_to,
       coalesce(sealed_to, '-infinity') < settled_to or changed <> '{}' and changed_at < now() - ${quiet}::interval as is_due
     from (
-      select p.number, s.sealed_to, s.changed, s.changed_at, (least(cp.at, now()) - ${patienceMs / 1000} * interval '1 second')::date as patient_to,
+      select p.number, s.sealed_to, s.changed, s.changed_at, (least(cp.at, now()) - ${sealWithGapsAfterMs / 1000} * interval '1 second')::date as gaps_settled_to,
         least((least(cp.at, now()) - ${settledMs / 1000} * interval '1 second')::date,
           case when p.missing_since is null then p.last_seen_at::date else p.missing_since::date + 1 end) as settled_to
       from keywarden.project p join keywarden.control_plane_now cp on cp.control_plane_number = p.control_plane_number
@@ -100,7 +100,7 @@ export async function listSettledProjects(sql: Sql | Tx, numbers?: string[]): Pr
   return rows.map((row) => ({
     number: String(row.number),
     settledTo: String(row.settled_to),
-    patientTo: String(row.patient_to),
+    gapsSettledTo: String(row.gaps_settled_to),
     isDue: row.is_due === true,
   }));
 }
@@ -134,14 +134,14 @@ export async function sealProjects(tx: Tx, projects: SettledProject[], signal?: 
   const firsts = await readFirstSeals(tx, numbers);
   const seals: Seal[] = [];
   const sealed: { projectNumber: string; sealedTo: string }[] = [];
-  for (const { number, settledTo, patientTo } of projects) {
+  for (const { number, settledTo, gapsSettledTo } of projects) {
     signal?.throwIfAborted();
     const coverage = coverages.find((each) => each.number === number);
     const state = states.get(number);
     const first = state?.sealedTo ?? (await findFirstDay(tx, number, coverage));
     // A project of a clock that was ahead begins in days that have not ended.
     if (coverage === undefined || first === null || (state === undefined && first >= settledTo)) continue;
-    const isSealable = (day: string) => day < patientTo || coverageOf(coverage, day).gaps.length === 0;
+    const isSealable = (day: string) => day < gapsSettledTo || coverageOf(coverage, day).gaps.length === 0;
     const settled = { from: first, to: settledTo };
     const sealedTo = daysOf(settled).find((day) => !isSealable(day)) ?? (first < settledTo ? settledTo : first);
     const firstSeal = firsts.get(number);
@@ -263,8 +263,8 @@ async function insertSeals(tx: Tx, seals: Seal[]): Promise<void> {
 }
 
 /**
- * Has the days since these projects went missing sealed again: because they are back, before they count as there, or because they went earlier than was known.
- * The seal of the first such day ends with the project.
+ * Marks the days since these projects went missing, to be sealed again. Call it before a project counts as back, and when it turns out to have gone earlier. The
+ * seal of the first such day ends with the project.
  */
 export async function markMissingDays(
   tx: Tx,

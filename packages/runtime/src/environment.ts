@@ -73,11 +73,11 @@ const schema = z.object({
   REPORT_TLS_KEY: text,
   REPORT_PROXY: text.transform((value, context) => {
     const networks = value?.split(',').map((each) => each.trim()) ?? [];
-    const strange = networks.find((each) => !isNetwork(each));
-    if (strange === undefined) return networks;
+    const invalid = networks.find((each) => !isNetwork(each));
+    if (invalid === undefined) return networks;
     context.addIssue({
       code: 'custom',
-      message: `must be addresses or ranges separated by commas, and "${strange}" is neither`,
+      message: `must be addresses or ranges separated by commas, and "${invalid}" is neither`,
     });
     return z.NEVER;
   }),

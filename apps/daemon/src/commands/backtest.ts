@@ -23,8 +23,10 @@ export async function backtestCommand({
     throw usageError(`${from} is not a date; write it as 2026-03-31.`);
   return await withContext(async (context) => {
     const policy = file === undefined ? context.config.policy : readPolicy(file);
-    const presents = (await connectionsOf(context)).map((connection) => Date.parse(controlPlaneNow(connection)));
-    const toMs = Math.max(...presents);
+    const controlPlaneTimes = (await connectionsOf(context)).map((connection) =>
+      Date.parse(controlPlaneNow(connection)),
+    );
+    const toMs = Math.max(...controlPlaneTimes);
     if (fromMs > toMs) throw usageError(`${from} is in the future; specify an earlier day.`);
     const history = await readHistory(context.store, new Date(fromMs).toISOString());
     const result = backtest(policy, history, { fromMs, toMs });

@@ -5,7 +5,7 @@ import { ensureDataFolder, exitCode, readEnvironment, stopSignal, UserError } fr
 import { type Config, readConfig } from '@keywarden/runtime/config';
 import { type Identity, identify } from '../connect.ts';
 import { isClockTrusted } from '../control-plane-clock.ts';
-import { approvedByReport, whyNotByItself } from '../enforce/standing.ts';
+import { approvedByReport, whyNotAutomatic } from '../enforce/standing.ts';
 import { fileSink } from '../rotate/sinks/file.ts';
 import { openSink } from '../rotate/sinks/open.ts';
 import { type CheckReport, createCheckReport } from './check-report.ts';
@@ -90,13 +90,13 @@ export async function checkCommand({ output }: OutputOptions): Promise<number> {
 /** Describes what the policy may do automatically on this machine, and where notifications go. */
 async function describeEnforcement(
   config: Config,
-  context: Omit<Parameters<typeof whyNotByItself>[0], 'config'>,
+  context: Omit<Parameters<typeof whyNotAutomatic>[0], 'config'>,
 ): Promise<string> {
   const { policy, channels } = config;
   const enforced = policy.rules.filter((rule) => rule.mode === 'enforce').length;
   const notices = channels.length === 0 ? '' : `; notices go to ${channels.map(({ name }) => name).join(', ')}`;
   if (enforced === 0) return `no rule is in mode: enforce${notices}`;
-  const why = await whyNotByItself({ ...context, config });
+  const why = await whyNotAutomatic({ ...context, config });
   return `${enforced} rules are in mode: enforce${why === null ? '' : `, but no key is revoked automatically: ${why}`}${notices}`;
 }
 

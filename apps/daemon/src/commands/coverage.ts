@@ -79,7 +79,7 @@ function rejectedToJson({ controlPlane, firstSeenAt, lastSeenAt, ...rest }: Stor
 function renderRejected(rows: StoredRejectedRow[], form: Form | undefined): string {
   const columns: Columns<StoredRejectedRow> = {
     LIST: ({ list }) => list,
-    OF: ({ place }) => place,
+    'SCOPE OR PROJECT': ({ place }) => place,
     ID: ({ id }) => id ?? '-',
     'WHY IT CANNOT BE READ': ({ why }) => why,
     TIMES: ({ times }) => String(times),

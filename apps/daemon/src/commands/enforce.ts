@@ -16,37 +16,39 @@ export async function enforceCommand(options: { json?: boolean }): Promise<numbe
 }
 
 /** Returns whether something was not done as the policy requires, and waiting will not change that. */
-function needsPerson({ plan: { automatic, document }, approved, byItself, why }: Enforced): boolean {
-  const scopes = new Set(automatic.map(({ verdict }) => verdict.key.scope));
-  const runs = [...approved, ...(byItself === null ? [] : [byItself])];
+function needsPerson({ plan, approved, automatic, why }: Enforced): boolean {
+  const scopes = new Set(plan.automatic.map(({ verdict }) => verdict.key.scope));
+  const runs = [...approved, ...(automatic === null ? [] : [automatic])];
   return (
     (why !== null && scopes.size > 0) ||
-    document.breakers.some(({ scope }) => scopes.has(scope)) ||
+    plan.document.breakers.some(({ scope }) => scopes.has(scope)) ||
     runs.some(
       ({ stopped, items }) => stopped !== null || items.some(({ outcome }) => ['failed', 'unknown'].includes(outcome)),
     )
   );
 }
 
-function toJson({ plan, announced, approved, byItself, why }: Enforced) {
+function toJson({ plan, announced, approved, automatic, why }: Enforced) {
   return {
     plan_id: plan.id,
     notices: announced,
     approved: approved.map(appliedToJson),
-    enforced: byItself === null ? null : appliedToJson(byItself),
+    enforced: automatic === null ? null : appliedToJson(automatic),
     why,
   };
 }
 
-function render({ plan, announced, approved, byItself, why }: Enforced): string[] {
+function render({ plan, announced, approved, automatic, why }: Enforced): string[] {
   const waiting = [...Map.groupBy(plan.automatic, ({ waits }) => waits)].flatMap(([wait, group]) =>
     wait === null ? [] : [`${group.length} of ${plan.automatic.length} keys wait: ${wait}.`],
   );
   return [
     `Plan ${plan.id}: ${plan.document.items.length} keys to revoke, ${plan.document.held.length} held. Notices: ${announced.accepted} accepted, ${announced.pending} pending.`,
     ...approved.map((applied) => `Approved in the report:\n${renderApplied(applied)}`),
-    ...(byItself === null ? [`No key is revoked automatically: ${why}.`] : []),
-    ...(byItself !== null && byItself.items.length > 0 ? [`Automatic revocations:\n${renderApplied(byItself)}`] : []),
+    ...(automatic === null ? [`No key is revoked automatically: ${why}.`] : []),
+    ...(automatic !== null && automatic.items.length > 0
+      ? [`Automatic revocations:\n${renderApplied(automatic)}`]
+      : []),
     ...(waiting.length > 0 ? [waiting.join('\n')] : []),
   ];
 }

@@ -30,8 +30,8 @@ export async function exemptCommand(
     const end = parseUntil(until, { now, what: 'an exemption' });
     if (reason.trim() === '') throw usageError('An exemption needs a reason: give it with --reason.');
     const known = [...context.config.policy.rules.map(({ name }) => name), reviewRule.name];
-    const strange = rule?.find((each) => !known.includes(each));
-    if (strange !== undefined) throw usageError(`The policy has no rule ${strange}; it has ${known.join(', ')}.`);
+    const unknown = rule?.find((each) => !known.includes(each));
+    if (unknown !== undefined) throw usageError(`The policy has no rule ${unknown}; it has ${known.join(', ')}.`);
     const keys = await chooseKeys(context, { names, pattern });
     const granted = {
       keys: [...new Set(keys.map((key) => key.number))],
@@ -79,7 +79,7 @@ export async function exemptionsCommand({
 function render(exemptions: Exemption[], form: Form | undefined): string {
   const columns: Columns<Exemption> = {
     EXEMPTION: ({ id }) => id,
-    OF: ({ pattern, keys }) => pattern ?? keys.map(({ id }) => id).join(', '),
+    COVERS: ({ pattern, keys }) => pattern ?? keys.map(({ id }) => id).join(', '),
     KEYS: ({ keys }) => String(keys.length),
     RULES: ({ rules }) => rules?.join(', ') ?? 'all',
     STATE: describeState,

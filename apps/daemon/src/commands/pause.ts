@@ -31,14 +31,14 @@ export async function resumeCommand({ json }: OutputOptions): Promise<number> {
     // The permission is for a daemon that uses this folder. Ending the pause makes a mark there.
     const hasDaemon = existsSync(context.environment.KEYWARDEN_DATA);
     const wasPaused = await governed(context, () => endPause(context.store.db, userName()));
-    const said = [wasPaused ? 'Resumed: plans that a person applies revoke keys again.' : 'Nothing was paused.'];
+    const lines = [wasPaused ? 'Resumed: plans that a person applies revoke keys again.' : 'Nothing was paused.'];
     const wasArmed = (await whyNotEnforcing(context)) === null;
     if (!wasArmed && hasDaemon) {
       await resumeEnforcement(context, userName());
-      said.push(armed, 'In the next version, only keywarden arm does this.');
+      lines.push(armed, 'In the next version, only keywarden arm does this.');
     }
     if (json) printJson({ paused: false, was_paused: wasPaused, armed: wasArmed || hasDaemon, was_armed: wasArmed });
-    else print(said.join('\n'));
+    else print(lines.join('\n'));
     return exitCode.done;
   }, storeOnly);
 }

@@ -23,7 +23,7 @@ export async function planCommand(options: PlanOptions): Promise<number> {
     const { connections, failures } = await listKeysAfresh(context);
     const whole = await planKeys(context, connections);
     const plan = isPart(options) ? await takePart(context, whole, options) : whole;
-    const warnings = [...failures, ...describeBlindness(context, connections, plan)];
+    const warnings = [...failures, ...describeBlindSpots(context, connections, plan)];
     if (options.output === 'csv') {
       print(renderPlanRows(plan));
       for (const warning of warnings) printError(warning);
@@ -59,7 +59,7 @@ async function takePart<T extends Plan>(
 }
 
 /** Returns what this plan cannot see or does not judge. */
-function describeBlindness({ config }: Context, connections: Connection[], { document }: Plan): string[] {
+function describeBlindSpots({ config }: Context, connections: Connection[], { document }: Plan): string[] {
   const clocks = connections
     .filter((connection) => !isClockTrusted(config.policy, connection))
     .map(

@@ -43,8 +43,8 @@ async function run(context: Context): Promise<number> {
   await ensureFirstToken(context, { isSandbox: connections.every((connection) => connection.isSandbox) });
 
   const over = new AbortController();
-  const unfit = Promise.withResolvers<never>();
-  unfit.promise.catch(() => undefined); // it may reject after the daemon has ended
+  const fatal = Promise.withResolvers<never>();
+  fatal.promise.catch(() => undefined); // it may reject after the daemon has ended
   // Jobs end when the daemon stops, so they do not get the stop signal.
   const metrics = createMetrics();
   const working: Context = { ...context, signal: new AbortController().signal, observer: metrics };
@@ -62,16 +62,16 @@ async function run(context: Context): Promise<number> {
   const stopListening = await listenToObservers(app, { host, port, log });
   const endTracing = await startTracing(collector, 'keywarden');
   try {
-    daemon = await startDaemon(working, { replica, onUnfit: unfit.reject });
+    daemon = await startDaemon(working, { replica, onFatal: fatal.reject });
     const stopping = aborted(context.signal);
-    await Promise.race([stopping, unfit.promise, daemon.settled(['keys', 'operations'])]);
+    await Promise.race([stopping, fatal.promise, daemon.settled(['keys', 'operations'])]);
     if (!context.signal.aborted) {
       working.progress = silentProgress;
       const starting = { ...context, signal: AbortSignal.any([context.signal, over.signal]) };
-      await Promise.race([stopping, unfit.promise, sayReady(starting, connections)]);
+      await Promise.race([stopping, fatal.promise, notifyParent(starting, connections)]);
     }
     if (!context.signal.aborted) log.info({ schedules: config.schedules, replica }, 'the daemon runs');
-    await Promise.race([stopping, unfit.promise]);
+    await Promise.race([stopping, fatal.promise]);
   } finally {
     over.abort();
     await daemon?.stop();
@@ -103,7 +103,7 @@ const readyPauseMs = 5000;
  * Notifies the parent process, if it opened a channel (npm start), that the store is filled. A store failure at this point does not end the
  * daemon.
  */
-async function sayReady(context: Context, connections: Connection[]): Promise<void> {
+async function notifyParent(context: Context, connections: Connection[]): Promise<void> {
   while (!context.signal.aborted) {
     try {
       const { id, document } = await planKeys(context, connections);
@@ -132,6 +132,6 @@ function mayPass(error: unknown): boolean {
 const unservedMs = 184 * dayMs;
 
 function unservedBefore({ now }: Pick<Context, 'now'>, connections: Connection[]): string {
-  const presents = connections.map(controlPlaneNow).toSorted();
-  return before(presents[0] ?? new Date(now()).toISOString(), unservedMs);
+  const controlPlaneTimes = connections.map(controlPlaneNow).toSorted();
+  return before(controlPlaneTimes[0] ?? new Date(now()).toISOString(), unservedMs);
 }

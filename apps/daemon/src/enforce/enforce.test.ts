@@ -27,14 +27,14 @@ test('R6: without mode: enforce the policy revokes nothing automatically', async
   await prepare(['one', 'two', 'busy']);
   await resumeEnforcement(fixture.context, 'ada');
   await pass();
-  expect((await pass()).byItself).toMatchObject({ items: [] });
+  expect((await pass()).automatic).toMatchObject({ items: [] });
   expect(await revokedNames()).toEqual([]);
 });
 
 test("R6: in mode: enforce one key goes first, and the others a day later; each run is recorded as the policy's", async () => {
   await prepare(['one', 'two', 'three', 'busy'], { policy: enforced() });
   await resumeEnforcement(fixture.context, 'ada');
-  expect((await pass()).byItself?.items).toEqual([]); // only one listing, and none an hour before it
+  expect((await pass()).automatic?.items).toEqual([]); // only one listing, and none an hour before it
   await pass();
   expect(await revokedNames()).toEqual(['one']);
   await pass();

@@ -19,7 +19,7 @@ import { remindReviewers } from '../notices/review-reminders.ts';
 import { type Applied, applyPlan, hasUseInFlight } from './apply.ts';
 import { type ApprovalScope, governed } from './high-water-mark.ts';
 import { planKeys, readDocument } from './plan.ts';
-import { approvedByReport, whyNotByItself } from './standing.ts';
+import { approvedByReport, whyNotAutomatic } from './standing.ts';
 
 export interface Enforced {
   plan: Plan & { isNew: boolean };
@@ -27,7 +27,7 @@ export interface Enforced {
   /** The results of plans that were approved in the report. */
   approved: Applied[];
   /** The result of automatic enforcement; null if it may do nothing, with the reason in `why`. */
-  byItself: Applied | null;
+  automatic: Applied | null;
   why: string | null;
 }
 
@@ -47,13 +47,19 @@ export async function enforce(context: Context, connections: Connection[]): Prom
       const approved = approvals.why === null ? await carryOutApproved(context, connections, approvals.since) : [];
       const lost = approved.find(({ items }) => items.some(({ storeFailure }) => storeFailure !== undefined));
       // R5: the lost response may have shown a use in flight.
-      if (lost !== undefined) return { plan, announced, approved, byItself: null, why: lost.stopped };
+      if (lost !== undefined) return { plan, announced, approved, automatic: null, why: lost.stopped };
       if (approved.some(hasUseInFlight)) {
         const used = 'a key was used during its revocation; see keywarden incidents';
-        return { plan, announced, approved, byItself: null, why: used };
+        return { plan, announced, approved, automatic: null, why: used };
       }
-      if (why !== null) return { plan, announced, approved, byItself: null, why };
-      return { plan, announced, approved, byItself: await enforceByItself(context, plan, connections), why: null };
+      if (why !== null) return { plan, announced, approved, automatic: null, why };
+      return {
+        plan,
+        announced,
+        approved,
+        automatic: await enforceAutomatically(context, plan, connections),
+        why: null,
+      };
     });
   });
 }
@@ -85,7 +91,7 @@ export async function recordState(
   { isFirst = false }: { isFirst?: boolean } = {},
 ): Promise<{ why: string | null; approvals: ApprovalScope }> {
   const { store, config, environment, replica, now } = context;
-  const why = await whyNotByItself(context);
+  const why = await whyNotAutomatic(context);
   const approvals = await approvedByReport(context);
   const machine = sha256(`${hostname()} ${environment.KEYWARDEN_DATA}`).slice(0, 12);
   const cron = new Cron(config.schedules.enforce, { paused: true, timezone: 'UTC' });
@@ -137,7 +143,7 @@ async function readItems(
   }
 }
 
-async function enforceByItself(context: Context, plan: Plan, connections: Connection[]): Promise<Applied> {
+async function enforceAutomatically(context: Context, plan: Plan, connections: Connection[]): Promise<Applied> {
   const items = plan.automatic
     .filter(({ waits }) => waits === null)
     .map(({ verdict: { key }, findings }) => toItem({ key, findings }));

@@ -26,7 +26,7 @@ const markFile = () => join(fixture.context.environment.KEYWARDEN_DATA, 'high-wa
 test('R10: a new store enforces nothing automatically until a person runs resume; a plan that a person applies is carried out', async () => {
   await prepare(['one', 'two', 'busy'], { policy: enforced() });
   await pass();
-  expect(await pass()).toMatchObject({ byItself: null, why: expect.stringMatching(/not permitted on this machine/) });
+  expect(await pass()).toMatchObject({ automatic: null, why: expect.stringMatching(/not permitted on this machine/) });
   expect(await revokedNames()).toEqual([]);
   await apply(await makeStoredPlan());
   expect(await revokedNames()).toEqual(['one', 'two']);
@@ -45,7 +45,7 @@ test('R10: a store restored from before the last run enforces nothing until a pe
   await pass();
   expect(await revokedNames()).toEqual(['one']);
   await restoreMarks(dump);
-  expect(await pass(day)).toMatchObject({ byItself: null, why: expect.stringMatching(/is an older copy/) });
+  expect(await pass(day)).toMatchObject({ automatic: null, why: expect.stringMatching(/is an older copy/) });
   expect(await revokedNames()).toEqual(['one']);
   expect(await openIncidents()).toEqual(['high_water_mark']);
   await resumeEnforcement(fixture.context, 'ada');
@@ -65,7 +65,7 @@ test('R10: a store restored from before a decision in the report enforces nothin
   const file = join(fixture.context.environment.KEYWARDEN_DATA, reportMarkFile);
   writeFileSync(file, await addMark(store.db, 'report'));
   await restoreMarks(dump);
-  expect(await pass(day)).toMatchObject({ byItself: null, why: expect.stringMatching(/is an older copy/) });
+  expect(await pass(day)).toMatchObject({ automatic: null, why: expect.stringMatching(/is an older copy/) });
   expect(await openIncidents()).toEqual(['high_water_mark']);
   await resumeEnforcement(fixture.context, 'ada');
   await pass();
@@ -83,7 +83,7 @@ test('R10: an older store that one machine detects stops the others, even if the
   await restoreMarks(dump);
   await pass(day);
   writeFileSync(markFile(), older);
-  expect(await pass(day)).toMatchObject({ byItself: null });
+  expect(await pass(day)).toMatchObject({ automatic: null });
   expect(await revokedNames()).toEqual(['one']);
 });
 
@@ -93,11 +93,11 @@ test('R10: a dump from before a pause also counts as an older store', async () =
   await pass();
   const dump = await store.sql`select mark from keywarden.high_water_mark`;
   await store.sql`insert into keywarden.pause (paused_by) values ('ada')`;
-  expect(await pass()).toMatchObject({ byItself: null, why: expect.stringMatching(/^paused by ada/) });
+  expect(await pass()).toMatchObject({ automatic: null, why: expect.stringMatching(/^paused by ada/) });
   store.isTampered();
   await store.sql`delete from keywarden.pause`;
   await restoreMarks(dump);
-  expect(await pass()).toMatchObject({ byItself: null, why: expect.stringMatching(/is an older copy/) });
+  expect(await pass()).toMatchObject({ automatic: null, why: expect.stringMatching(/is an older copy/) });
   expect(await revokedNames()).toEqual([]);
 });
 
@@ -111,7 +111,7 @@ test("R10: killed between the store's mark and the file's, the next run continue
   await pass();
   expect(await revokedNames()).toEqual(['one']);
   rmSync(markFile());
-  expect(await pass(day)).toMatchObject({ byItself: null });
+  expect(await pass(day)).toMatchObject({ automatic: null });
   expect(await revokedNames()).toEqual(['one']);
 });
 
@@ -124,7 +124,7 @@ test("R10: a machine that did not govern last treats an old store as older, even
   await store.sql`update keywarden.high_water_mark set made_at = made_at - interval '10 hours'`;
   writeFileSync(markFile(), standby);
   expect(await pass()).toMatchObject({
-    byItself: null,
+    automatic: null,
     why: expect.stringMatching(/^another machine made the last mark hours ago/),
   });
   expect(await revokedNames()).toEqual([]);
@@ -169,7 +169,7 @@ test("R10: a store restored from yesterday's copy plans, and a person can apply;
   });
   await pass();
   const restored = await pass(day);
-  expect(restored).toMatchObject({ byItself: null, why: expect.stringMatching(/is an older copy/) });
+  expect(restored).toMatchObject({ automatic: null, why: expect.stringMatching(/is an older copy/) });
   expect(restored.plan.document.items.map(({ key }) => key.name)).toEqual(['four']);
   expect(await revokedNames()).toEqual(['one', 'two', 'three']);
   await apply(await makeStoredPlan());

@@ -50,14 +50,14 @@ async function gatherFacts(
   const nowMs = clockOf(policy, connections);
   const mention = (name: 'used_outside' | 'unscoped') =>
     policy.rules.some(({ condition }) => mentions(condition, [name]));
-  const presents = connections.map(({ controlPlane }) => nowMs(controlPlane) ?? now());
+  const controlPlaneTimes = connections.map(({ controlPlane }) => nowMs(controlPlane) ?? now());
   return await readFacts(store, {
     nowMs,
     ourNowMs: now(),
     maxEvidenceAgeMs: policy.max_evidence_age.ms,
     policySha256: hashPolicy(policy),
     channels: channels.map(({ name }) => name),
-    addressesSinceMs: mention('used_outside') ? Math.min(...presents) - policy.active_within.ms : null,
+    addressesSinceMs: mention('used_outside') ? Math.min(...controlPlaneTimes) - policy.active_within.ms : null,
     needsProjects: mention('unscoped'),
     otherKinds: otherKinds.filter((kind) => policy.rules.some(({ match }) => match.kinds?.includes(kind) === true)),
     configured: config.connections.map(({ name, identity, keyId }) => {

@@ -56,7 +56,7 @@ test('R10: on a machine that has seen the store, an approval given since then is
   await approveByReport(plan.id);
   const passed = await pass(0);
   expect(passed.why).toMatch(/not permitted on this machine; to permit it, run keywarden arm/);
-  expect(passed.byItself).toBeNull();
+  expect(passed.automatic).toBeNull();
   expect(passed.approved.map(({ items }) => items.map(({ outcome }) => outcome))).toEqual([['revoked']]);
   expect(await revokedNames()).toEqual(['one']);
 });
@@ -99,7 +99,7 @@ test('R5: an approval that a use in flight has stopped does not continue automat
   const passing = pass(0);
   await until(async () => (await store.sql`select 1 from keywarden.revocation_intent`).length > 0);
   await use(one?.key ?? '');
-  expect(await passing).toMatchObject({ byItself: null, why: expect.stringMatching(/used during its revocation/) });
+  expect(await passing).toMatchObject({ automatic: null, why: expect.stringMatching(/used during its revocation/) });
   expect(await revokedNames()).toEqual(['one']);
   expect((await pass(0)).approved).toEqual([]);
   // The newest plan no longer has key one.
@@ -124,7 +124,7 @@ test('an approval that cannot be carried out is ended, and stops nothing else; a
   await fixture.reconnect();
   for (const connection of fixture.connections) await syncKeys(fixture.context, connection);
   fixture.context.config.policy = enforced({ max_evidence_age: '2h' });
-  expect((await enforce(fixture.context, fixture.connections)).byItself?.items).toHaveLength(1);
+  expect((await enforce(fixture.context, fixture.connections)).automatic?.items).toHaveLength(1);
   expect(await store.sql`select 1 from keywarden.approval_end`).toHaveLength(2);
   await store.sql`update keywarden.plan set last_made_at = now() - interval '2 days'`;
   expect(await approveByReport(plan.id)).toBeNull();

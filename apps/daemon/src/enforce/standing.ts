@@ -9,7 +9,7 @@ import { type ApprovalScope, approvalScope, whyNotEnforcing } from './high-water
  * Returns why nothing is revoked without a person at the command line. The store may be an older one, replicas may differ, or a person has
  * paused.
  */
-export async function whyNotByItself(
+export async function whyNotAutomatic(
   context: Pick<Context, 'store' | 'environment' | 'config' | 'now'>,
 ): Promise<string | null> {
   return (

@@ -50,7 +50,7 @@ export async function beginAnew(context: LedgerContext, { reason, by }: { reason
   );
 }
 
-/** Signs all events of the store as the new ledger. Throws a UserError if another machine goes on with the former one meanwhile. */
+/** Signs all events of the store as the new ledger. Throws a UserError if another machine continues the former one meanwhile. */
 async function signAll(context: LedgerContext, signers: Signer[]): Promise<void> {
   const { name } = signers[0]?.verifier ?? {};
   let latestMs: number | null = null;

@@ -26,7 +26,7 @@ function readPublicKeys({ LEDGER_PUBLIC_KEY, KEYWARDEN_DATA }: PublicKeySettings
 /** The text that an earlier key signs to name another key of its ledger. It is no checkpoint: its second line is no number. */
 const endorsementOf = ({ name, text }: Verifier) => `${name}\nanother key of this ledger\n${text}\n`;
 
-/** Returns the public keys of these signers, each with its endorsement by those before it: a key that was rotated out endorses nothing it could come back by. */
+/** Returns the public keys of these signers, each with its endorsement by those before it. A former key cannot endorse a key through which it is accepted again. */
 export function endorsedKeysOf(signers: Signer[]): { publicKey: string; endorsement: string | null }[] {
   return signers.map(({ verifier }, index) => {
     const former = signers.slice(0, index);

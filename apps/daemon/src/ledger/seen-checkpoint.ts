@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Checkpoint, parseCheckpoint, splitNote } from '@keywarden/core/ledger';
 import { createDataFile, readDataFile, UserError, writeDataFile } from '@keywarden/runtime';
 
-/** The file with the last checkpoint that this machine has seen. It is outside the database, so that nobody can take back the ledger unseen. */
+/** The file with the last checkpoint that this machine has seen. It is outside the database, so that this machine detects a ledger that is older or other. */
 const fileName = 'ledger-checkpoint';
 
 /** Returns the checkpoint of a note without checking who signed it. */

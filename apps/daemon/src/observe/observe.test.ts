@@ -32,7 +32,7 @@ beforeAll(async () => {
   await fixture.controls.generate({ organizations: 2, projects: 3, keys: 20, operations: 500, months: 2 });
   daemon = await startDaemon(
     { ...fixture.context, observer: metrics },
-    { replica: fixture.context.replica ?? '', onUnfit: () => undefined },
+    { replica: fixture.context.replica ?? '', onFatal: () => undefined },
   );
   await daemon.settled(['keys', 'operations']);
 });

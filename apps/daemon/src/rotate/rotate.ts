@@ -5,7 +5,7 @@ import { withProcessLock } from '../context.ts';
 import { whyPaused } from '../enforce/guarded-revocation.ts';
 import { governed } from '../enforce/high-water-mark.ts';
 import { planKeys } from '../enforce/plan.ts';
-import { whyNotByItself } from '../enforce/standing.ts';
+import { whyNotAutomatic } from '../enforce/standing.ts';
 import { notifyStalled } from '../notices/stalled.ts';
 import { atOf, type Moved, moveAll } from './move-on.ts';
 import { type Opened, open, openRequested, type Wish } from './open.ts';
@@ -38,7 +38,7 @@ export async function rotate(context: Context, connections: Connection[], asked?
     const isAsked = asked !== undefined;
     const lists = { refused: new Set<string>(), failedSinks: new Map<string, string>() };
     const run: Run = { connections, now: context.now, facts, judgements, ...lists, isAsked, stopped: null };
-    const why = asked === undefined ? await whyNotByItself(context) : await whyPaused(context);
+    const why = asked === undefined ? await whyNotAutomatic(context) : await whyPaused(context);
     return await governed(context, async () => {
       if (why !== null) return { opened: [], moved: [], orphans: [], why };
       const rotated = asked === undefined ? await rotateAll(context, run) : await rotateAsked(context, asked, run);

@@ -30,7 +30,7 @@ afterEach(async () => {
 const noFit: (error: unknown) => void = () => undefined;
 
 /** Starts a replica with its own store, as a process has. */
-async function start({ shutdownMs = 30_000, onUnfit = noFit } = {}) {
+async function start({ shutdownMs = 30_000, onFatal = noFit } = {}) {
   const replica = randomUUID();
   const { config } = fixture.context;
   const context = {
@@ -39,7 +39,7 @@ async function start({ shutdownMs = 30_000, onUnfit = noFit } = {}) {
     config: { ...config, shutdown_timeout: { text: 'test', ms: shutdownMs } },
     replica,
   };
-  const daemon = await startDaemon(context, { replica, onUnfit, pollSeconds: 2 });
+  const daemon = await startDaemon(context, { replica, onFatal, pollSeconds: 2 });
   daemons.push(daemon);
   return { daemon, replica };
 }
@@ -170,9 +170,9 @@ test('a short job is finished before the daemon ends, and a job that does not en
 });
 
 test('a daemon that meets another schema than its own reports that', async () => {
-  const unfit = Promise.withResolvers<unknown>();
+  const fatal = Promise.withResolvers<unknown>();
   store.isTampered();
   await store.sql`insert into keywarden.migration (hash, created_at) values ('of a newer version', 9e12)`;
-  await start({ onUnfit: unfit.resolve }).catch(unfit.resolve);
-  expect(String(await unfit.promise)).toMatch(/which do not match the \d+ of this version/);
+  await start({ onFatal: fatal.resolve }).catch(fatal.resolve);
+  expect(String(await fatal.promise)).toMatch(/which do not match the \d+ of this version/);
 });

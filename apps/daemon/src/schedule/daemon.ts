@@ -21,7 +21,7 @@ export interface DaemonOptions {
   /** How often the daemon looks for jobs to retry, in seconds. It is notified of new jobs at once. */
   pollSeconds?: number;
   /** Called for an error after which the daemon must end: another schema than its own. */
-  onUnfit: (error: unknown) => void;
+  onFatal: (error: unknown) => void;
 }
 
 export interface Daemon {
@@ -53,7 +53,7 @@ const handBackShare = 0.3;
  */
 export async function startDaemon(context: Context, options: DaemonOptions): Promise<Daemon> {
   const { store, log, config } = context;
-  const { replica, now, onUnfit, superviseSeconds = 60, pollSeconds = 30 } = options;
+  const { replica, now, onFatal, superviseSeconds = 60, pollSeconds = 30 } = options;
   const polling = { pollingIntervalSeconds: Math.min(5, pollSeconds), notifyPollingIntervalSeconds: pollSeconds };
   // A session of its own: neither waits behind the work, whose pool may be busy.
   const sql = store.connect({ max: 1, parsesJson: true });
@@ -74,7 +74,7 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
   const tickNow = async () => {
     if (asked.signal.aborted) return;
     await assertCurrent(sql).catch((error: unknown) => {
-      if (error instanceof UserError) onUnfit(error);
+      if (error instanceof UserError) onFatal(error);
       throw error;
     });
     const { enqueued, nextMs } = await tick({ sql, queues, config, replica, now });

@@ -107,7 +107,7 @@ export const jobs: Record<JobKind, JobWork> = {
   },
 };
 
-/** Runs steps one after another. One that fails keeps no other from running; the first error is thrown at the end. */
+/** Runs steps one after another. One that fails does not stop the others; the first error is thrown at the end. */
 async function runEach({ signal, log }: Context, steps: (() => Promise<unknown>)[]): Promise<void> {
   const errors: unknown[] = [];
   for (const step of steps) {
@@ -123,11 +123,11 @@ async function compareWithLedger(context: Context): Promise<void> {
   if (faults.length > 0) context.log.error({ faults }, 'the store differs from its ledger; an incident is open');
 }
 
-function logEnforced({ log }: Context, { plan, announced, approved, byItself, why }: Enforced): void {
-  const revoked = [...approved, ...(byItself === null ? [] : [byItself])]
+function logEnforced({ log }: Context, { plan, announced, approved, automatic, why }: Enforced): void {
+  const revoked = [...approved, ...(automatic === null ? [] : [automatic])]
     .flatMap(({ items }) => items)
     .filter(({ outcome }) => outcome === 'revoked').length;
-  const stopped = [...approved, ...(byItself === null ? [] : [byItself])].flatMap((each) => each.stopped ?? []);
+  const stopped = [...approved, ...(automatic === null ? [] : [automatic])].flatMap((each) => each.stopped ?? []);
   const words = { ...(why === null ? {} : { why }), ...(stopped.length > 0 ? { stopped } : {}) };
   log.info({ plan: plan.id, revoked, notices: announced, ...words }, 'enforced');
   const lost = stopped.find((each) => each.startsWith('the store failed'));

@@ -48,7 +48,7 @@ async function startIt(): Promise<void> {
     replica,
     superviseSeconds: 1,
     pollSeconds: 2,
-    onUnfit: () => undefined,
+    onFatal: () => undefined,
     now: () => Date.now() + offsetMs,
   };
   daemon = await startDaemon(context, options);

@@ -5,7 +5,7 @@ import type { Context } from '../context.ts';
 export interface Sealer {
   /** Adds a project that was read completely, by its number. */
   add: (project: string) => void;
-  /** Seals what is settled and still unsealed, whether the pass has read it or not. A project that cannot be read keeps no other from being sealed. */
+  /** Seals what is settled and still unsealed, whether the pass has read it or not. A project that cannot be read does not stop the others. */
   finish: () => Promise<void>;
 }
 

@@ -6,7 +6,7 @@ import type { Env, Services, Transport } from '../environment.ts';
 import { Problem, toProblem } from '../problem.ts';
 import { describeAccess } from './describe-access.ts';
 
-type Doors = Pick<Services, 'accessSql' | 'failures' | 'accessLog'>;
+type AuthenticationServices = Pick<Services, 'accessSql' | 'failures' | 'accessLog'>;
 
 const isLoopback = makeNetworkTest(['127.0.0.0/8', '::1']);
 
@@ -49,7 +49,7 @@ const forwarded = (header: string | undefined) =>
  * evidence and are not recorded.
  */
 export function authenticated(
-  doors: Doors & Pick<Services, 'limits'>,
+  doors: AuthenticationServices & Pick<Services, 'limits'>,
   refuse: (c: Context<Env>) => Response,
   { isRecorded = true }: { isRecorded?: boolean } = {},
 ): MiddlewareHandler<Env> {
@@ -83,7 +83,7 @@ const isSessionId = (secret: string) => secret.startsWith('kws_');
  * Returns the holder of the token in a request's Authorization header, or of the session in the dashboard's cookie; undefined without a valid one.
  * A session can write only from our own pages (Origin).
  */
-export async function findPrincipal(c: Context<Env>, doors: Doors): Promise<Principal | undefined> {
+export async function findPrincipal(c: Context<Env>, doors: AuthenticationServices): Promise<Principal | undefined> {
   const header = c.req.header('authorization');
   if (header !== undefined) {
     const token = /^Bearer +(\S+)$/i.exec(header)?.[1];
@@ -100,7 +100,7 @@ export async function findPrincipal(c: Context<Env>, doors: Doors): Promise<Prin
 export async function checkToken(
   c: Context<Env>,
   secret: string,
-  { accessSql, failures, accessLog, event }: Doors & { event: 'token_refused' | 'sign_in_failed' },
+  { accessSql, failures, accessLog, event }: AuthenticationServices & { event: 'token_refused' | 'sign_in_failed' },
 ): Promise<Principal | undefined> {
   const principal = isSessionId(secret) ? undefined : await authenticate(accessSql, secret);
   if (principal !== undefined) return principal;

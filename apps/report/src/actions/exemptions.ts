@@ -30,9 +30,9 @@ export async function grantExemption(
   const hidden = await findHiddenKey(db, keys, principal.organizations);
   if (hidden !== undefined) throw notFound(`key with number ${hidden}`, '/v1/keys');
   const known = await listRules(db);
-  const strange = rules?.find((rule) => known.length > 0 && !known.includes(rule));
-  if (strange !== undefined)
-    throw cannotBeDone(`The policy has no rule ${strange}; its rules are ${known.join(', ')}.`);
+  const unknown = rules?.find((rule) => known.length > 0 && !known.includes(rule));
+  if (unknown !== undefined)
+    throw cannotBeDone(`The policy has no rule ${unknown}; its rules are ${known.join(', ')}.`);
   const now = await readControlPlaneNow(db);
   const end = lastingMs === undefined ? (until ?? now) : new Date(Date.parse(now) + lastingMs).toISOString();
   if (!(Date.parse(end) > Date.parse(now)))

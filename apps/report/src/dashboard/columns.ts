@@ -11,8 +11,8 @@ type Labels<S extends z.ZodObject> = {
 
 /** Returns the columns of a table, in the order of the labels. The schema and the name of a field determine its cells. */
 export function columnsFor<S extends z.ZodObject>(schema: S, labels: Labels<S>): Column<z.output<S>>[] {
-  return Object.entries(labels).map(([name, said]) => {
-    const column = typeof said === 'string' ? { label: said } : (said ?? { label: name });
+  return Object.entries(labels).map(([name, label]) => {
+    const column = typeof label === 'string' ? { label } : (label ?? { label: name });
     const field = unwrap(schema.shape[name] ?? z.string());
     const cell = (item: z.output<S>) => show(name, field, item[name]);
     return { cell, ...styleOf(name, field), ...column };
@@ -64,8 +64,8 @@ export type Fields<F extends z.ZodRawShape> = { [K in keyof F]?: string | { labe
 
 /** Returns the controls of a filter form. The schema of a filter determines its values. */
 export function fieldsFor<F extends z.ZodRawShape>(filters: F, labels: Fields<F>): Field[] {
-  return Object.entries(labels).map(([name, said]) => {
-    const field = typeof said === 'string' ? { label: said } : (said ?? { label: name });
+  return Object.entries(labels).map(([name, label]) => {
+    const field = typeof label === 'string' ? { label } : (label ?? { label: name });
     return { name, ...controlOf(name, filters[name]), ...field };
   });
 }

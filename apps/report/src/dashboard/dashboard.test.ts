@@ -245,7 +245,7 @@ describe('without a browser', () => {
       run: null,
     };
     await saveKeyListing(fixture.daemon.sql, { ...listing, listedAt: at, begunAt: at, keys });
-    const answer = await fixture.app.request('/keys?organization_id=odd%22%3E%3Cb%3E&said=%3Cb%3E', {
+    const answer = await fixture.app.request('/keys?organization_id=odd%22%3E%3Cb%3E&flash=%3Cb%3E', {
       headers: { cookie: `keywarden_session=${await fixture.signIn('viewer')}`, accept: 'text/html' },
     });
     const text = await answer.text();

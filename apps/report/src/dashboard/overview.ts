@@ -145,7 +145,7 @@ function breakdown(title: string, items: Breakdown[], addressOf: (id: string) =>
       items,
       empty: 'No key is live.',
       columns: [
-        { label: 'Of', is: 'text', cell: ({ id, name }) => (id === null ? name : link(addressOf(id), name)) },
+        { label: 'Name', is: 'text', cell: ({ id, name }) => (id === null ? name : link(addressOf(id), name)) },
         { label: 'Keys', is: 'number', cell: ({ keys }) => keys.toLocaleString('en') },
         { label: 'Idle for 90 days', is: 'number', cell: ({ idle }) => idle.toLocaleString('en') },
         { label: 'To revoke', is: 'number', cell: ({ planned }) => planned.toLocaleString('en') },

@@ -23,7 +23,7 @@ export interface Visit {
 /** The result of a form: the page to redirect to, and its flash message. */
 interface Done {
   to: string;
-  said: keyof typeof flashMessages;
+  flash: keyof typeof flashMessages;
 }
 
 /** The flash messages after a form. The address carries only a name, so that a link cannot inject a text. */
@@ -59,24 +59,24 @@ export interface Pages {
 
 /** Creates pages and forms that require a token. Requests without one are redirected to sign-in, and each visit is recorded. */
 export function makePages(app: OpenAPIHono<Env>, services: Services): Pages {
-  const behindToken = authenticated(services, signInFirst);
+  const requireToken = authenticated(services, signInFirst);
   return {
     page: (path, access, make) => {
-      app.get(path, behindToken, permitted(access), async (c) => {
+      app.get(path, requireToken, permitted(access), async (c) => {
         const visit = visitOf(c);
-        const { said = '' } = visit.query;
-        delete visit.query.said;
+        const { flash = '' } = visit.query;
+        delete visit.query.flash;
         const page = await make(visit);
-        const notice = Object.hasOwn(flashMessages, said)
-          ? flashMessages[said as keyof typeof flashMessages]
+        const notice = Object.hasOwn(flashMessages, flash)
+          ? flashMessages[flash as keyof typeof flashMessages]
           : undefined;
         return c.html(renderPage(visit.principal, c.req.path, { notice, ...page, nowMs: services.now() }));
       });
     },
     form: (path, access, act) => {
-      app.post(path, behindToken, permitted(access), async (c) => {
-        const { to, said } = await act(visitOf(c), await readSent(c));
-        return c.redirect(`${to}${to.includes('?') ? '&' : '?'}said=${said}`, 303);
+      app.post(path, requireToken, permitted(access), async (c) => {
+        const { to, flash } = await act(visitOf(c), await readSent(c));
+        return c.redirect(`${to}${to.includes('?') ? '&' : '?'}flash=${flash}`, 303);
       });
     },
   };

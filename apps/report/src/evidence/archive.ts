@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { type Assessed, findingItem, findingList, planList, readItems, type Snapshot } from '@keywarden/db/report';
 import type { Ending } from '../environment.ts';
-import { attachBlindness, attachCoverage, attachPolicies, attachReceipts, attachReviews } from './attachments.ts';
+import { attachBlindSpots, attachCoverage, attachPolicies, attachReceipts, attachReviews } from './attachments.ts';
 import type { Control } from './controls.ts';
 import { writeTable, writeText, type Zip } from './files.ts';
 import { type Period, take } from './measures.ts';
@@ -59,7 +59,7 @@ export async function* writeEvidence(
       });
     }
   }
-  const { attachments, because } = await attachBlindness(snapshot, zip, { controls, period });
+  const { attachments, because } = await attachBlindSpots(snapshot, zip, { controls, period });
   const manifest: Manifest = {
     made_at: madeAt.toISOString(),
     made_by: madeBy,

@@ -38,7 +38,7 @@ export async function attachPolicies(snapshot: Snapshot, zip: Zip, period: Perio
 }
 
 /** Writes the blind spots and coverage gaps of the period to files, and returns a sentence for each kind. */
-export async function attachBlindness(
+export async function attachBlindSpots(
   snapshot: Snapshot,
   zip: Zip,
   { controls, period: { from, to, asOf } }: { controls: Control[]; period: Period },

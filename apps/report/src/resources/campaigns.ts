@@ -168,7 +168,7 @@ function campaignPages({ page, form }: Pages, services: Services): void {
     );
     const review = await readChoice(services, sent);
     const settings = toSettings({ ...given, keep_for_days: review.keepForDays });
-    return { to: `/campaigns/${await openCampaign(services, { principal, settings, review })}`, said: 'campaign' };
+    return { to: `/campaigns/${await openCampaign(services, { principal, settings, review })}`, flash: 'campaign' };
   });
 
   page('/campaigns/:campaign', access, async (visit) => {
@@ -200,7 +200,7 @@ function campaignPages({ page, form }: Pages, services: Services): void {
   form('/campaigns/:campaign/cancel', auditor, async ({ c, principal }, sent) => {
     const campaign = readParameter(c, 'campaign', digits);
     await cancelCampaign(services, { campaign, principal, reason: readReason(sent) });
-    return { to: `/campaigns/${campaign}`, said: 'canceled' };
+    return { to: `/campaigns/${campaign}`, flash: 'canceled' };
   });
 }
 

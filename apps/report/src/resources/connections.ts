@@ -4,7 +4,7 @@ import { allowWhole } from '../access/roles.ts';
 import { columnsFor } from '../dashboard/columns.ts';
 import type { Resource } from '../resource.ts';
 
-const blindness = {
+const blindSpotTexts = {
   personal_keys: (members: number | null) => `no connection can list the personal keys of ${members} members`,
   members_unknown: () => 'its members were never listed',
   listing_old: () => 'its keys were last listed more than a day ago',
@@ -35,7 +35,7 @@ export const connections: Resource<typeof connectionItem> = {
         cell: ({ blind_spots: spots }) =>
           spots.length === 0
             ? 'none known'
-            : html`<ul>${spots.map(({ kind, scope, members }) => html`<li>${scope ?? ''}: ${blindness[kind](members)}</li>`)}</ul>`,
+            : html`<ul>${spots.map(({ kind, scope, members }) => html`<li>${scope ?? ''}: ${blindSpotTexts[kind](members)}</li>`)}</ul>`,
       },
     }),
     empty: 'There is no connection.',

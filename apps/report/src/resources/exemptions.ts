@@ -103,6 +103,6 @@ export function addExemptions(app: OpenAPIHono<Env>, pages: Pages, services: Ser
   );
   pages.form('/exemptions/:exemption/end', allow('operator'), async ({ c, principal }) => {
     await endExemption(services, { principal, number: readParameter(c, 'exemption', digits) });
-    return { to: '/exemptions', said: 'ended' };
+    return { to: '/exemptions', flash: 'ended' };
   });
 }

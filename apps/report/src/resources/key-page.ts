@@ -104,7 +104,7 @@ export function keyPage({ page, form }: Pages, services: Services): void {
     });
     const asked = { keys: [key], rules: rule === '' ? null : [rule], reason: given.reason, lastingMs: given.for };
     await grantExemption(services, { principal, asked });
-    return { to: `/keys/${key}`, said: 'exempted' };
+    return { to: `/keys/${key}`, flash: 'exempted' };
   });
 }
 

@@ -118,16 +118,16 @@ function addReceipts(app: OpenAPIHono<Env>, pages: Pages, { db }: Services): voi
     const found = await requireItem(db, ledgerEventList({ number: event }), missing);
     const receipt = await readReceipt(db, event);
     const keys = (await readLedgerKeys(db)).flatMap((text) => parseVerifier(text) ?? []);
-    const proven = receipt === null ? 'it waits for the daemon with the key' : verifyReceipt(receipt, keys);
+    const proven = receipt === null ? 'the event waits for the daemon with the key' : verifyReceipt(receipt, keys);
     const isProven = typeof proven !== 'string';
     const shown: [string, Part][] = isProven
       ? [
-          ['Place', `event ${proven.index} of ${proven.size} in ${proven.origin}`],
+          ['Position', `event ${proven.index} of ${proven.size} in ${proven.origin}`],
           ['Happened', time(proven.at)],
           ['Witnesses', proven.witnesses.map(({ name }) => name).join(', ') || 'none'],
           ...Object.entries({ ...proven.content, ...proven.personal }).map(([name, value]): [string, Part] => [
             name,
-            typeof value === 'string' ? value : value === null ? '' : 'a hash',
+            typeof value === 'string' ? value : value === null ? '' : 'only its hash is recorded',
           ]),
         ]
       : [];
@@ -136,8 +136,8 @@ function addReceipts(app: OpenAPIHono<Env>, pages: Pages, { db }: Services): voi
       body: html`${section(
         `${found.type} of ${found.subject}`,
         html`<p>${isProven ? state('verified') : state('not_verified')}
-            ${isProven ? '' : `${proven}.`} This report computed it with the key in its own store. An auditor checks the receipt with <code>keywarden verify</code>
-            and a key from elsewhere.</p>
+            ${isProven ? '' : `Not proven: ${proven}.`}
+            ${receipt === null ? '' : html`This report checked the receipt with the key in its own store. An auditor checks it with <code>keywarden verify</code> and a key from elsewhere.`}</p>
           ${facts([['Recorded', time(found.recorded_at)], ...shown])}
           ${receipt === null ? '' : html`<p><a href="/v1/ledger/events/${event}/receipt" download>Download the receipt</a></p><pre>${receipt}</pre>`}`,
       )}`,

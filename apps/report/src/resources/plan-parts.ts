@@ -55,7 +55,7 @@ export function addPlanParts(app: OpenAPIHono<Env>, pages: Pages, services: Serv
       review_id: readField(sent, 'review_id') || undefined,
     });
     const part = await makePart(services, { plan, filter: toPartFilter(given), principal });
-    return { to: `/plans/${part}`, said: 'made' };
+    return { to: `/plans/${part}`, flash: 'made' };
   });
 }
 

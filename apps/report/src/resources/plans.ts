@@ -58,7 +58,7 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
             held: 'Held',
             reported: 'Reported',
             revoked: 'Revoked',
-            approvals: { label: 'Standing', is: 'text', cell: standing },
+            approvals: { label: 'Decision', is: 'text', cell: standing },
           }),
         ),
       empty: 'There is no plan yet. The daemon creates one in each pass.',
@@ -108,13 +108,13 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
   pages.form('/plans/:plan/approve', operator, async ({ c, principal }) => {
     const plan = readParameter(c, 'plan', word);
     await approvePlan(services, { plan, principal });
-    return { to: `/plans/${plan}`, said: 'approved' };
+    return { to: `/plans/${plan}`, flash: 'approved' };
   });
   pages.form('/plans/:plan/reject', operator, async ({ c, principal }, sent) => {
     const plan = readParameter(c, 'plan', word);
     await requireOne(db, planList({ id: plan }), ['plan with this id', '/plans']);
     await rejectPlan(services, { plan, principal, reason: readReason(sent) });
-    return { to: `/plans/${plan}`, said: 'rejected' };
+    return { to: `/plans/${plan}`, flash: 'rejected' };
   });
 }
 

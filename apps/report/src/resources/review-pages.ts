@@ -47,7 +47,7 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
   form('/reviews', auditor, async ({ principal }, sent) => {
     const { title } = readForm(z.object({ title: word }), { title: readField(sent, 'title') });
     const review = await readChoice(services, sent);
-    return { to: `/reviews/${await openReview(services, { principal, title, review })}`, said: 'opened' };
+    return { to: `/reviews/${await openReview(services, { principal, title, review })}`, flash: 'opened' };
   });
 
   const idOf = ({ c }: Visit) => readParameter(c, 'review', digits);
@@ -75,7 +75,7 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
       { keys: sent.getAll('key'), decision: readField(sent, 'decision'), reason: readField(sent, 'reason') || null },
     );
     await decideReview(services, { principal: visit.principal, asked: { review, ...asked } });
-    return { to: `/reviews/${review}?decision=undecided`, said: 'decided' };
+    return { to: `/reviews/${review}?decision=undecided`, flash: 'decided' };
   });
   form('/reviews/:review/plan', allowWhole('operator'), async (visit) => {
     const plan = await newestPlan(services);
@@ -83,13 +83,13 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
     const filter = { review: idOf(visit) };
     return {
       to: `/plans/${await makePart(services, { plan: plan.id, filter, principal: visit.principal })}`,
-      said: 'made',
+      flash: 'made',
     };
   });
   form('/reviews/:review/signature', allowWhole('operator'), async (visit) => {
     const review = idOf(visit);
     await signReview(services, { principal: visit.principal, review });
-    return { to: `/reviews/${review}`, said: 'signed' };
+    return { to: `/reviews/${review}`, flash: 'signed' };
   });
 }
 

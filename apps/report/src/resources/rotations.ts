@@ -115,7 +115,7 @@ export function addRotations(app: OpenAPIHono<Env>, pages: Pages, services: Serv
   pages.form('/keys/:key/rotation', allow('operator'), async ({ c, principal }, sent) => {
     const key = readParameter(c, 'key', digits);
     await requestRotation(services, { principal, key, reason: readReason(sent) });
-    return { to: `/keys/${key}`, said: 'asked' };
+    return { to: `/keys/${key}`, flash: 'asked' };
   });
 }
 

@@ -64,6 +64,6 @@ export function addSessions(app: OpenAPIHono<Env>, pages: Pages, services: Servi
   pages.form('/sessions/:session/end', access, async ({ c, principal }) => {
     const session = readParameter(c, 'session', digits);
     if (!(await endSession(sql, principal, session))) throw notFound('live session with this number', '/sessions');
-    return { to: '/sessions', said: 'session_ended' };
+    return { to: '/sessions', flash: 'session_ended' };
   });
 }

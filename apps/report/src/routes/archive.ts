@@ -30,10 +30,10 @@ export function archiveRoutes(services: Services): Hono<Env> {
   const { db, log } = services;
   const api = new Hono<Env>();
 
-  const behindToken = authenticated(services, () => {
+  const requireToken = authenticated(services, () => {
     throw new Refusal(401, { message: 'supplied credentials do not pass authentication' });
   });
-  api.use(behindToken, async (c, next) => {
+  api.use(requireToken, async (c, next) => {
     await next();
     c.header('x-neon-ret-request-id', requestIdOf(c));
   });

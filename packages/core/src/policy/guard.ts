@@ -13,7 +13,7 @@ import { type Policy, restsOnUse } from './schema.ts';
  * does not matter.
  */
 export function guard(policy: Policy, facts: Facts, judgements: Judgement[]): Verdict[] {
-  const longestUnusedFirst = judgements.filter(isFlagged).toSorted(byTurn);
+  const longestUnusedFirst = judgements.filter(isFlagged).toSorted(inRevocationOrder);
   const verdicts = longestUnusedFirst.map((judgement) => judge(policy, facts, judgement));
   return keepOnePerOrganization(facts, verdicts).map(holdUnannounced);
 }
@@ -21,7 +21,7 @@ export function guard(policy: Policy, facts: Facts, judgements: Judgement[]): Ve
 /**
  * Orders the longest unused first. Keys whose revocation failed lately come last, so that they take no quota from the others.
  */
-function byTurn(a: Judgement, b: Judgement): number {
+function inRevocationOrder(a: Judgement, b: Judgement): number {
   return Number(a.key.hasFailedLately) - Number(b.key.hasFailedLately) || byUse(b.judged, a.judged);
 }
 
