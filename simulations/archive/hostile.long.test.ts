@@ -81,7 +81,7 @@ test.each<[string, number, GovernChange]>([
     7,
     {
       only: ['any status', 'contrary answers', 'lost lines', 'redirects'],
-      forget: async ({ sql }) => {
+      betweenPasses: async ({ sql }) => {
         await sql`update keywarden.revocation_outcome set outcome = 'not_revoked' where outcome = 'failed'`;
         await sql`
           insert into keywarden.revocation_outcome (intent_number, outcome)

@@ -1,6 +1,7 @@
 import { sized } from '@keywarden/testkit';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
+import { compareDerivations } from '../governance/derivations.ts';
 import { govern } from '../governance/live.ts';
 import { checkSealed } from './check.ts';
 import { simulate } from './simulate.ts';
@@ -34,16 +35,19 @@ test(`A1 to A9: ${runs} archives of a hostile control plane claim nothing that t
   await store.close();
 });
 
-test(`R1 to R8, T1, T2: ${runs} companies under a hostile control plane lose no key that they should keep, and the others a day after it is calm`, async () => {
-  const total = { revoked: 0, rotated: 0, failedPasses: 0 };
+test(`R1 to R8, T1, T2: ${runs} companies under a hostile control plane lose no key that they should keep, and the others a day after it is calm; the report shows what the policy judges`, async () => {
+  const total = { revoked: 0, rotated: 0, failedPasses: 0, compared: 0 };
   const struck = new Set<string>();
   await eachSeed(1, async (seed) => {
     const store = await createTestStore(inject('postgresUrl'));
-    const end = await govern({ seed, store });
+    const betweenPasses = async () => void (total.compared += await compareDerivations(store));
+    const end = await govern({ seed, store, betweenPasses });
     for (const name of ['revoked', 'rotated', 'failedPasses'] as const) total[name] += end[name];
     for (const kind of end.struck.keys()) struck.add(kind);
+    await betweenPasses();
     await store.close();
   });
+  expect(total.compared).toBeGreaterThan(runs);
   expect(total.revoked).toBeGreaterThan(runs / 2);
   expect(total.rotated).toBeGreaterThan(runs / 2);
   expect(total.failedPasses).toBeGreaterThan(runs / 10);

@@ -23,7 +23,7 @@ export interface GovernSimulation {
   /** A mask between the daemon and everything else: a counter-test hides what one guard checks. */
   mask?: (company: Company) => Mask;
   /** Runs between passes: a counter-test deletes from the store what one guard checks. */
-  forget?: (store: TestStore) => Promise<void>;
+  betweenPasses?: (store: TestStore) => Promise<void>;
   /** Changes the policy: a counter-test removes a limit. */
   policy?: (policy: Record<string, unknown>) => Record<string, unknown>;
 }
@@ -42,7 +42,7 @@ export async function govern(life: GovernSimulation): Promise<GovernEnd> {
 }
 
 async function live(
-  { seed, store, only, mask, policy = (each) => each, forget = async () => {} }: GovernSimulation,
+  { seed, store, only, mask, policy = (each) => each, betweenPasses = async () => {} }: GovernSimulation,
   doing: string[],
 ) {
   const company = await createCompany(seed);
@@ -72,7 +72,7 @@ async function live(
       folder,
       store,
       mask: mask?.(company) ?? ((fetch) => fetch),
-      forget,
+      betweenPasses,
       end,
       consumers: [],
     };

@@ -32,7 +32,7 @@ export interface Scenario {
   consumers: Consumer[];
   store: TestStore;
   mask: Mask;
-  forget: (store: TestStore) => Promise<void>;
+  betweenPasses: (store: TestStore) => Promise<void>;
   end: GovernEnd;
 }
 
@@ -64,10 +64,10 @@ function readSink(path: string): string | null {
 
 /** Makes one scheduled run: lists keys twice, over an hour apart, then carries out the policy and the rotations. */
 export async function pass(scenario: Scenario): Promise<void> {
-  const { company, context, store, end, forget } = scenario;
+  const { company, context, store, end, betweenPasses } = scenario;
   end.passes += 1;
   await letOwnClockPass(store.sql);
-  await forget(store);
+  await betweenPasses(store);
   await attempt(scenario, async () => {
     for (const connection of await reconnect(scenario)) await syncKeys(context, connection);
   });

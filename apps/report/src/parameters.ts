@@ -1,7 +1,8 @@
 import { z } from '@hono/zod-openapi';
-import { dayMs, parseDuration } from '@keywarden/core/values';
+import { type Camelled, dayMs, parseDuration, toCamel } from '@keywarden/core/values';
+import type { Reader } from '@keywarden/db/report';
 
-// Schemas that parameters and bodies share.
+// Parameters of lists, and schemas that parameters and bodies share.
 
 /** A short text from a person or a script. Postgres rejects NUL in texts. */
 export const word = z
@@ -64,3 +65,19 @@ export const flag = z
   .enum(['true', 'false'])
   .transform((text) => text === 'true')
   .openapi({ type: 'string', enum: ['true', 'false'] });
+
+/** Returns parameters with camelCase names. */
+export function camelled<T extends object>(parameters: T): Camelled<T> {
+  const named = Object.entries(parameters).map(([name, value]) => [toCamel(name), value]);
+  return Object.fromEntries(named) as Camelled<T>; // the same rule as Camelled
+}
+
+/** The query for a list, from a route, a page or an export. */
+export interface ListQuery<F extends z.ZodRawShape, O extends string = never> {
+  db: Reader;
+  query: Camelled<z.output<z.ZodObject<F>>>;
+  /** The organizations that the principal can see; null means all. */
+  organizations: string[] | null;
+  sort?: O | undefined;
+  direction?: 'asc' | 'desc' | undefined;
+}

@@ -7,7 +7,7 @@ import type { Column, Part } from './dashboard/html.ts';
 import { listPart, type Pages, type Visit } from './dashboard/page.ts';
 import type { Env, Services } from './environment.ts';
 import { contentTypes, encode, formats } from './export/encode.ts';
-import { camelled, type ListQuery } from './list-query.ts';
+import { camelled, type ListQuery } from './parameters.ts';
 import { addList, addRoute } from './route.ts';
 
 /** One declaration of a resource: the list /v1/NAME, the page /NAME and the file /v1/exports/NAME. */

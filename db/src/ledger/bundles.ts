@@ -1,11 +1,7 @@
-import { packContents, packEntries, type TileCoordinates } from '@keywarden/core/ledger';
+import { hashSize, packContents, packEntries, type TileCoordinates, tileWidth } from '@keywarden/core/ledger';
 import { sql } from 'drizzle-orm';
 import type { Reader } from '../list.ts';
 import { readTiles } from './tree.ts';
-
-/** Hashes of a tile, and entries of a bundle. */
-const tileWidth = 256;
-const hashSize = 32;
 
 /** Returns a tile with that many hashes; null if the tree does not have them. */
 export async function readTile(

@@ -4,11 +4,13 @@ import {
   growTree,
   hashLeaf,
   hashRanges,
+  hashSize,
   isSameHash,
   parseCheckpoint,
   splitNote,
   type Tile,
   tilePath,
+  tileWidth,
 } from '@keywarden/core/ledger';
 import { canonicalJson, sha256 } from '@keywarden/core/values';
 import { and, asc, gt, gte, isNotNull, isNull, sql } from 'drizzle-orm';
@@ -133,7 +135,7 @@ async function compareTree(
   return isSigned ? null : 'the events are not those that the newest checkpoint signs';
 }
 
-const isFull = ({ hashes }: Tile) => hashes.length === 256 * 32;
+const isFull = ({ hashes }: Tile) => hashes.length === tileWidth * hashSize;
 
 async function compareTiles(tx: Tx, tiles: Tile[]): Promise<string | null> {
   const stored = await readTiles(builderOf(tx), tiles);

@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { codeOf } from '@keywarden/runtime';
 import { type Entry, fromFdPromise, type ZipFile } from 'yauzl';
 import { findOddPlace } from './archive-layout.ts';
-import { DamagedFile } from './damaged-file.ts';
+import { DamagedFile } from './verdict.ts';
 
 /** No line and no text of ours is as long; a longer one is not read to its end. */
 const longestLine = 16_000_000;

@@ -3,9 +3,11 @@ import { dirname, join } from 'node:path';
 import { ControlPlaneError, readBytes, readRetryAfterMs } from '@keywarden/core/client';
 import {
   type Checkpoint,
+  hashSize,
   isSameHash,
   type TileLevel,
   tilePath,
+  tileWidth,
   unpackContents,
   unpackEntries,
 } from '@keywarden/core/ledger';
@@ -15,8 +17,6 @@ import { eachAtOnce } from '../sync/run.ts';
 import { openCheckpoint, verifyCopy } from './ledger-copy.ts';
 import { type Judge, openSigned, type Verdict } from './verdict.ts';
 
-const tileWidth = 256;
-const hashSize = 32;
 const timeoutMs = 60_000;
 const attempts = 6;
 /** In bytes. A bundle has 256 contents; that of a plan's policy is the longest. */

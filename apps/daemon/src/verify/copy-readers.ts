@@ -6,13 +6,12 @@ import {
   readSeal,
   type Seal,
   tilePath,
+  tileWidth,
   unpackContents,
 } from '@keywarden/core/ledger';
 import { addSentence, type SealedDays, type SignedHead, type Verdict } from './verdict.ts';
 
 // What a copy of a ledger says about the archives beside it: the entries and contents of its events, read in their order.
-
-export const tileWidth = 256;
 
 /** A receipt or an archive that is compared with a copy. */
 export interface Beside {

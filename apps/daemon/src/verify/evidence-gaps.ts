@@ -1,3 +1,4 @@
+import { gapSettlingMs, mostGapsListed } from '@keywarden/core/ledger';
 import { before, compareInstants, isInstant, sha256 } from '@keywarden/core/values';
 import { z } from 'zod';
 import type { Archive } from './archive.ts';
@@ -49,11 +50,6 @@ export async function readSealedGaps(archive: Archive, receipts: ReceiptJudge, v
   return sealed;
 }
 
-/** A file names no more gaps; further ones are only counted. */
-const mostNamed = 10_000;
-/** The newest operations are covered by a later walk. Files leave such gaps out if they began so shortly before the end. */
-const settlingMs = 25 * 3_600_000;
-
 const holeSchema = z.object({ control_plane: z.string(), project_id: z.string(), ...interval.shape });
 const coverageSchema = z.object({ control_plane: z.string(), project_id: z.string(), unknown: z.array(interval) });
 
@@ -74,10 +70,11 @@ export async function compareHoles(archive: Archive, { period, ...asked }: Gaps 
     lines.add(hash);
     addOf(named, hole, [hole], asked.sealed);
   });
-  if (lines.size > mostNamed) addSentence(asked.verdict.wrong, `${asked.file}: it has more lines than such files have`);
+  if (lines.size > mostGapsListed)
+    addSentence(asked.verdict.wrong, `${asked.file}: it has more lines than such files have`);
   addMissing(named, {
     ...asked,
-    isCut: lines.size === mostNamed,
+    isCut: lines.size === mostGapsListed,
     when: ` from ${period.from} to ${period.to}`,
     isDue: (gap) => isOfPeriod(gap, period),
   });
@@ -108,7 +105,7 @@ export function addMissingFiles(
 
 /** Returns whether a list of the gaps of a period must have a sealed gap. It leaves out a gap that a later walk may fill: one that began shortly before the end. */
 function isOfPeriod({ from, to, reason }: SealedGap, period: Period): boolean {
-  const settled = before(period.to, settlingMs);
+  const settled = before(period.to, gapSettlingMs);
   return (
     compareInstants(to, period.from) > 0 &&
     compareInstants(from, period.to) < 0 &&

@@ -1,5 +1,5 @@
 import { endOfString } from '@keywarden/core/values';
-import { DamagedFile } from './damaged-file.ts';
+import { DamagedFile } from './verdict.ts';
 
 /** More objects and lists than any file of ours has. A small archive can have texts of millions. */
 const mostParts = 200_000;

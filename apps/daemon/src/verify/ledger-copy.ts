@@ -8,19 +8,21 @@ import {
   type Hash,
   hashLeaf,
   hashRanges,
+  hashSize,
   isSameHash,
   parseTilePath,
   type Tile,
   tilePath,
+  tileWidth,
   unpackContents,
   unpackEntries,
 } from '@keywarden/core/ledger';
-import { type Beside, createContentReader, createEntryReader, tileWidth } from './copy-readers.ts';
-import { DamagedFile } from './damaged-file.ts';
+import { type Beside, createContentReader, createEntryReader } from './copy-readers.ts';
 import {
   addHead,
   addSentence,
   type CosignedCheckpoint,
+  DamagedFile,
   type Judge,
   openSigned,
   type Verdict,
@@ -90,7 +92,7 @@ function compareCopy(
         compareRoots(rootOf(growTree(at, edge, hashes.slice(0, each.size - at)), each.size), each, verdict);
     const changed = growTree(at, edge, hashes);
     for (const { level, index, hashes: computed } of changed) {
-      const tile = tilePath({ level, index, width: computed.length / 32 });
+      const tile = tilePath({ level, index, width: computed.length / hashSize });
       const stored = readOf(tile);
       if (stored !== null && Buffer.compare(stored, computed) !== 0)
         return wrong(`${tile} is not the tile of its entries`);
@@ -100,7 +102,7 @@ function compareCopy(
     leaves.read(at, entries);
     const mistake = contents.read(at, entries);
     if (mistake !== null) return wrong(mistake);
-    edge = changed.filter(({ hashes }) => hashes.length < tileWidth * 32);
+    edge = changed.filter(({ hashes }) => hashes.length < tileWidth * hashSize);
   }
   addHead(newest, judge, verdict);
   verdict.proven.push(`the copy has exactly these ${size} events`);
@@ -125,7 +127,7 @@ function isBeginning(folder: string, name: string, used: Set<string>): boolean {
   });
   const [bytes, all] = [read(join(folder, name)), whole === undefined ? null : read(join(folder, whole))];
   if (bytes === null || all === null || !bytes.equals(all.subarray(0, bytes.length))) return false;
-  if (typeof tile.level === 'number') return bytes.length === tile.width * 32;
+  if (typeof tile.level === 'number') return bytes.length === tile.width * hashSize;
   return (tile.level === 'entries' ? unpackEntries(bytes) : unpackContents(bytes.toString()))?.length === tile.width;
 }
 

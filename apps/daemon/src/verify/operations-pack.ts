@@ -2,13 +2,14 @@ import { createDayHasher, emptyRoot, type HashedDay, isVerifyPage, type Seal } f
 import { dayMs, daysOf, monthOf } from '@keywarden/core/values';
 import { z } from 'zod';
 import type { Archive } from './archive.ts';
-import { DamagedFile, damageInWords } from './damaged-file.ts';
 import { dropOf, sealOf } from './receipt-lines.ts';
 import {
   type ArchiveResult,
   addHead,
   addSentence,
   createReceiptJudge,
+  DamagedFile,
+  damageInWords,
   type Judge,
   type ReceiptJudge,
   type SignedHead,

@@ -6,6 +6,7 @@ import {
   type Verifier,
   verifyReceipt,
 } from '@keywarden/core/ledger';
+import { ZodError } from 'zod';
 
 /** What a verification found, each as a sentence without a subject's file. */
 export interface Verdict {
@@ -155,3 +156,18 @@ export const missingWitnesses = (witnesses: SignedHead['witnesses'], keys: Verif
 
 /** Returns the instant of seconds since 1970. */
 export const instantOf = (seconds: number) => new Date(seconds * 1000).toISOString();
+
+/** What a file that is verified has in the place of what it should have. The message is a sentence without a subject's file. */
+export class DamagedFile extends Error {
+  constructor(why: string) {
+    super(why);
+    this.name = 'DamagedFile';
+  }
+}
+
+/** Returns what is wrong with a file, in words, for an error of a reader of its parts. */
+export function damageInWords(error: unknown): string {
+  if (error instanceof ZodError) return 'a record in it has an unknown form';
+  if (error instanceof SyntaxError) return 'a record in it is no JSON';
+  return error instanceof Error ? error.message : String(error);
+}

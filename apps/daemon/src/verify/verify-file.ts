@@ -3,12 +3,19 @@ import { isRecordedAtItsTime, type ProvenEvent } from '@keywarden/core/ledger';
 import { codeOf, usageError } from '@keywarden/runtime';
 import { type Archive, openArchive } from './archive.ts';
 import type { Beside } from './copy-readers.ts';
-import { damageInWords } from './damaged-file.ts';
 import { verifyEvidence } from './evidence-pack.ts';
 import { parseOnce } from './json.ts';
 import { verifyCopy } from './ledger-copy.ts';
 import { verifyOperations } from './operations-pack.ts';
-import { type ArchiveResult, type Judge, judgeReceipt, missingWitnesses, type Result, wrong } from './verdict.ts';
+import {
+  type ArchiveResult,
+  damageInWords,
+  type Judge,
+  judgeReceipt,
+  missingWitnesses,
+  type Result,
+  wrong,
+} from './verdict.ts';
 
 /** No receipt is as long; a longer file is not read. */
 const longestReceipt = 1_000_000;

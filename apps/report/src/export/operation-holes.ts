@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi';
+import { gapSettlingMs, mostGapsListed } from '@keywarden/core/ledger';
 import {
   listCoverage,
   operationCoverage,
@@ -17,16 +18,11 @@ export const operationHole = z.strictObject({
 });
 export type OperationHole = z.output<typeof operationHole>;
 
-/** The most gaps that are named. Further ones are only counted; /v1/coverage/operations lists all. */
-const mostNamed = 10_000;
 const batch = 500;
-
-/** Walks run every few minutes and leave out the newest 15 minutes. A gap of more than a day has another cause. */
-const settlingMs = 25 * 3_600_000;
 
 /** Returns the time since a project was last listed, if that is more than a day ago. Coverage ends at the last listing. */
 function unlisted({ gone_at: goneAt, last_listed_at: lastListedAt }: ProjectCoverage, controlPlaneNowMs: number) {
-  const isOld = goneAt === null && controlPlaneNowMs - Date.parse(lastListedAt) > settlingMs;
+  const isOld = goneAt === null && controlPlaneNowMs - Date.parse(lastListedAt) > gapSettlingMs;
   return isOld
     ? [{ from: lastListedAt, to: new Date(controlPlaneNowMs).toISOString(), reason: 'recent' as const }]
     : [];
@@ -55,7 +51,7 @@ export async function readOperationHoles(
     to === undefined ? Infinity : Date.parse(to),
   ];
   const controlPlaneNowMs = Date.parse(await readControlPlaneNow(reader));
-  const settledMs = settledAt === undefined ? Infinity : Date.parse(settledAt) - settlingMs;
+  const settledMs = settledAt === undefined ? Infinity : Date.parse(settledAt) - gapSettlingMs;
   const holes: OperationHole[] = [];
   let count = 0;
   for (let after: string | null = null; ; ) {
@@ -65,7 +61,7 @@ export async function readOperationHoles(
         if (Date.parse(hole.to) < fromMs || Date.parse(hole.from) >= toMs) continue;
         if (hole.reason === 'recent' && Date.parse(hole.from) > settledMs) continue;
         count += 1;
-        if (count > mostNamed) continue;
+        if (count > mostGapsListed) continue;
         const { control_plane, project_id } = coverage;
         holes.push({ control_plane, project_id, from: hole.from, to: hole.to, reason: hole.reason });
       }

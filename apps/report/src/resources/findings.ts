@@ -10,8 +10,7 @@ import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
 import { columnsFor, linkTo } from '../dashboard/columns.ts';
 import { link, state } from '../dashboard/html.ts';
-import type { ListQuery } from '../list-query.ts';
-import { digits, word } from '../parameters.ts';
+import { digits, type ListQuery, word } from '../parameters.ts';
 import type { Resource } from '../resource.ts';
 
 const { action, disposition } = findingItem.shape;

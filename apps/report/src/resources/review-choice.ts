@@ -5,8 +5,7 @@ import type { ReviewRequest } from '../actions/reviews.ts';
 import { type Html, section } from '../dashboard/html.ts';
 import { readField, readForm } from '../dashboard/page.ts';
 import type { Services } from '../environment.ts';
-import { camelled } from '../list-query.ts';
-import { word } from '../parameters.ts';
+import { camelled, word } from '../parameters.ts';
 import { credentialFilters, keyFilters, requirePast, toKeyFilter } from './key-filters.ts';
 
 /** The fields of a body that opens a review or a campaign. */

@@ -38,7 +38,15 @@ export {
   verifyReceipt,
 } from './receipt.ts';
 export { createLateness, createTimeOrder, isRecordedAtItsTime } from './recording-times.ts';
-export { createDayHasher, type HashedDay, readDroppedMonth, readSeal, type Seal } from './seal.ts';
+export {
+  createDayHasher,
+  gapSettlingMs,
+  type HashedDay,
+  mostGapsListed,
+  readDroppedMonth,
+  readSeal,
+  type Seal,
+} from './seal.ts';
 export {
   edgeOf,
   growTree,
@@ -51,6 +59,7 @@ export {
   type TileLevel,
   tilePath,
   tilesOf,
+  tileWidth,
   unpackContents,
   unpackEntries,
 } from './tiles.ts';

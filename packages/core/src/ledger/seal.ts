@@ -68,6 +68,11 @@ function listUnclaimed(day: string, claimed: Interval[]): Seal['unclaimed'] {
   return unclaimed;
 }
 
+/** A list of gaps names no more; further ones are only counted. The coverage names all. */
+export const mostGapsListed = 10_000;
+/** Walks run every few minutes, and leave out the newest 15 minutes. Lists leave gaps out that began so shortly before their end, in ms. */
+export const gapSettlingMs = 25 * 3_600_000;
+
 const dropSchema = z.object({ month: z.iso.date().endsWith('-01'), dropped_at: instant });
 
 /** Reads a month, such as `2026-05`, that retention has dropped; null for any other event. */

@@ -4,7 +4,7 @@ import { type Hash, hashRange, hashSize, type LeafRange, nodesOf, type ReadNode,
 
 const height = 8;
 /** Hashes of a full tile. */
-const tileWidth = 2 ** height;
+export const tileWidth = 2 ** height;
 
 /** The position of a tile. */
 export interface TileCoordinates {

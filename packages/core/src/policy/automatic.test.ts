@@ -1,5 +1,6 @@
 import { daysAgo, makeFacts, makeKey, usedDaysAgo } from '@keywarden/testkit/policy/facts';
 import { expect, test } from 'vitest';
+import { canaryStep } from './automatic.ts';
 import type { Facts, KeyFacts, ScopeFacts } from './facts.ts';
 import { makePlan } from './plan.ts';
 import { policySchema } from './schema.ts';
@@ -141,4 +142,17 @@ test('R7: a key whose revocation failed lately comes last, and takes no quota fr
   const small = policyOf({ quotas: { per_run: 1 } });
   const facts = among([makeKey(1, { createdAt: daysAgo(400), hasFailedLately: true }), makeKey(2)]);
   expect(makePlan(small, facts).document.items.map(({ key }) => key.number)).toEqual(['2']);
+});
+
+const dayLater = { nowMs: 86_400_000, waitMs: 86_400_000 };
+
+test('R6: the first key of a group goes, and the others follow once its action was done for canary_wait', () => {
+  expect(canaryStep(undefined, dayLater)).toBe('first');
+  expect(canaryStep({ atMs: null }, dayLater)).toBe('wait');
+  expect(canaryStep({ atMs: 1 }, dayLater)).toBe('wait');
+  expect(canaryStep({ atMs: 0 }, dayLater)).toBe('follow');
+});
+
+test('R6: while the time is unknown, no key follows a canary', () => {
+  expect(canaryStep({ atMs: 0 }, { ...dayLater, nowMs: Number.NaN })).toBe('wait');
 });

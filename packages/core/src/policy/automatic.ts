@@ -2,7 +2,6 @@ import { dayMs } from '../values/index.ts';
 import { sha256 } from '../values/json.ts';
 import { toMs } from '../values/time.ts';
 import { isKeyKind } from '../wire/index.ts';
-import { canaryStep } from './canary.ts';
 import { exemptionOf, type Facts, type ScopeFacts } from './facts.ts';
 import type { Finding } from './finding.ts';
 import { hasSeen } from './guard.ts';
@@ -156,4 +155,21 @@ function waitsForCanary(
   return first === null
     ? `one key of its scope is revoked first, the others ${wait.text} later`
     : `a key of its scope was revoked first, at ${new Date(first).toISOString()}; the others follow ${wait.text} later`;
+}
+
+/** The key of a group that an automatic action takes first. `atMs` is when its action was done, in ms; null until then. */
+export interface Canary {
+  atMs: number | null;
+}
+
+/**
+ * R6: returns what an automatic action may do with a key of a group. first: the group has no canary, and this key may become it. wait: the canary's
+ * action is not done, or not yet for `waitMs`. follow: the canary's action was done for that long. An unknown time (`nowMs` is NaN) waits.
+ */
+export function canaryStep(
+  canary: Canary | undefined,
+  { nowMs, waitMs }: { nowMs: number; waitMs: number },
+): 'first' | 'wait' | 'follow' {
+  if (canary === undefined) return 'first';
+  return canary.atMs !== null && nowMs - canary.atMs >= waitMs ? 'follow' : 'wait';
 }

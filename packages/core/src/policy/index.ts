@@ -1,6 +1,5 @@
-export { flaggedKinds, modeOf, unwantedRotationHold } from './automatic.ts';
+export { canaryStep, flaggedKinds, modeOf, unwantedRotationHold } from './automatic.ts';
 export { type Backtest, backtest, type History, type KeyHistory } from './backtest.ts';
-export { canaryStep } from './canary.ts';
 export { type Condition, mentions } from './condition-schema.ts';
 export { evaluate, findingsOf } from './evaluate.ts';
 export { explain, limitInWords } from './explain.ts';
