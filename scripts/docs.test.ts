@@ -19,3 +19,12 @@ test('every test file that a page names exists', () => {
   );
   expect(missing).toEqual([]);
 });
+
+test('no test has a time limit of its own: on a slow machine it takes longer', () => {
+  // A number after the function of a test or hook, and the option of the same meaning.
+  const limit = /^\s*\}, (?:[\d_]+|\{ ?timeout)\b|^ {2}[\d_]{4,},\n\);|\btimeout: ?[\d_]+, ?\}, (?:async )?\(/m;
+  expect('  },\n  1_800_000,\n);\n').toMatch(limit);
+  expect('}, 60_000);\n').toMatch(limit);
+  const limited = list(tests).filter((file) => limit.test(readFileSync(join(root, file), 'utf8')));
+  expect(limited).toEqual([]);
+});

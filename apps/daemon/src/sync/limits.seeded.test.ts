@@ -30,5 +30,4 @@ test.each(['fixed', 'sliding'] as const)(
     await fixture.close();
     await store.close();
   },
-  300_000,
 );

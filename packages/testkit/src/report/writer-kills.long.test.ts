@@ -81,7 +81,6 @@ test.each(Object.keys(writers))(
     const after = await countEvents();
     for (const kind of kinds) expect(after.get(kind) ?? 0, `events of ${kind}`).toBeGreaterThan(before.get(kind) ?? 0);
   },
-  600_000,
 );
 
 test('every kind of event is written by one of these writers, the sequencer’s, or a migration', async () => {

@@ -3,7 +3,16 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /**
  * The slowest test files; most of their time is waiting for processes. If they began last, they would run alone at the end.
  */
-const first = ['outages', 'dashboard', 'start', 'schedule/daemon', 'rotate-faults', 'rotate-kills', 'replicas'];
+const first = [
+  'outages',
+  'dashboard',
+  'start',
+  'schedule/daemon',
+  'rotate-faults',
+  'rotate-kills',
+  'apply-faults',
+  'replicas',
+];
 
 /** Orders test files: the slowest first, then in vitest's order. */
 export class LongestFirst extends BaseSequencer {
