@@ -32,7 +32,7 @@ beforeEach(async () => {
   const fields = {
     title: 'x',
     filter: { isThere: true },
-    asked: {},
+    request: {},
     asOf: '2026-06-01T00:00:00Z',
     holes: [],
     keepForDays: 1,

@@ -293,18 +293,28 @@ func day(text string) time.Time { return must(time.Parse("2006-01-02", text)) }
 
 func instant(text string) time.Time { return must(time.Parse(time.RFC3339, text)) }
 
-type interval struct{ From, To time.Time }
+type interval struct {
+	From, To     time.Time
+	FromIncluded bool `json:"from_included"`
+	ToIncluded   bool `json:"to_included"`
+}
 
-// unclaimed counts the times of a day that are in none of some intervals.
+// unclaimed counts the times of a day that are in none of some intervals. `begin` and what is before it are claimed or counted, `begin` itself if it is included.
 func unclaimed(begin time.Time, intervals []interval) int {
-	sort.Slice(intervals, func(a, b int) bool { return intervals[a].From.Before(intervals[b].From) })
-	end, count := begin.AddDate(0, 0, 1), 0
-	for _, each := range append(intervals, interval{end, end}) {
-		if each.From.After(begin) {
+	end, count, isIncluded := begin.AddDate(0, 0, 1), 0, false
+	intervals = append(intervals, interval{end, end, true, true})
+	sort.SliceStable(intervals, func(a, b int) bool {
+		one, other := intervals[a], intervals[b]
+		return one.From.Before(other.From) || one.From.Equal(other.From) && one.FromIncluded && !other.FromIncluded
+	})
+	for _, each := range intervals {
+		if each.From.After(begin) || each.From.Equal(begin) && !isIncluded && !each.FromIncluded {
 			count++
 		}
 		if each.To.After(begin) {
-			begin = each.To
+			begin, isIncluded = each.To, each.ToIncluded
+		} else if each.To.Equal(begin) && each.ToIncluded {
+			isIncluded = true
 		}
 	}
 	return count

@@ -43,7 +43,8 @@ test(`R1 to R8, T1, T2: ${runs} companies under a hostile control plane lose no 
     const end = await govern({ seed, store });
     for (const name of ['revoked', 'rotated', 'failedPasses'] as const) total[name] += end[name];
     for (const kind of end.struck.keys()) struck.add(kind);
-    total.compared += await compareDerivations(store);
+    const compared = await compareDerivations(store);
+    total.compared += compared;
     await store.close();
   });
   expect(total.compared).toBeGreaterThan(runs);

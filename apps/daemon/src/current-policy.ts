@@ -17,7 +17,7 @@ import type { Context } from './context.ts';
  */
 export async function withCurrentPolicy(context: Context): Promise<Context | null> {
   const current = rereadPolicy(context);
-  await sayCurrentPolicy(context, current);
+  await reportCurrentPolicy(context, current);
   if (current instanceof UserError) {
     context.log.error(
       { err: current },
@@ -44,7 +44,7 @@ function rereadPolicy({ rereadConfig, config }: Pick<Context, 'rereadConfig' | '
 /**
  * Records for the other replicas which policy this one applies. While the running replicas do not agree, an incident is open.
  */
-export async function sayCurrentPolicy(
+export async function reportCurrentPolicy(
   context: Pick<Context, 'store' | 'replica' | 'rereadConfig' | 'config'>,
   current: Config | UserError = rereadPolicy(context),
 ): Promise<void> {

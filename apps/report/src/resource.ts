@@ -20,10 +20,10 @@ export interface Resource<S extends z.ZodObject, F extends z.ZodRawShape = z.Zod
   /** The fields that the list can be sorted by. */
   sorts?: readonly [O, ...O[]];
   /** Throws a Problem for an invalid query. */
-  check?: (asked: ListQuery<F, O>) => Promise<void>;
-  list: (asked: ListQuery<F, O>) => List<S> | Promise<List<S>>;
+  check?: (request: ListQuery<F, O>) => Promise<void>;
+  list: (request: ListQuery<F, O>) => List<S> | Promise<List<S>>;
   /** Further fields beside `items`. */
-  more?: { shape: z.ZodRawShape; read: (asked: ListQuery<F, O>) => Promise<object | undefined> };
+  more?: { shape: z.ZodRawShape; read: (request: ListQuery<F, O>) => Promise<object | undefined> };
   page?: {
     title: string;
     /** The labels of the filters in the page's form. */
@@ -36,7 +36,7 @@ export interface Resource<S extends z.ZodObject, F extends z.ZodRawShape = z.Zod
   file?: {
     summary: string;
     /** Returns further fields of the file's last line, beside its count: the coverage gaps. */
-    trailer: (asked: ListQuery<F, O>) => Promise<object>;
+    trailer: (request: ListQuery<F, O>) => Promise<object>;
   };
 }
 
@@ -57,9 +57,9 @@ export function addResource<S extends z.ZodObject, F extends z.ZodRawShape, O ex
       order: direction,
       ...rest
     } = query as z.output<z.ZodObject<F>> & { sort?: O; order?: 'asc' | 'desc' };
-    const asked = { db, query: camelled(rest) as ListQuery<F>['query'], organizations, sort, direction };
-    await check?.(asked);
-    return { list: await list(asked), more: await more?.read(asked) };
+    const request = { db, query: camelled(rest) as ListQuery<F>['query'], organizations, sort, direction };
+    await check?.(request);
+    return { list: await list(request), more: await more?.read(request) };
   });
   if (page !== undefined)
     pages.page(`/${name}`, access, async (visit) => {
@@ -69,9 +69,9 @@ export function addResource<S extends z.ZodObject, F extends z.ZodRawShape, O ex
         filters,
         fields,
         sorts,
-        list: async (asked) => {
-          await check?.(asked);
-          return await list(asked);
+        list: async (request) => {
+          await check?.(request);
+          return await list(request);
         },
         caption: title,
         columns: typeof columns === 'function' ? columns(visit) : columns,
@@ -87,7 +87,7 @@ interface ListFile<S extends z.ZodObject, F extends z.ZodRawShape>
   extends Pick<Resource<S, F>, 'name' | 'access' | 'filters' | 'item' | 'list'> {
   summary: string;
   check?: Resource<S, F>['check'] | undefined;
-  trailer: (asked: ListQuery<F>) => Promise<object>;
+  trailer: (request: ListQuery<F>) => Promise<object>;
 }
 
 /** Adds the export of a list: a streamed file that ends with a line that proves it complete (P3). */
@@ -107,13 +107,13 @@ export function addFile<S extends z.ZodObject, F extends z.ZodRawShape>(
     },
     async ({ c, organizations, query }) => {
       const { format, ...rest } = query as z.output<z.ZodObject<F>> & { format: (typeof formats)[number] };
-      const asked = { query: camelled(rest) as ListQuery<F>['query'], organizations };
-      await check?.({ db, ...asked });
+      const request = { query: camelled(rest) as ListQuery<F>['query'], organizations };
+      await check?.({ db, ...request });
       return await streams.answer(c, {
         fileName: `keywarden-${name}.${format}`,
         contentType: contentTypes[format],
         async *write(snapshot) {
-          const of = { db: snapshot, ...asked };
+          const of = { db: snapshot, ...request };
           const more = await trailer(of);
           return yield* encode({ format, item, batches: snapshot.stream(await list(of)), more });
         },

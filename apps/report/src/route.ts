@@ -161,10 +161,10 @@ export function addList<S extends z.ZodObject, Q extends z.ZodRawShape = z.ZodRa
   const query = z.strictObject({ ...filters, ...pagingQuery });
   addRoute(app, { ...options, query, response: listOf(item, more) }, async (request) => {
     const { c } = request;
-    const asked = request.query as z.output<z.ZodObject<Q>> & { limit: number; cursor?: string };
-    const { list, more: beside = {} } = await listFor({ ...request, query: asked });
-    const bound = { path: c.req.path, query: asked };
-    const page = { limit: asked.limit, after: openCursor(bound, list) };
+    const query = request.query as z.output<z.ZodObject<Q>> & { limit: number; cursor?: string };
+    const { list, more: beside = {} } = await listFor({ ...request, query });
+    const bound = { path: c.req.path, query };
+    const page = { limit: query.limit, after: openCursor(bound, list) };
     const { items, next } = await ('read' in list ? list.read(page) : readPage(db, list, page));
     const cursor = next && sealCursor(bound, next);
     if (cursor !== null) c.header('link', `<${linkTo(c.req.url, cursor)}>; rel="next"`);

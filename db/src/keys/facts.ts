@@ -27,7 +27,7 @@ import { type FactsRequest, readScopes, type ScopeReference } from './scope-fact
 /**
  * Reads the facts that keys are judged on: the existing keys, the last trusted listings of each scope, and the connections that see it.
  */
-export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsRequest): Promise<Facts> {
+export async function readFacts(store: Pick<Store, 'db' | 'sql'>, request: FactsRequest): Promise<Facts> {
   const { db, sql } = store;
   const reviewedOut = await readReviewedOut(db);
   const rows = await db
@@ -38,26 +38,26 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsRe
         isNull(credential.goneAt),
         isNull(credential.missingSince),
         or(
-          anyOf(credential.kind, [...keyKinds, ...asked.otherKinds]),
+          anyOf(credential.kind, [...keyKinds, ...request.otherKinds]),
           anyOf(credential.number, [...reviewedOut.keys()]),
         ),
-        asked.scope && eq(credential.controlPlaneNumber, asked.scope.controlPlane),
-        asked.scope && eq(credential.scope, asked.scope.scope),
+        request.scope && eq(credential.controlPlaneNumber, request.scope.controlPlane),
+        request.scope && eq(credential.scope, request.scope.scope),
       ),
     )
     .orderBy(asc(credential.number));
   const changedKeys = await readChanged(db);
-  const otherScopeOf = await readOtherScopes(sql, asked.scope);
+  const otherScopeOf = await readOtherScopes(sql, request.scope);
   const creationKnown = await readOrganizationsCreated(db);
-  const creatorOf = await readCreators(store, asked);
-  const lineageOf = await readLineages(sql, asked.scope);
+  const creatorOf = await readCreators(store, request);
+  const lineageOf = await readLineages(sql, request.scope);
   const ownerOf = await readOwners(db, lineageOf);
-  const nowOrOurs = (controlPlane: string) => asked.nowMs(controlPlane) ?? asked.ourNowMs;
+  const nowOrOurs = (controlPlane: string) => request.nowMs(controlPlane) ?? request.ourNowMs;
   const exemptionsOf = await readExemptions(db, nowOrOurs, lineageOf);
-  const announcementsOf = await readAnnouncements(sql, asked.channels);
-  const acknowledged = await readAcknowledged(db, asked.policySha256);
+  const announcementsOf = await readAnnouncements(sql, request.channels);
+  const acknowledged = await readAcknowledged(db, request.policySha256);
   const failed = await readFailedLately(db);
-  const addressesOf = asked.addressesSinceMs === null ? null : await readAddresses(db, asked.addressesSinceMs);
+  const addressesOf = request.addressesSinceMs === null ? null : await readAddresses(db, request.addressesSinceMs);
   const keys = rows.map(
     (row): KeyFacts => ({
       ...toKeyFacts(row),
@@ -77,7 +77,7 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, asked: FactsRe
   );
   return {
     keys,
-    ...(await readScopes(store, asked)),
+    ...(await readScopes(store, request)),
     revokedLastDay: await countRevokedLastDay(db, nowOrOurs),
   };
 }

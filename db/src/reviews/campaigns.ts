@@ -99,12 +99,12 @@ export async function openCampaign(
   readers: Readers,
   campaign: NewCampaign,
 ): Promise<{ number: string | null; isDue: boolean }> {
-  const { settings, asOf, asked, holes, keepForDays, principal } = campaign;
+  const { settings, asOf, request, holes, keepForDays, principal } = campaign;
   const items = await chooseItems(readers.db, campaign);
   if (items === null) return { number: null, isDue: true };
   const [row] = await readers.sql`
     select keywarden.open_campaign(${principal.credential}, ${toJson(settings)}::text::jsonb, ${asOf}::timestamptz,
-      ${toJson(asked)}::text::jsonb, ${toJson(holes)}::text::jsonb, ${keepForDays}, ${items}::text::jsonb) as number`;
+      ${toJson(request)}::text::jsonb, ${toJson(holes)}::text::jsonb, ${keepForDays}, ${items}::text::jsonb) as number`;
   const number = row?.number == null ? null : String(row.number);
   return number === '0' ? { number: null, isDue: false } : { number, isDue: true };
 }

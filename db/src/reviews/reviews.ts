@@ -18,7 +18,7 @@ export interface Chosen {
   of?: Inventoried;
   filter: KeyFilter;
   /** The filter as requested, for readers of the review. */
-  asked: Record<string, unknown>;
+  request: Record<string, unknown>;
   asOf: string;
   holes: object[];
   keepForDays: number;
@@ -46,11 +46,11 @@ export async function chooseItems(db: Reader, { of = 'keys', filter }: Chosen): 
  * Opens a review of the chosen keys, as the principal. Returns its number, or null if there is no key or there are too many.
  */
 export async function openReview({ db, sql }: Readers, review: Chosen & { title: string }): Promise<string | null> {
-  const { title, asked, asOf, holes, keepForDays, principal } = review;
+  const { title, request, asOf, holes, keepForDays, principal } = review;
   const items = await chooseItems(db, review);
   if (items === null) return null;
   const [row] = await sql`
-    select keywarden.open_review(${principal.credential}, ${title}, ${asOf}::timestamptz, ${toJson(asked)}::text::jsonb,
+    select keywarden.open_review(${principal.credential}, ${title}, ${asOf}::timestamptz, ${toJson(request)}::text::jsonb,
       ${toJson(holes)}::text::jsonb, ${keepForDays}, ${items}::text::jsonb) as number`;
   return row?.number == null ? null : String(row.number);
 }

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { type PlacedEvent, readPlacedEvents } from '../ledger/receipts.ts';
 import type { Reader } from '../list.ts';
+import { droppedAtOf, subjectsOfDrops } from './read.ts';
 
 /** A project whose days are sealed. */
 export interface SealedProject {
@@ -76,8 +77,7 @@ export async function readDropEvents(
   db: Reader,
   { from, to, size }: { from: string; to: string; size: number },
 ): Promise<PlacedEvent[]> {
-  const rows = await db.execute(sql`
-    select month::text from keywarden.operation_drop
-    where dropped_at is not null and month >= date_trunc('month', ${from}::date) and month < ${to}::date order by month`);
-  return await readPlacedEvents(db, { subjects: rows.map(({ month }) => `operation_drop/${String(month)}`), size });
+  // The row of a month that is announced again, because operations came back, no longer has the former drop.
+  const events = await readPlacedEvents(db, { subjects: subjectsOfDrops({ from, to }), size });
+  return events.filter(({ content }) => droppedAtOf(content) !== null);
 }

@@ -62,12 +62,11 @@ export type Drops = Map<string, Drop[]>;
 
 /** Returns the drops of the months of a range. */
 export async function readDrops(tx: Tx, range: DayRange): Promise<Drops> {
-  const subjects = monthsOf(range).map((month) => `operation_drop/${month}-01`);
   const { number, subject, content, recordedAt, type } = ledgerEvent;
   const rows = await builderOf(tx)
     .select({ number, subject, content, recordedAt })
     .from(ledgerEvent)
-    .where(and(eq(type, 'retention.dropped'), anyOf(subject, subjects)))
+    .where(and(eq(type, 'retention.dropped'), anyOf(subject, subjectsOfDrops(range))))
     .orderBy(asc(number));
   const drops: Drops = new Map();
   for (const row of rows) {
@@ -80,7 +79,12 @@ export async function readDrops(tx: Tx, range: DayRange): Promise<Drops> {
   return drops;
 }
 
-function droppedAtOf(content: string): string | null {
+/** Returns the subjects of the events about the months of a range. */
+export const subjectsOfDrops = (range: DayRange): string[] =>
+  monthsOf(range).map((month) => `operation_drop/${month}-01`);
+
+/** Returns when a month was dropped, from the content of its event; null if it was only announced again. */
+export function droppedAtOf(content: string): string | null {
   try {
     const { dropped_at: at } = JSON.parse(content) as { dropped_at?: unknown };
     return typeof at === 'string' && isInstant(at) ? at : null;

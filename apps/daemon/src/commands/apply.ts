@@ -43,7 +43,8 @@ export async function applyCommand(planId: string, options: ApplyOptions): Promi
         ? { text: `Permit the keys of plan ${planId} that ${breakers} open breakers hold? Type yes: `, answer: 'yes' }
         : { text: askToRevoke(remaining, planId), answer: String(remaining.length) };
     if (!options.yes && !(await confirm(question, planId))) {
-      if (options.json) printJson({ plan_id: planId, changed: 0, items: [] });
+      if (options.json)
+        printJson({ plan_id: planId, changed: 0, done_before: document.items.length - remaining.length, items: [] });
       else print('Nothing was changed.');
       return exitCode.failed;
     }

@@ -71,7 +71,7 @@ function verdictInWords(verdict: Verdict): string {
       ? []
       : [heading, ...all.slice(0, mostShown).map((each) => `  ${printableCell(each)}`), ...more(all)];
   return [
-    headings[rankOfVerdict(verdict)],
+    proven.length === 0 && mistakes.length === 0 ? 'not proven.' : headings[rankOfVerdict(verdict)],
     ...lines('Contradicts the ledger:', mistakes),
     ...lines('Proven:', proven),
     ...lines('Not proven:', unproven),
@@ -91,7 +91,7 @@ function eventInWords(event: ProvenEvent, result: ReceiptResult): string {
   );
   const lines = [
     `${type} of ${subject} is event ${index} of ${size} in the ledger ${origin}.`,
-    `It happened at ${at}, and the database recorded it at ${recorded}, by its own clock.`,
+    `The database recorded it at ${recorded}, by its own clock. Its row says that it was at ${at}.`,
     ...values,
     ...Object.entries(personal).map(([name, value]) => `${name}: ${value}`),
     ...hidden.map((name) => `${name}: not shown; only its salted hash is proven`),

@@ -187,16 +187,16 @@ async function rejudge(
   const listed = listing.keys.find((each) => each.id === key.id);
   if (listed === undefined) return { why: 'it is no longer listed', isFinal: true };
   const place = { controlPlane: connection.controlPlane, scope: scopeName(scope) };
-  const asked: Listed = { connection, place, key: listed };
+  const listedKey: Listed = { connection, place, key: listed };
   let judgedMs = connection.time.now();
-  let judged = await judge(asked);
+  let judged = await judge(listedKey);
   if ('policySha256' in judged && judged.restsOnMembers && scope.kind === 'organization') {
     if (!(await listMembersAgain(context, connection, { organizationId: scope.organizationId, membersReadAt })))
       return notNow('the members of its organization could not be listed again');
     judgedMs = connection.time.now();
-    judged = await judge(asked);
+    judged = await judge(listedKey);
   }
-  return 'why' in judged ? judged : { ...judged, listing: listing.number, listed: asked, judgedMs };
+  return 'why' in judged ? judged : { ...judged, listing: listing.number, listed: listedKey, judgedMs };
 }
 
 /** In ms: a key that was judged more recently than this is not judged again before the call. */

@@ -85,9 +85,10 @@ async function listChanged(sql: Sql): Promise<string[]> {
 async function compareRows(sql: Sql): Promise<LedgerFaults> {
   try {
     const found = await listLedgerRowFaults(sql);
-    // A row has several events.
-    const rows = new Set(found.map(({ subject, fault }) => `${subject} was ${fault}`));
-    return nameSome('rows differ from their events', [...rows]);
+    return nameSome(
+      'rows differ from their events',
+      found.map(({ subject, fault }) => `${subject} was ${fault}`),
+    );
   } catch (error) {
     if (!isRefusedRow(error)) throw error;
     return ['rows cannot be compared with their events, because an event is no JSON'];
@@ -96,7 +97,9 @@ async function compareRows(sql: Sql): Promise<LedgerFaults> {
 
 const named = 10;
 
-function nameSome(what: string, all: string[]): string[] {
+/** Names what was found, once each: a row has several events, and a day several faults. */
+function nameSome(what: string, found: string[]): string[] {
+  const all = [...new Set(found)];
   if (all.length === 0) return [];
   return [`${all.length} ${what} (${all.slice(0, named).join(', ')}${all.length > named ? ', ...' : ''})`];
 }

@@ -65,9 +65,9 @@ interface Submission {
 /** Returns whether a time in seconds is within an hour of one in ms. A receipt with another one would prove nothing. */
 const isNow = (time: number | null, nowMs: number) => time !== null && Math.abs(time * 1000 - nowMs) < 3_600_000;
 
-async function askWitness(context: LedgerContext, asked: Submission): Promise<string | null> {
+async function askWitness(context: LedgerContext, submission: Submission): Promise<string | null> {
   const { db } = context.store;
-  const { witness, cosigned, checkpoint } = asked;
+  const { witness, cosigned, checkpoint } = submission;
   const { size, note } = checkpoint;
   const { name } = witness.key;
   let oldSize = cosigned;
@@ -75,7 +75,7 @@ async function askWitness(context: LedgerContext, asked: Submission): Promise<st
   for (let attempt = 0; attempt < 2; attempt += 1) {
     const proof = oldSize === 0 ? [] : await readConsistency(db, { oldSize, size });
     const body = [`old ${oldSize}`, ...proof.map(encodeHash), '', note].join('\n');
-    const { status, text } = await post(asked, body);
+    const { status, text } = await post(submission, body);
     if (status === 200) {
       const isOwn = (line: string) =>
         openNote(`${note}${line}\n`, [witness.key])?.signatures.some(({ time }) => isNow(time, context.now())) === true;
@@ -95,7 +95,8 @@ async function askWitness(context: LedgerContext, asked: Submission): Promise<st
       // Another machine with the key may have sent a newer checkpoint.
       const newest = await readNewestCheckpoint(db);
       if (newest !== null && known <= newest.size) return null;
-      return await reportWitness(context, name, `has seen ${known} events, and the store has ${newest?.size ?? 0}`);
+      // Without the sizes, which change: each other reason is an event of the ledger.
+      return await reportWitness(context, name, 'has seen more events than the store has');
     }
     oldSize = known;
   }

@@ -25,7 +25,7 @@ async function campaign(change: { default_decision?: 'none' | 'revoke'; escalate
   const principal = await makePrincipal(store, `olga ${Math.random()}`, 'operator');
   const { number } = await openCampaign(report, {
     filter: { isThere: true },
-    asked: {},
+    request: {},
     asOf: new Date().toISOString(),
     holes: [],
     keepForDays: 0,

@@ -22,7 +22,7 @@ export async function moveAll(context: Context, rotations: StoredRotation[], run
   for (const [index, rotation] of rotations.entries()) {
     part.update(index, rotations.length);
     // A policy that another replica has read meanwhile also holds for the remaining rotations.
-    if (!run.isAsked) run.stopped ??= await whyDisagreeing(context);
+    if (!run.isRequested) run.stopped ??= await whyDisagreeing(context);
     if (context.signal.aborted || run.stopped !== null) break;
     moved.push(await moveOn(context, rotation, run));
   }

@@ -32,16 +32,17 @@ export interface RotateRequest {
  * request, and handles orphans. If a person has requested keys, the pass covers only those, and a possibly older store (R10) does not hold
  * it back. One process at a time does it.
  */
-export async function rotate(context: Context, connections: Connection[], asked?: RotateRequest): Promise<Rotated> {
+export async function rotate(context: Context, connections: Connection[], request?: RotateRequest): Promise<Rotated> {
   return await withProcessLock(context, 'rotations', async (context) => {
     const { facts, judgements } = await planKeys(context, connections);
-    const isAsked = asked !== undefined;
+    const isRequested = request !== undefined;
     const lists = { refused: new Set<string>(), failedSinks: new Map<string, string>() };
-    const run: Run = { connections, now: context.now, facts, judgements, ...lists, isAsked, stopped: null };
-    const why = asked === undefined ? await whyNotAutomatic(context) : await whyPaused(context);
+    const run: Run = { connections, now: context.now, facts, judgements, ...lists, isRequested, stopped: null };
+    const why = request === undefined ? await whyNotAutomatic(context) : await whyPaused(context);
     return await governed(context, async () => {
       if (why !== null) return { opened: [], moved: [], orphans: [], why };
-      const rotated = asked === undefined ? await rotateAll(context, run) : await rotateAsked(context, asked, run);
+      const rotated =
+        request === undefined ? await rotateAll(context, run) : await rotateRequested(context, request, run);
       await notifyStalled(context, { facts, connections });
       return { ...rotated, why: run.stopped };
     });
@@ -59,7 +60,11 @@ async function rotateAll(context: Context, run: Run): Promise<Omit<Rotated, 'why
 }
 
 /** Opens the requested rotations. If a key is already in rotation, advances that one. */
-async function rotateAsked(context: Context, { keys, wish }: RotateRequest, run: Run): Promise<Omit<Rotated, 'why'>> {
+async function rotateRequested(
+  context: Context,
+  { keys, wish }: RotateRequest,
+  run: Run,
+): Promise<Omit<Rotated, 'why'>> {
   const openBefore = await listOpenRotations(context.store.db);
   const opened: Opened[] = [];
   const rotations: StoredRotation[] = [];

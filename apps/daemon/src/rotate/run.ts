@@ -14,7 +14,7 @@ export interface Run {
   /** Sinks that failed to take a secret in this run, with the reason. No other secret is minted for them. */
   failedSinks: Map<string, string>;
   /** Whether a person requested the pass. Then the conditions for automatic actions do not stop it. */
-  isAsked: boolean;
+  isRequested: boolean;
   /** Why the run stops: a key was used during its revocation (R5), or a person has paused. */
   stopped: string | null;
 }

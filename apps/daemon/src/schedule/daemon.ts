@@ -5,7 +5,7 @@ import { assertCurrent } from '@keywarden/db/store';
 import { UserError } from '@keywarden/runtime';
 import { Cron } from 'croner';
 import type { Context } from '../context.ts';
-import { sayCurrentPolicy } from '../current-policy.ts';
+import { reportCurrentPolicy } from '../current-policy.ts';
 import { growLedger } from '../ledger/ledger.ts';
 import { askWitnesses } from '../ledger/witnesses.ts';
 import { jobs } from './jobs.ts';
@@ -65,23 +65,23 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
     throw describeBossError(error);
   });
 
-  const asked = new AbortController();
+  const requested = new AbortController();
   const forced = new AbortController();
   const running = new Set<Promise<void>>();
   let tickedMs = performance.now();
   let skipUntilMs = 0;
   let sequencing: Promise<void> | undefined;
   const tickNow = async () => {
-    if (asked.signal.aborted) return;
+    if (requested.signal.aborted) return;
     await assertCurrent(sql).catch((error: unknown) => {
       if (error instanceof UserError) onFatal(error);
       throw error;
     });
     const { enqueued, nextMs } = await tick({ sql, queues, config, replica, now });
     for (const slot of enqueued) log.debug(slot, 'enqueued');
-    await sayCurrentPolicy({ ...context, store: { ...store, sql } });
+    await reportCurrentPolicy({ ...context, store: { ...store, sql } });
     // Many events may wait, and the schedules do not wait for them.
-    sequencing ??= sequence(context, { signal: asked.signal, complain }).finally(() => (sequencing = undefined));
+    sequencing ??= sequence(context, { signal: requested.signal, complain }).finally(() => (sequencing = undefined));
     tickedMs = performance.now();
     // Skip no tick that the next slot needs. This machine's clock times the ticks.
     skipUntilMs = tickedMs + Math.min(longestSkipMs, nextMs) - 4000;
@@ -90,7 +90,7 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
   let ticker: Cron | undefined;
   const stop = async () => {
     ticker?.stop();
-    asked.abort(new Error('the daemon stops'));
+    requested.abort(new Error('the daemon stops'));
     const { ms } = config.shutdown_timeout;
     const force = setTimeout(() => forced.abort(new Error('the daemon stops')), ms * (1 - handBackShare));
     await Promise.all([...jobKinds, failedQueue].map((kind) => queues.offWork(kind, { wait: false })));
@@ -107,7 +107,7 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
   try {
     // Tick before there is work: a daemon with another schema must do none.
     await tickNow();
-    const worker = { context, replica, sql, queues, stopping: { asked: asked.signal, forced: forced.signal } };
+    const worker = { context, replica, sql, queues, stopping: { requested: requested.signal, forced: forced.signal } };
     await startWorkers(worker, { polling, running });
   } catch (error) {
     forced.abort(error);
@@ -125,12 +125,12 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
       for (;;) {
         // The store may be away for a while, which is no reason to end.
         const jobs = await countUnsettled(sql, kinds).catch((error: unknown) => {
-          asked.signal.throwIfAborted();
+          requested.signal.throwIfAborted();
           complain(error);
           return undefined;
         });
         if (jobs === 0) return;
-        await sleep(250, undefined, { signal: asked.signal });
+        await sleep(250, undefined, { signal: requested.signal });
       }
     },
     stop,
@@ -186,10 +186,10 @@ async function allEnded(running: Set<Promise<void>>): Promise<void> {
 
 /** Returns a logger for unreachable queues that logs once in a while, not on every try. */
 function createComplaint(log: Context['log']): (error: unknown) => void {
-  let saidMs = Number.NEGATIVE_INFINITY;
+  let loggedMs = Number.NEGATIVE_INFINITY;
   return (error) => {
-    if (performance.now() - saidMs < complaintMs) return;
-    saidMs = performance.now();
+    if (performance.now() - loggedMs < complaintMs) return;
+    loggedMs = performance.now();
     log.error({ err: error }, 'the queues cannot be used; the daemon retries');
   };
 }

@@ -7,9 +7,9 @@ import type { Context } from '../context.ts';
 import { jobs } from './jobs.ts';
 import type { JobData } from './ticker.ts';
 
-/** How the daemon ends: `asked` is aborted on a stop request, `forced` when running jobs must be handed back. */
+/** How the daemon ends: `requested` is aborted on a stop request, `forced` when running jobs must be handed back. */
 interface Stopping {
-  asked: AbortSignal;
+  requested: AbortSignal;
   forced: AbortSignal;
 }
 
@@ -38,14 +38,14 @@ class JobFailure extends Error {
 export async function runJob(worker: Worker, kind: JobKind, job: Job<JobData>): Promise<void> {
   const { context, replica, stopping } = worker;
   // The job was taken from the queue after the stop request.
-  if (stopping.asked.aborted) return await handBack(worker, kind, job);
+  if (stopping.requested.aborted) return await handBack(worker, kind, job);
   const { db, sql } = context.store;
   const { account, connections, slot } = job.data;
   const { isResumable, run } = jobs[kind];
   const runId = randomUUID();
   const log = context.log.child({ run: runId, job: kind, account, ...(slot === null ? {} : { slot }) });
   // The queue's own signal means that another replica has taken the job over, or that it took longer than a day.
-  const linked = linkSignals(job.signal, isResumable ? stopping.asked : stopping.forced, context.signal);
+  const linked = linkSignals(job.signal, isResumable ? stopping.requested : stopping.forced, context.signal);
   const { signal } = linked;
   const startedMs = performance.now();
   const end = (outcome: 'done' | 'failed' | 'handed_back') =>

@@ -218,8 +218,8 @@ async function save(
 
 /** Returns the number of stored rows above a floor, which the walk reads again. */
 async function countRecent({ store, config }: Context, { project }: Task, floor: string): Promise<number> {
-  const asked = { project: project.number, since: floor, max: config.operations.page_limit };
-  return await countOperationsSince(store.sql, asked);
+  const request = { project: project.number, since: floor, max: config.operations.page_limit };
+  return await countOperationsSince(store.sql, request);
 }
 
 /** Returns the operations below the floor that have not ended, or that failed and are still watched (A4). */

@@ -208,12 +208,12 @@ type StepBack =
   | { state: 'changed' };
 
 /** Returns a cursor from which the next page shows every row of this page's last instant. */
-async function stepBack(client: WalkedClient, asked: Ended): Promise<StepBack> {
-  const { items } = asked.page;
+async function stepBack(client: WalkedClient, pageEnd: EndOfPage): Promise<StepBack> {
+  const { items } = pageEnd.page;
   const lastInstant = items.at(-1)?.createdAt;
   const above = items.findLastIndex((each) => !isAt(each, lastInstant));
-  if (above === -1) return await stepWithin(client, asked);
-  const { cursor, lastId } = await endAt(client, above, asked);
+  if (above === -1) return await stepWithin(client, pageEnd);
+  const { cursor, lastId } = await endAt(client, above, pageEnd);
   // Use the row's time as the page shows it, because that was checked. A row that the page does not have may have any time.
   const end = items.find(({ id }) => id === lastId)?.createdAt;
   // Rows added meanwhile move the end up, which only repeats some. Vanished rows would move it down, and the walk would skip some.
@@ -226,13 +226,13 @@ async function stepBack(client: WalkedClient, asked: Ended): Promise<StepBack> {
  * Does the same if all rows show one time, which may have fewer digits than cursors have. A row with another cursor than the page's own
  * belongs to another instant. A binary search finds the lowest such row.
  */
-async function stepWithin(client: WalkedClient, asked: Ended): Promise<StepBack> {
-  const { items, rejected, cursor: own } = asked.page;
+async function stepWithin(client: WalkedClient, pageEnd: EndOfPage): Promise<StepBack> {
+  const { items, rejected, cursor: own } = pageEnd.page;
   let found: { cursor: string; item: number } | null = null;
   let [from, to] = [0, rejected.length === 0 ? items.length - 2 : -1];
   while (from <= to) {
     const item = Math.ceil((from + to) / 2);
-    const { cursor, lastId } = await endAt(client, item, asked);
+    const { cursor, lastId } = await endAt(client, item, pageEnd);
     if (cursor === null || lastId !== items[item]?.id) return { state: 'changed' };
     if (cursor === own) to = item - 1;
     else {
@@ -241,19 +241,19 @@ async function stepWithin(client: WalkedClient, asked: Ended): Promise<StepBack>
     }
   }
   const below = items[0]?.createdAt;
-  if (found === null || below === undefined) return { state: 'full', cursor: await cursorOfLast(client, asked) };
+  if (found === null || below === undefined) return { state: 'full', cursor: await cursorOfLast(client, pageEnd) };
   const { cursor, item } = found;
   return { state: 'proved', next: { cursor, below }, shownAgain: idsBelow(items, item) };
 }
 
-interface Ended {
+interface EndOfPage {
   projectId: string;
   page: WholePage;
   signal: AbortSignal;
 }
 
 /** Returns the end of the same page, requested only down to one of its items. */
-const endAt = async (client: WalkedClient, item: number, { projectId, page, signal }: Ended) =>
+const endAt = async (client: WalkedClient, item: number, { projectId, page, signal }: EndOfPage) =>
   await client.operationsPageEnd(projectId, { limit: rowOf(page, item) + 1, cursor: page.askedWith, signal });
 
 const idsBelow = (items: WireOperation[], item: number) => new Set(items.slice(item + 1).map(({ id }) => id));
@@ -261,11 +261,11 @@ const idsBelow = (items: WireOperation[], item: number) => new Set(items.slice(i
 /**
  * Returns the cursor of the last readable row. The page's own cursor would skip rows that share the time of an unreadable row after it.
  */
-async function cursorOfLast(client: WalkedClient, asked: Ended): Promise<string | null> {
-  const { page } = asked;
+async function cursorOfLast(client: WalkedClient, pageEnd: EndOfPage): Promise<string | null> {
+  const { page } = pageEnd;
   const last = page.items.length - 1;
   if (rowOf(page, last) === page.rows - 1) return page.cursor;
-  const { cursor } = await endAt(client, last, asked);
+  const { cursor } = await endAt(client, last, pageEnd);
   return cursor ?? page.cursor;
 }
 

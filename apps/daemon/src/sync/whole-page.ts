@@ -55,24 +55,24 @@ const mostEmptyPages = 100;
  */
 export async function fetchWhole(
   client: WalkedClient,
-  { projectId, isKnownEnd, ...asked }: PageRequest,
+  { projectId, isKnownEnd, ...request }: PageRequest,
 ): Promise<WholePage> {
-  let { cursor } = asked;
-  let page = await fetchAgreed(client, projectId, { ...asked, isKnownEnd });
+  let { cursor } = request;
+  let page = await fetchAgreed(client, projectId, { ...request, isKnownEnd });
   const passedOver: RejectedRow[] = [];
   for (let empty = 1; page.items.length === 0 && page.cursor !== null && page.cursor !== cursor; empty += 1) {
     if (empty > mostEmptyPages) throw refuse('is repeatedly empty and has a cursor');
     passedOver.push(...page.rejected);
     cursor = page.cursor;
-    page = await fetchAgreed(client, projectId, { ...asked, cursor });
+    page = await fetchAgreed(client, projectId, { ...request, cursor });
   }
   const { rows, again, isLast } = page;
   const whole = { ...page, passedOver, askedWith: cursor };
   if (isLast) return { ...whole, cursor: null };
   const mayBeCutOff = isCutOff(rows) || isCutOff(rows + again) || again > 0;
-  if (page.cursor !== null || !mayBeCutOff || rows >= asked.limit) return whole;
+  if (page.cursor !== null || !mayBeCutOff || rows >= request.limit) return whole;
   if (rows === 1) throw refuse('shows its only row twice, and more may follow');
-  const shorter = { ...asked, cursor, limit: rows - 1 };
+  const shorter = { ...request, cursor, limit: rows - 1 };
   const end = await fetchAgreed(client, projectId, shorter);
   if (end.isLast || end.cursor === null || end.rows !== shorter.limit)
     throw refuse('ends where lists are cut off, and more may follow');
@@ -85,21 +85,25 @@ export async function fetchWhole(
 async function fetchAgreed(
   client: WalkedClient,
   projectId: string,
-  { isKnownEnd, largest, ...asked }: Omit<PageRequest, 'projectId'>,
+  { isKnownEnd, largest, ...request }: Omit<PageRequest, 'projectId'>,
 ): Promise<Counted & { isLast: boolean }> {
-  const ask = async () => onceEach(await client.operationsPage(projectId, asked));
-  const isOdd = ({ rows, cursor, again }: Counted) => again > 0 || (cursor !== null && rows < asked.limit);
+  const ask = async () => onceEach(await client.operationsPage(projectId, request));
+  const isOdd = ({ rows, cursor, again }: Counted) => again > 0 || (cursor !== null && rows < request.limit);
   let page = await ask();
   for (let attempt = 1; isOdd(page); attempt += 1) {
     if (page.again === 0 && page.items.length > 0) {
       if (page.rejected.length === 0 && (await isKnownEnd?.(page.items))) return { ...page, isLast: true };
       if (page.rows < largest) {
-        const after = await client.operationsPage(projectId, { ...asked, cursor: page.cursor ?? undefined, limit: 1 });
+        const after = await client.operationsPage(projectId, {
+          ...request,
+          cursor: page.cursor ?? undefined,
+          limit: 1,
+        });
         if (onceEach(after).rows === 0 && after.cursor === null) return { ...olderOf(page, after), isLast: true };
       }
     }
     const next = await ask();
-    if (isSame(page, next) || (asked.cursor === undefined && isPushedDown(page, next)))
+    if (isSame(page, next) || (request.cursor === undefined && isPushedDown(page, next)))
       return { ...next, isLast: false };
     if (attempt === attempts) throw refuse('has different rows each time');
     page = next;

@@ -1,5 +1,4 @@
 import {
-  createLateness,
   createTimeOrder,
   readLeaf,
   readLogged,
@@ -9,6 +8,7 @@ import {
   tileWidth,
   unpackContents,
 } from '@keywarden/core/ledger';
+import { createLateTimes } from './late-times.ts';
 import { addSentence, type SealedDays, type SignedHead, type Verdict } from './verdict.ts';
 
 // What a copy of a ledger says about the archives beside it: the entries and contents of its events, read in their order.
@@ -29,8 +29,7 @@ export function createEntryReader(beside: Beside[], nowMs: number) {
   const left: { file: string; event: string }[] = [];
   const order = createTimeOrder({ nowMs });
   const misplaced: number[] = [];
-  const isLate = createLateness();
-  const late: number[] = [];
+  const times = createLateTimes();
   return {
     read(at: number, entries: Uint8Array[]): void {
       for (const [place, entry] of entries.entries()) {
@@ -41,10 +40,11 @@ export function createEntryReader(beside: Beside[], nowMs: number) {
           if (events !== undefined && index < head.size && type !== 'archive.sealed' && !events.has(index))
             left.push({ file, event: `${String(type)} of ${String(subject)}, event ${index}` });
         if (order.contradicts(recorded)) misplaced.push(index);
-        if (leaf !== null && isLate(leaf)) late.push(index);
+        if (leaf !== null) times.read({ index, ...leaf });
       }
     },
-    addConclusions({ proven, unproven, wrong: mistakes }: Verdict): void {
+    addConclusions(verdict: Verdict): void {
+      const { proven, unproven, wrong: mistakes } = verdict;
       for (const { file, event } of left) addSentence(mistakes, `${file}: it has no receipt of ${event}`);
       for (const { file, events } of beside)
         if (events !== undefined && !left.some((each) => each.file === file))
@@ -54,23 +54,19 @@ export function createEntryReader(beside: Beside[], nowMs: number) {
           unproven,
           `the times of some events: ${misplaced.length} were recorded more than an hour before an earlier event, or in the future, first event ${misplaced[0]}`,
         );
-      if (late.length > 0) addSentence(unproven, describeLate(late));
+      times.addConclusions(verdict);
     },
   };
 }
-
-/** Names events that were not recorded at the time of their rows. */
-export const describeLate = (late: number[]) =>
-  `the times of ${late.length} rows: the ledger did not record them within an hour of these times, first event ${late[0]}`;
 
 /** Reads the contents of entries, and looks for seals that are newer than those of archives. */
 export function createContentReader(
   readOf: (path: string) => Buffer | null,
   { size, archives }: { size: number; archives: Beside[] },
 ) {
-  const asked = archives.filter(({ seals, sealedDays }) => seals.size > 0 || sealedDays !== undefined);
+  const withSeals = archives.filter(({ seals, sealedDays }) => seals.size > 0 || sealedDays !== undefined);
   /** For each archive: the days whose newest seal of its tree it should have, and does not. */
-  const leftOut = new Map(asked.map(({ file }) => [file, new Set<string>()]));
+  const leftOut = new Map(withSeals.map(({ file }) => [file, new Set<string>()]));
   let missing = 0;
   const chains = createChains();
   const unlinked = new Map<string, number>();
@@ -92,7 +88,7 @@ export function createContentReader(
         const seal = readSeal(event);
         if (seal === null) continue;
         if (!chains.follows(seal) && missing === 0) unlinked.set(`${seal.project} ${seal.day}`, at + place);
-        for (const { file, head, seals, sealedDays } of asked) {
+        for (const { file, head, seals, sealedDays } of withSeals) {
           const index = at + place;
           const name = `${seal.project} ${seal.day}`;
           const own = seals.get(name);
@@ -113,7 +109,7 @@ export function createContentReader(
       for (const [day, index] of unlinked) {
         const why = `event ${index} is a seal of ${day} that does not follow the seal before: the day has two histories`;
         addSentence(unproven, why);
-        for (const { file, seals } of asked) if (seals.has(day)) addSentence(mistakes, `${file}: ${why}`);
+        for (const { file, seals } of withSeals) if (seals.has(day)) addSentence(mistakes, `${file}: ${why}`);
       }
       for (const { file, seal, isOlder } of found)
         addSentence(
@@ -126,7 +122,12 @@ export function createContentReader(
             unproven,
             `${file}: it leaves out the seal of ${day}; its maker must show that the day waited to be sealed again, or that its newest seal was not signed yet`,
           );
-      for (const { file } of asked)
+      if (missing > 0)
+        addSentence(
+          unproven,
+          `what ${missing} events say: the copy does not have their contents, so their seals are not compared`,
+        );
+      for (const { file } of withSeals)
         if (missing > 0)
           addSentence(
             unproven,

@@ -265,28 +265,19 @@ export const bindings: Binding[] = [
   },
 ];
 
-/** A document that an archive must have. */
-interface DueDocument {
-  isFile: (name: string) => boolean;
-  of: string;
-}
-
-/** Lists the documents that an archive must have: those of reviews that were signed in the period, and the policies of plans that were made in it. */
-export function listDueDocuments(period: Period, events: EventIndex): DueDocument[] {
-  const newest = (type: string) => [...(events.get(type)?.values() ?? [])].flatMap((same) => same.slice(-1));
-  const reviews = newest('review.signed').filter(({ content }) => isWithin(content.signed_at, period));
-  const plans = newest('plan.stored').filter(({ content }) => isWithin(content.created_at, period));
-  const policies = new Set(plans.map(({ content }) => textOf(content.policy_sha256) ?? ''));
-  return [
-    ...reviews.map(({ content }) => {
-      const number = textOf(content.review_number) ?? '';
-      return { isFile: (name: string) => name === `reviews/${number}.json`, of: `the signed review ${number}` };
-    }),
-    ...[...policies].map((sha256) => ({
-      isFile: (name: string) => name.startsWith('policies/') && name.endsWith(`-${sha256.slice(0, 12)}.json`),
-      of: `the policy ${sha256}, which plans of the period were made with`,
-    })),
-  ];
+/** Lists the documents that an archive must have: the numbers of reviews that were signed in the period, and the hashes of the policies of its plans. */
+export function listDueDocuments(period: Period, events: EventIndex): { reviews: string[]; policies: Set<string> } {
+  const within = (type: string, time: string) =>
+    [...(events.get(type)?.values() ?? [])]
+      .flatMap((same) => same.slice(-1))
+      .filter(({ content }) => isWithin(content[time], period));
+  return {
+    reviews: within('review.signed', 'signed_at').flatMap(({ content }) => textOf(content.review_number) ?? []),
+    // A plan of an early version has no policy.
+    policies: new Set(
+      within('plan.stored', 'created_at').flatMap(({ content }) => textOf(content.policy_sha256) ?? []),
+    ),
+  };
 }
 
 /** Returns the events for which a table must have a row. */

@@ -60,20 +60,20 @@ interface Gaps {
 }
 
 /** Looks for the sealed gaps of a period in a file of gaps. */
-export async function compareHoles(archive: Archive, { period, ...asked }: Gaps & { period: Period }): Promise<void> {
+export async function compareHoles(archive: Archive, { period, ...request }: Gaps & { period: Period }): Promise<void> {
   const named = new Map<string, Interval[]>();
   const lines = new Set<string>();
-  await archive.eachLine(asked.file, (line) => {
+  await archive.eachLine(request.file, (line) => {
     const hole = holeSchema.parse(parseOnce(line));
     const hash = sha256(line);
-    if (lines.has(hash)) addSentence(asked.verdict.wrong, `${asked.file}: it has a line twice`);
+    if (lines.has(hash)) addSentence(request.verdict.wrong, `${request.file}: it has a line twice`);
     lines.add(hash);
-    addOf(named, hole, [hole], asked.sealed);
+    addOf(named, hole, [hole], request.sealed);
   });
   if (lines.size > mostGapsListed)
-    addSentence(asked.verdict.wrong, `${asked.file}: it has more lines than such files have`);
+    addSentence(request.verdict.wrong, `${request.file}: it has more lines than such files have`);
   addMissing(named, {
-    ...asked,
+    ...request,
     isCut: lines.size === mostGapsListed,
     when: ` from ${period.from} to ${period.to}`,
     isDue: (gap) => isOfPeriod(gap, period),
@@ -81,13 +81,13 @@ export async function compareHoles(archive: Archive, { period, ...asked }: Gaps 
 }
 
 /** Looks for the sealed gaps of each project in its row of the coverage. */
-export async function compareCoverage(archive: Archive, asked: Gaps): Promise<void> {
+export async function compareCoverage(archive: Archive, request: Gaps): Promise<void> {
   const named = new Map<string, Interval[]>();
-  await archive.eachLine(asked.file, (line) => {
+  await archive.eachLine(request.file, (line) => {
     const row = coverageSchema.parse(parseOnce(line));
-    addOf(named, row, row.unknown, asked.sealed);
+    addOf(named, row, row.unknown, request.sealed);
   });
-  addMissing(named, { ...asked, isCut: false, when: '', isDue: () => true });
+  addMissing(named, { ...request, isCut: false, when: '', isDue: () => true });
 }
 
 /** Names the files of gaps that an archive with receipts lacks. Only some controls have a list of gaps. */

@@ -1,8 +1,6 @@
-import { createLateness } from '@keywarden/core/ledger';
 import { before, canonicalJson, compareInstants, dayMs, dayOf, isInstant, sha256 } from '@keywarden/core/values';
 import { z } from 'zod';
 import type { Archive } from './archive.ts';
-import { describeLate } from './copy-readers.ts';
 import { type Binding, bindings, listDue, listDueDocuments, type Period, type Row } from './evidence-bindings.ts';
 import { addEvent, type EventIndex, findEvent } from './evidence-events.ts';
 import {
@@ -17,6 +15,7 @@ import {
 } from './evidence-gaps.ts';
 import { compareRow, unboundOf } from './evidence-rows.ts';
 import { parseOnce } from './json.ts';
+import { createLateTimes } from './late-times.ts';
 import { checkVerifyPage } from './operations-pack.ts';
 import { readLine } from './receipt-lines.ts';
 import {
@@ -92,12 +91,14 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
   const sealed = await readSealedGaps(archive, judgeOne, verdict);
   const { events } = receipts;
   if (receipts.head !== null) addHead(receipts.head, judge, verdict);
+  else return result(verdict);
   verdict.proven.push(`the tables are compared with the events from ${from} to ${to}`);
   /** The first time that a file of gaps is about. */
   const sinceOf = (file: string) => {
     const days = historyTable.test(file) ? files.find((each) => each.file === file)?.measure.days : undefined;
     return days === undefined ? from : before(to, days * dayMs);
   };
+  const provenPolicies = new Set<string | null>();
   const others = new Map<string, string[]>();
   const note = (what: string, file: string) => void others.set(what, [...(others.get(what) ?? []), file]);
   for (const { file, sha256 } of listed) {
@@ -108,7 +109,7 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
       if (fields.length > 0) note(`the ledger does not have the fields ${fields.join(', ')}`, file);
     } else if (review !== undefined) compareReview({ file, review, sha256, events, verdict });
     else if (/^policies\/.*\.json$/.test(file))
-      comparePolicy({ file, text: await archive.text(file), events, verdict });
+      provenPolicies.add(comparePolicy({ file, text: await archive.text(file), events, verdict }));
     else if (file === holesFile || historyTable.test(file)) {
       await compareHoles(archive, { file, sealed, period: { from: sinceOf(file), to }, verdict });
       note(isOfSeals, file);
@@ -126,8 +127,13 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
     if (due.size > 0 && !listed.some(({ file }) => binding.table.test(file)))
       verdict.unproven.push(`it has no table of ${binding.of}, although the ledger has ${due.size} in the period`);
   }
-  for (const { isFile, of } of listDueDocuments({ from, to }, events))
-    if (!listed.some(({ file }) => isFile(file))) addSentence(verdict.wrong, `it has no document of ${of}`);
+  const due = listDueDocuments({ from, to }, events);
+  for (const number of due.reviews)
+    if (!listed.some(({ file }) => file === `reviews/${number}.json`))
+      addSentence(verdict.wrong, `it has no document of review ${number}, which was signed in the period`);
+  for (const sha256 of due.policies)
+    if (!provenPolicies.has(sha256))
+      addSentence(verdict.wrong, `it does not have the policy ${sha256}, which plans of the period were made with`);
   if (receipts.head !== null) addMissingFiles({ from, to }, { names, sealed, verdict });
   for (const name of archive.names) if (/^(manifest\.json|summary\.(md|html))$/.test(name)) note(isRepeated, name);
   for (const [what, of] of others) verdict.unproven.push(`${what}: ${of.join(', ')}`);
@@ -155,11 +161,10 @@ async function readReceipts(archive: Archive, receipts: ReceiptJudge, verdict: V
   const places = new Set<number>();
   let newest = '1970-01-01T00:00:00Z';
   if (!archive.names.includes(receiptsFile)) {
-    verdict.wrong.push('it has no receipts, so nothing in it can be checked');
+    verdict.unproven.push('it has no receipts, so nothing in it can be checked');
     return { events, head: null, places, newest };
   }
-  const isLate = createLateness();
-  const late: number[] = [];
+  const times = createLateTimes();
   let last = -1;
   await archive.eachLine(receiptsFile, (line) => {
     const receipt = readLine(line);
@@ -169,13 +174,13 @@ async function readReceipts(archive: Archive, receipts: ReceiptJudge, verdict: V
     else {
       last = event.index;
       places.add(last);
-      if (isLate(event)) late.push(last);
+      times.read(event);
       if (compareInstants(event.recorded, newest) > 0) newest = event.recorded;
       addEvent(events, event);
     }
   });
   const head = receipts.head();
-  if (late.length > 0) verdict.unproven.push(describeLate(late));
+  times.addConclusions(verdict);
   verdict.proven.push(`${places.size} governance events are in the ledger, up to event ${last}`);
   return { events, head, places, newest };
 }
@@ -241,14 +246,19 @@ const policySchema = z.strictObject({
   policy: z.record(z.string(), z.unknown()),
 });
 
-function comparePolicy({ file, text, events, verdict }: Document & { text: string }): void {
+/** Returns the hash of a policy that the ledger recorded; null for any other. */
+function comparePolicy({ file, text, events, verdict }: Document & { text: string }): string | null {
   const { used_from: usedFrom, sha256, policy } = policySchema.parse(parseOnce(text));
   const stored = findEvent(events, 'policy.stored', { sha256 })?.content;
-  if (typeof stored?.document !== 'string') verdict.unproven.push(`${file}: the policy has no receipt`);
-  else if (
-    canonicalJson(JSON.parse(stored.document) as object) === canonicalJson(policy) &&
-    stored.first_used_at === usedFrom
-  )
-    verdict.proven.push(`${file} is a policy that the ledger recorded`);
-  else verdict.wrong.push(`${file} is not the policy that the ledger recorded`);
+  if (typeof stored?.document !== 'string') {
+    verdict.unproven.push(`${file}: the policy has no receipt`);
+    return null;
+  }
+  const isSame = canonicalJson(JSON.parse(stored.document) as object) === canonicalJson(policy);
+  if (!isSame || stored.first_used_at !== usedFrom) {
+    verdict.wrong.push(`${file} is not the policy that the ledger recorded`);
+    return null;
+  }
+  verdict.proven.push(`${file} is a policy that the ledger recorded`);
+  return sha256;
 }

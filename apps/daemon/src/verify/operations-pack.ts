@@ -112,13 +112,13 @@ interface ProjectPart {
   result: ArchiveResult;
 }
 
-async function verifyProject(archive: Archive, asked: ProjectPart): Promise<void> {
-  const { part, days: asksFor, drops, result } = asked;
+async function verifyProject(archive: Archive, projectPart: ProjectPart): Promise<void> {
+  const { part, days: requestedDays, drops, result } = projectPart;
   const { verdict } = result;
   const { project } = part;
   const fail = (why: string) => addSentence(verdict.wrong, `${project}: ${why}`);
   const markUnproven = (why: string) => addSentence(verdict.unproven, `${project}: ${why}`);
-  const seals = await readSeals(archive, asked, fail);
+  const seals = await readSeals(archive, projectPart, fail);
   const days = await hashDays(archive, part, seals).catch((error: unknown) => {
     fail(damageInWords(error));
     return null;
@@ -127,7 +127,7 @@ async function verifyProject(archive: Archive, asked: ProjectPart): Promise<void
   let [proven, operations] = [0, 0];
   const unsealed: string[] = [];
   const gone: string[] = [];
-  for (const day of asksFor) {
+  for (const day of requestedDays) {
     const { newest: seal, index = 0 } = seals.get(day) ?? {};
     const found = days.get(day) ?? { operations: 0, root: emptyRootText };
     days.delete(day);
@@ -147,10 +147,10 @@ async function verifyProject(archive: Archive, asked: ProjectPart): Promise<void
   for (const day of days.keys()) fail(`it has operations of ${day}, outside its period`);
   for (const range of inRanges(unsealed)) markUnproven(`${range} has no seal`);
   for (const range of inRanges(gone)) markUnproven(`retention has dropped the operations of ${range}`);
-  const of = proven === asksFor.length ? `all ${proven} days` : `${proven} of the ${asksFor.length} days`;
+  const of = proven === requestedDays.length ? `all ${proven} days` : `${proven} of the ${requestedDays.length} days`;
   if (proven > 0)
     verdict.proven.push(
-      `${project}: ${operations} operations of ${of} from ${asksFor[0]} to ${asksFor.at(-1)} are exactly those that were archived`,
+      `${project}: ${operations} operations of ${of} from ${requestedDays[0]} to ${requestedDays.at(-1)} are exactly those that were archived`,
     );
 }
 

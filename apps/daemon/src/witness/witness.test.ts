@@ -158,6 +158,16 @@ test.each([
   }
   expect(await askWitnesses(place, signal)).toEqual([expect.stringContaining(why)]);
   expect(await hasOpenIncident(place.store.db, 'ledger_inconsistent')).toBe(true);
+  // Each event makes the tree larger. The same reason is no other event.
+  const countOpened = async () =>
+    await owner.sql`select number from keywarden.ledger_event where type = 'incident.opened' order by number`;
+  const pass = async () => {
+    await growLedger(place);
+    await askWitnesses(place, signal);
+    return await countOpened();
+  };
+  const opened = await pass();
+  expect([await pass(), await pass()]).toEqual([opened, opened]);
 });
 
 test('a witness answers as c2sp.org/tlog-witness says', async () => {

@@ -24,9 +24,9 @@ export interface ExemptionRequest {
 /** Grants an exemption on behalf of the principal; returns its number. Throws a Problem for a key that they cannot see, or a past end. */
 export async function grantExemption(
   { db, sql, marks }: Services,
-  { principal, asked }: { principal: Principal; asked: ExemptionRequest },
+  { principal, request }: { principal: Principal; request: ExemptionRequest },
 ): Promise<string> {
-  const { keys, rules, reason, until, lastingMs } = asked;
+  const { keys, rules, reason, until, lastingMs } = request;
   const hidden = await findHiddenKey(db, keys, principal.organizations);
   if (hidden !== undefined) throw notFound(`key with number ${hidden}`, '/v1/keys');
   const known = await listRules(db);

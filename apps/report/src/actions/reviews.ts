@@ -20,7 +20,7 @@ export interface ReviewRequest {
   of?: Inventoried;
   filter: KeyFilter;
   /** The filter as requested. */
-  asked: Record<string, unknown>;
+  request: Record<string, unknown>;
   keepForDays: number;
 }
 
@@ -47,11 +47,11 @@ export async function openCampaign(
 /** Cancels a campaign on behalf of the principal. Throws a Problem if it does not exist (404) or is already canceled (409). */
 export async function cancelCampaign(
   { db, sql }: Services,
-  asked: { campaign: string; reason: string; principal: Principal },
+  request: { campaign: string; reason: string; principal: Principal },
 ): Promise<void> {
-  if ((await readItems(db, campaignList({ number: asked.campaign }), 1)).length === 0)
+  if ((await readItems(db, campaignList({ number: request.campaign }), 1)).length === 0)
     throw notFound('campaign with this number', '/v1/campaigns');
-  if (!(await store.cancelCampaign(sql, asked))) throw conflict('The campaign is already canceled.');
+  if (!(await store.cancelCampaign(sql, request))) throw conflict('The campaign is already canceled.');
 }
 
 async function choose({ db }: Services, review: ReviewRequest, principal: Principal): Promise<Chosen> {
@@ -76,22 +76,22 @@ export interface DecisionRequest {
 /** Records decisions about keys of an open review on behalf of the principal. Throws a Problem for a signed review, or for keys outside it. */
 export async function decideReview(
   { db, sql }: Services,
-  { principal, asked }: { principal: Principal; asked: DecisionRequest },
+  { principal, request }: { principal: Principal; request: DecisionRequest },
 ): Promise<void> {
-  await requireReview(db, asked.review);
+  await requireReview(db, request.review);
   // The daemon would refuse the rotation after the signature.
-  if (asked.decision === 'rotate' && (await readEnforcementState(db))?.sinks === 0)
+  if (request.decision === 'rotate' && (await readEnforcementState(db))?.sinks === 0)
     throw cannotBeDone(
       'No sink is configured, so no key can be rotated; add one to sinks in keywarden.yaml, or keep or revoke the keys.',
     );
-  const outcome = await store.decideReview(sql, { ...asked, principal });
+  const outcome = await store.decideReview(sql, { ...request, principal });
   if (outcome === 'signed') throw conflict('The review is signed and cannot change; open another.');
   if (outcome === 'not rotated') throw cannotBeDone('Only API keys can be rotated; keep or revoke the others.');
   if (outcome === 'no reason')
     throw cannotBeDone(
-      asked.decision === 'keep'
+      request.decision === 'keep'
         ? 'A reason is required to keep these keys; give one.'
-        : `A reason is required to ${asked.decision} keys; give one.`,
+        : `A reason is required to ${request.decision} keys; give one.`,
     );
   if (outcome === 'not its keys') throw cannotBeDone('Some of these keys are not in the review.');
 }

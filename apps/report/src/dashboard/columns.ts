@@ -72,11 +72,11 @@ export function fieldsFor<F extends z.ZodRawShape>(filters: F, labels: Fields<F>
 
 function controlOf(name: string, filter: z.core.$ZodType | undefined): Partial<Field> {
   const inner = filter === undefined ? undefined : unwrap(filter);
-  const asked = inner instanceof z.ZodPipe ? unwrap(inner.in) : inner;
-  if (asked instanceof z.ZodEnum) return { options: asked.options.map(String) };
+  const schema = inner instanceof z.ZodPipe ? unwrap(inner.in) : inner;
+  if (schema instanceof z.ZodEnum) return { options: schema.options.map(String) };
   if (name === 'q') return { type: 'search' };
   if (inner instanceof z.ZodPipe) return { placeholder: '90d' };
-  return asked instanceof z.ZodISODateTime ? { placeholder: '2026-03-31' } : {};
+  return schema instanceof z.ZodISODateTime ? { placeholder: '2026-03-31' } : {};
 }
 
 /** Returns columns with one that links each record to its events in the ledger, for those who may see them. */

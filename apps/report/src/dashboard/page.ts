@@ -33,7 +33,7 @@ const flashMessages = {
   exempted: 'The exemption is granted.',
   ended: 'The exemption has ended.',
   session_ended: 'The session has ended.',
-  asked: 'The rotation is requested. The daemon answers in its next pass.',
+  requested: 'The rotation is requested. The daemon answers in its next pass.',
   opened: 'The review is open. Decide about each key.',
   campaign: 'The campaign is open. Its reviewers are reminded before the due date.',
   canceled: 'The campaign is canceled.',
@@ -160,7 +160,7 @@ export interface ListPart<S extends z.ZodObject, F extends z.ZodRawShape, O exte
   /** The labels of the filters in the form. */
   fields: Fields<F>;
   sorts?: readonly [O, ...O[]] | undefined;
-  list: (asked: ListQuery<F, O>) => List<S> | Promise<List<S>>;
+  list: (request: ListQuery<F, O>) => List<S> | Promise<List<S>>;
   caption: string;
   columns: Column<z.output<S>>[];
   empty: string;
@@ -248,8 +248,8 @@ export function exportLinks(
   filters: Record<string, unknown> = {},
   query: Record<string, string> = {},
 ): Html {
-  const asked = Object.entries(query).filter(([key]) => key in filters);
+  const given = Object.entries(query).filter(([key]) => key in filters);
   const address = (format: string) =>
-    `/v1/exports/${name}?${new URLSearchParams([...asked, ['format', format]]).toString()}`;
+    `/v1/exports/${name}?${new URLSearchParams([...given, ['format', format]]).toString()}`;
   return html`<span class="exports">Export: ${['csv', 'ndjson', 'json'].map((format) => html`<a href="${address(format)}">${format}</a> `)}</span>`;
 }

@@ -148,8 +148,8 @@ async function takeReviews(snapshot: Snapshot, days: number, { from, to, asOf }:
 
 /** Returns the intervals for which the archive may lack operations, in the days before the end. */
 async function takeHistory(snapshot: Snapshot, days: number, { asOf }: Period): Promise<Measured> {
-  const asked = { organizations: null, from: daysBefore(asOf, days), to: asOf, settledAt: asOf };
-  const { holes, holes_not_named: more } = await readOperationHoles(snapshot, asked);
+  const request = { organizations: null, from: daysBefore(asOf, days), to: asOf, settledAt: asOf };
+  const { holes, holes_not_named: more } = await readOperationHoles(snapshot, request);
   const missing = more === 0 ? {} : { missing: `${more} more intervals are not listed here.` };
   const items = holes.map((hole) => JSON.stringify(hole));
   return { schema: operationHole, batches: oneBatch(items), isException: true, ...missing };

@@ -14,8 +14,8 @@ import { badParameter, notFound } from '../problem.ts';
 import { addRoute } from '../route.ts';
 
 /** Returns the chosen controls; all if none is named. Throws a Problem (404) for an unknown one. */
-function chooseControls(controls: Control[], asked: string | string[] | undefined): Control[] {
-  const ids = [asked ?? []].flat().flatMap((each) => each.split(','));
+function chooseControls(controls: Control[], request: string | string[] | undefined): Control[] {
+  const ids = [request ?? []].flat().flatMap((each) => each.split(','));
   if (ids.length === 0) return controls;
   return [...new Set(ids)].map((id) => {
     const found = controls.find((each) => each.id === id);
@@ -95,11 +95,11 @@ export function addEvidence(app: OpenAPIHono<Env>, { page }: Pages, { db, stream
         throw badParameter(`from, to: are not a past period; by the control plane's clock it is ${controlPlaneNow}.`);
       const period = { from, to, asOf };
       const fileName = fileNameOf(chosen, { of: controls.length, from, to: asOf });
-      const asked = { controls: chosen, period, madeAt: new Date(now()), madeBy: nameOf(principal), fileName };
+      const request = { controls: chosen, period, madeAt: new Date(now()), madeBy: nameOf(principal), fileName };
       return await streams.answer(c, {
         fileName,
         contentType: 'application/zip',
-        write: (snapshot) => writeEvidence(snapshot, asked),
+        write: (snapshot) => writeEvidence(snapshot, request),
       });
     },
   );

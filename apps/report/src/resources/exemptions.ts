@@ -82,7 +82,7 @@ export function addExemptions(app: OpenAPIHono<Env>, pages: Pages, services: Ser
       status: 201,
     },
     async ({ body: { for: lastingMs, ...rest }, principal }) => {
-      const number = await grantExemption(services, { principal, asked: { ...rest, lastingMs } });
+      const number = await grantExemption(services, { principal, request: { ...rest, lastingMs } });
       return await show(number, principal.organizations);
     },
   );

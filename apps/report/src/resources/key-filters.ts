@@ -45,9 +45,15 @@ type KeyQuery = Camelled<z.output<z.ZodObject<typeof keyFilters>>>;
 type CredentialQuery = Camelled<z.output<z.ZodObject<typeof credentialFilters>>>;
 
 /** Returns filters of keys or credentials in the form that the store takes. */
-export function toKeyFilter(asked: KeyQuery | CredentialQuery): KeyFilter {
-  const { idleFor: idleMs, olderThan: ageMs, q: text, ...rest } = asked;
-  return { ...rest, text, idleMs, ageMs, expiresWithinMs: 'expiresWithin' in asked ? asked.expiresWithin : undefined };
+export function toKeyFilter(request: KeyQuery | CredentialQuery): KeyFilter {
+  const { idleFor: idleMs, olderThan: ageMs, q: text, ...rest } = request;
+  return {
+    ...rest,
+    text,
+    idleMs,
+    ageMs,
+    expiresWithinMs: 'expiresWithin' in request ? request.expiresWithin : undefined,
+  };
 }
 
 /** Throws a Problem (400) for an `as_of` in the future, for which there are no observations. */

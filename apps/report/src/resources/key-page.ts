@@ -102,8 +102,8 @@ export function keyPage({ page, form }: Pages, services: Services): void {
       reason: readField(sent, 'reason'),
       for: readField(sent, 'for'),
     });
-    const asked = { keys: [key], rules: rule === '' ? null : [rule], reason: given.reason, lastingMs: given.for };
-    await grantExemption(services, { principal, asked });
+    const request = { keys: [key], rules: rule === '' ? null : [rule], reason: given.reason, lastingMs: given.for };
+    await grantExemption(services, { principal, request });
     return { to: `/keys/${key}`, flash: 'exempted' };
   });
 }

@@ -200,10 +200,10 @@ function addOne(
     app,
     db,
     { path: `${path}/observations`, summary: `A ${one}'s history: ${versions}`, access, params, item: keyObservation },
-    async (asked) => ({ list: keyObservationList(await numberOf(asked.params, asked.organizations)) }),
+    async (request) => ({ list: keyObservationList(await numberOf(request.params, request.organizations)) }),
   );
-  addList(app, db, { path: `${path}/uses`, summary: uses, access, params, item: keyUse }, async (asked) => ({
-    list: keyUseList(await numberOf(asked.params, asked.organizations)),
+  addList(app, db, { path: `${path}/uses`, summary: uses, access, params, item: keyUse }, async (request) => ({
+    list: keyUseList(await numberOf(request.params, request.organizations)),
   }));
 }
 

@@ -123,7 +123,7 @@ function addReceipts(app: OpenAPIHono<Env>, pages: Pages, { db }: Services): voi
     const shown: [string, Part][] = isProven
       ? [
           ['Position', `event ${proven.index} of ${proven.size} in ${proven.origin}`],
-          ['Happened', time(proven.at)],
+          ['Time of the row', time(proven.at)],
           ['Witnesses', proven.witnesses.map(({ name }) => name).join(', ') || 'none'],
           ...Object.entries({ ...proven.content, ...proven.personal }).map(([name, value]): [string, Part] => [
             name,
@@ -174,11 +174,11 @@ function addSealedOperations(app: OpenAPIHono<Env>, { db, streams, now }: Servic
         );
       const end = addDays(to, 1);
       const fileName = `keywarden-operations-${projectId ?? 'all'}-${from}-${to}.zip`.replaceAll(/[^\w.-]/g, '_');
-      const asked = { projects, from, to: end, madeAt: new Date(now()), fileName };
+      const request = { projects, from, to: end, madeAt: new Date(now()), fileName };
       return await streams.answer(c, {
         fileName,
         contentType: 'application/zip',
-        write: (snapshot) => writeSealedOperations(snapshot, asked),
+        write: (snapshot) => writeSealedOperations(snapshot, request),
       });
     },
   );

@@ -44,7 +44,7 @@ export async function toReviewRequest(
     of: credentials === undefined ? 'keys' : 'credentials',
     // A key that one listing lacked may still exist, so it is reviewed too.
     filter: { ...toKeyFilter(camelled(chosen)), isThere: chosen.state === undefined },
-    asked: given.credentials === undefined ? (given.keys ?? {}) : { credentials: given.credentials },
+    request: given.credentials === undefined ? (given.keys ?? {}) : { credentials: given.credentials },
   };
 }
 
@@ -52,14 +52,14 @@ export async function toReviewRequest(
 export async function readChoice({ db }: Services, sent: FormData): Promise<ReviewRequest> {
   const names = ['organization_id', 'kind', 'idle_for', 'older_than', 'as_of'];
   const filled = names.map((name) => [name, readField(sent, name)] as const).filter(([, value]) => value !== '');
-  const asked = Object.fromEntries(filled);
-  const keys = readForm(z.strictObject(keyFilters), asked);
+  const request = Object.fromEntries(filled);
+  const keys = readForm(z.strictObject(keyFilters), request);
   await requirePast(db, keys.as_of);
   const { keep_for_days: keepForDays } = readForm(
     z.object({ keep_for_days: z.coerce.number().int().min(0).max(1000) }),
     { keep_for_days: readField(sent, 'keep_for_days') },
   );
-  return { filter: { ...toKeyFilter(camelled(keys)), isThere: true }, asked, keepForDays };
+  return { filter: { ...toKeyFilter(camelled(keys)), isThere: true }, request, keepForDays };
 }
 
 /** Returns the fields of a form that choose the keys of a review. */

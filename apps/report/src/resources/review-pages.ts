@@ -66,7 +66,7 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
 
   form('/reviews/:review/decisions', auditor, async (visit, sent) => {
     const review = idOf(visit);
-    const asked = readForm(
+    const request = readForm(
       z.object({
         keys: z.array(digits, { error: 'select at least one key' }).min(1, 'select at least one key').max(1000),
         decision: decisions,
@@ -74,7 +74,7 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
       }),
       { keys: sent.getAll('key'), decision: readField(sent, 'decision'), reason: readField(sent, 'reason') || null },
     );
-    await decideReview(services, { principal: visit.principal, asked: { review, ...asked } });
+    await decideReview(services, { principal: visit.principal, request: { review, ...request } });
     return { to: `/reviews/${review}?decision=undecided`, flash: 'decided' };
   });
   form('/reviews/:review/plan', allowWhole('operator'), async (visit) => {

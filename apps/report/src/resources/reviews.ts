@@ -173,7 +173,7 @@ function reviewRoutes(app: OpenAPIHono<Env>, services: Services): void {
       status: 201,
     },
     async ({ params: { review }, body, principal }) => {
-      await decideReview(services, { principal, asked: { review, ...body, reason: body.reason ?? null } });
+      await decideReview(services, { principal, request: { review, ...body, reason: body.reason ?? null } });
       return await show(review);
     },
   );

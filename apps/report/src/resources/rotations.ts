@@ -108,14 +108,14 @@ export function addRotations(app: OpenAPIHono<Env>, pages: Pages, services: Serv
     },
     async ({ body, principal, organizations }) => {
       const number = await requestRotation(services, { principal, ...body });
-      const asked = rotationRequestList({ key: body.key, number }, organizations);
-      return await requireOne(db, asked, ['request with this number', '/v1/rotation-requests']);
+      const list = rotationRequestList({ key: body.key, number }, organizations);
+      return await requireOne(db, list, ['request with this number', '/v1/rotation-requests']);
     },
   );
   pages.form('/keys/:key/rotation', allow('operator'), async ({ c, principal }, sent) => {
     const key = readParameter(c, 'key', digits);
     await requestRotation(services, { principal, key, reason: readReason(sent) });
-    return { to: `/keys/${key}`, flash: 'asked' };
+    return { to: `/keys/${key}`, flash: 'requested' };
   });
 }
 
@@ -130,8 +130,8 @@ async function requestRotation(
   { db, sql, marks }: Services,
   { principal, key, reason }: { principal: Principal; key: string; reason: string },
 ): Promise<string> {
-  const asked = keyList({ number: key }, { organizations: principal.organizations });
-  const { state } = await requireItem(db, asked, [`key with number ${key}`, '/v1/keys']);
+  const list = keyList({ number: key }, { organizations: principal.organizations });
+  const { state } = await requireItem(db, list, [`key with number ${key}`, '/v1/keys']);
   if (state === 'gone') throw conflict('This key is gone; there is nothing to rotate.');
   await marks.move();
   return await storeRequest(sql, { key, principal, reason });

@@ -60,8 +60,8 @@ export function archiveRoutes(services: Services): Hono<Env> {
 
   const requireOrganization = async (c: Context<Env>, id: string) => {
     const { organizations } = c.get('principal');
-    const asked = { id, organizations, page: { limit: 1, after: null } };
-    const [found] = id.includes('\0') ? [] : (await listArchivedOrganizations(db, asked)).records;
+    const request = { id, organizations, page: { limit: 1, after: null } };
+    const [found] = id.includes('\0') ? [] : (await listArchivedOrganizations(db, request)).records;
     if (found === undefined) throw new Refusal(404, { message: 'organization not found' });
     return found;
   };
@@ -92,8 +92,8 @@ export function archiveRoutes(services: Services): Hono<Env> {
   api.get('/projects/:project_id', async (c) => {
     const id = c.req.param('project_id');
     const { organizations } = c.get('principal');
-    const asked = { id, state: 'any', organizations, page: { limit: 1, after: null } } as const;
-    const [found] = id.includes('\0') ? [] : (await listArchivedProjects(db, asked)).records;
+    const request = { id, state: 'any', organizations, page: { limit: 1, after: null } } as const;
+    const [found] = id.includes('\0') ? [] : (await listArchivedProjects(db, request)).records;
     if (found === undefined) throw new Refusal(404, { message: 'project not found' });
     return c.json({ project: render(found) });
   });
@@ -125,8 +125,8 @@ export function archiveRoutes(services: Services): Hono<Env> {
   api.get('/projects/:project_id/operations/:operation_id', async (c) => {
     const project = await findProject(c);
     const id = c.req.param('operation_id');
-    const asked = { ...project, id, page: { limit: 1, after: null } };
-    const found = uuid.test(id) ? (await listArchivedOperations(db, asked)).records : '';
+    const request = { ...project, id, page: { limit: 1, after: null } };
+    const found = uuid.test(id) ? (await listArchivedOperations(db, request)).records : '';
     if (found === '') throw new Refusal(404, { message: 'operation not found' });
     return c.body(`{"operation":${found}}`, 200, json);
   });

@@ -25,9 +25,9 @@ export function ledgerRoutes(
     return c.body(tree.note, 200, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-cache' });
   });
   app.get('/tile/*', checks, mayRead, async (c) => {
-    const asked = parseTilePath(c.req.path.replace(/^\/ledger\//, ''));
-    if (asked === null) throw new Problem(404, 'Not found', 'This is no path of a tile; c2sp.org/tlog-tiles has them.');
-    const { level, index, width } = asked;
+    const tile = parseTilePath(c.req.path.replace(/^\/ledger\//, ''));
+    if (tile === null) throw new Problem(404, 'Not found', 'This is no path of a tile; c2sp.org/tlog-tiles has them.');
+    const { level, index, width } = tile;
     const bytes =
       typeof level === 'string'
         ? await readBundle(db, { level, index, width })

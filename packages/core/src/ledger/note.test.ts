@@ -53,8 +53,17 @@ test('cosignatures are added to a note, and lines that would make it worthless a
   const forged = `— ${log.verifier.name} ${Buffer.concat([Buffer.from(log.verifier.id, 'hex'), Buffer.alloc(64)]).toString('base64')}\n`;
   expect(openNote(signed + forged, [log.verifier])).toBeNull();
   expect(addSignatures(signed, `${forged}no signature\n\n${line}`)).toBe(note);
-  const many = Array.from({ length: 200 }, (_, index) => `— witness.example/w${index} AAAAAAAA\n`).join('');
-  expect(openNote(addSignatures(signed, many), [log.verifier])).not.toBeNull();
+  const lineOf = (name: string, size = 76) => `— ${name} ${Buffer.alloc(size, 1).toString('base64')}\n`;
+  const many = Array.from({ length: 200 }, (_, index) => lineOf(`witness.example/w${index}`)).join('');
+  const twice = signNote(text, [log, signerOf(createSigningKey('keywarden.example/log', 'log'))], 0);
+  for (const odd of [
+    many,
+    lineOf('long', 100_000),
+    lineOf('odd\u0001name'),
+    lineOf('odd\ufffdname'),
+    lineOf('short', 5),
+  ])
+    for (const own of [signed, twice]) expect(openNote(addSignatures(own, odd), [log.verifier])).not.toBeNull();
 });
 
 test('extension lines of a checkpoint are not empty, and a delete character is none that notes forbid', () => {

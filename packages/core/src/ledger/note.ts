@@ -97,7 +97,7 @@ export function openNote(note: string, verifiers: Verifier[]): OpenedNote | null
     if (by === undefined) continue;
     const isWitness = by.kind === 'witness';
     const time = isWitness && bytes.length >= 12 ? Number(bytes.readBigUInt64BE(4)) : null;
-    if (bytes.length !== (isWitness ? 76 : 68) || !Number.isSafeInteger(time ?? 0)) return null;
+    if (bytes.length !== (isWitness ? cosignatureSize : 68) || !Number.isSafeInteger(time ?? 0)) return null;
     if (!verify(null, signedBytes(by.kind, split.text, time ?? 0), by.publicKey, bytes.subarray(-64))) return null;
     if (!signatures.some((each) => each.by.text === by.text)) signatures.push({ by, time });
   }
@@ -125,22 +125,23 @@ function parseSignature(line: string): { name: string; bytes: Buffer } | null {
   return name === undefined || bytes === null || bytes.length < 5 ? null : { name, bytes };
 }
 
+/** Bytes of a cosignature: a key id, a time and a signature. */
+const cosignatureSize = 76;
+
 /**
- * Returns a note with the signature lines of others. Lines of another form are left out, and lines under a name that has signed the note: a wrong signature of a
- * known key makes a note worthless.
+ * Returns a note with those of some lines that are of the form of cosignatures, as many as a note can have. Lines under a name that has signed the note are left
+ * out: a wrong signature of a known key makes a note worthless.
  */
 export function addSignatures(note: string, lines: string): string {
   const signed = new Set(splitNote(note)?.lines.map(({ name }) => name));
-  const isOther = (line: string) => {
+  let whole = note;
+  for (const line of lines.split('\n', 10 * mostSignatures)) {
     const signature = parseSignature(line);
-    return signature !== null && !signed.has(signature.name);
-  };
-  return `${note}${lines
-    .split('\n')
-    .filter(isOther)
-    .slice(0, mostSignatures - signed.size)
-    .map((line) => `${line}\n`)
-    .join('')}`;
+    if (signature?.bytes.length !== cosignatureSize || signed.has(signature.name)) continue;
+    const longer = `${whole}${line}\n`;
+    if (splitNote(longer) !== null) whole = longer;
+  }
+  return whole;
 }
 
 /** Decodes standard base64. Returns null unless the text is the encoding of its bytes. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createTimeOrder } from './recording-times.ts';
+import { createLateness, createTimeOrder } from './recording-times.ts';
 
 const day = '2026-05-01T';
 const msOf = (time: string) => Date.parse(day + time);
@@ -38,4 +38,16 @@ test('a clock that ran ahead and is set right makes no honest time contradict th
     latestMs = order.latestMs();
   }
   expect(contradictions).toBe(0);
+});
+
+test('an event is late if it was not recorded at the time of its row; a later one of the row is, if it has another time', () => {
+  const isLate = createLateness();
+  const read = (at: string, recorded: string, subject = 'exemption/1') =>
+    isLate({ type: 'exemption.ended', subject, at: day + at, recorded: day + recorded });
+  expect(read('12:00:00Z', '12:59:00Z')).toBe(false);
+  expect(read('12:00:00Z', '20:00:00Z')).toBe(false);
+  expect(read('09:00:00Z', '20:00:00Z')).toBe(true);
+  expect(read('09:00:00Z', '21:00:00Z')).toBe(false);
+  expect(read('12:00:00Z', '20:00:00Z', 'exemption/2')).toBe(true);
+  expect(read('20:00:00Z', '12:00:00Z', 'exemption/3')).toBe(true);
 });

@@ -1,22 +1,30 @@
 /** Transactions that overlap end in any order, and clocks are set right. */
 const toleranceMs = 3_600_000;
 
+interface TimedEvent {
+  type: string;
+  subject: string;
+  /** The time that the row says. */
+  at: string;
+  recorded: string;
+}
+
 /** Returns whether an event was recorded within an hour of the time that its row says. */
-export const isRecordedAtItsTime = ({ at, recorded }: { at: string; recorded: string }): boolean =>
+export const isRecordedAtItsTime = ({ at, recorded }: Pick<TimedEvent, 'at' | 'recorded'>): boolean =>
   Math.abs(Date.parse(recorded) - Date.parse(at)) <= toleranceMs;
 
 /**
- * Returns a function that tells, of events in the order of the ledger, which was not recorded within an hour of the time of its row. Later events of a row keep
- * its time, so only the first of each kind counts.
+ * Returns a function that tells, of events in the order of the ledger, which was not recorded within an hour of the time of its row. A later event of a row with
+ * the same time changed something else.
  */
-export function createLateness(): (event: { type: string; subject: string; at: string; recorded: string }) => boolean {
-  const seen = new Set<string>();
-  return ({ type, subject, ...times }) => {
-    const name = `${type} ${subject}`;
-    const isLater = seen.has(name);
+export function createLateness(): (event: TimedEvent) => boolean {
+  const times = new Map<string, string>();
+  return (event) => {
+    const name = `${event.type} ${event.subject}`;
+    const isOfSameTime = times.get(name) === event.at;
     // A ledger has mostly seals, and each has one event.
-    if (type !== 'archive.sealed') seen.add(name);
-    return !isLater && !isRecordedAtItsTime(times);
+    if (event.type !== 'archive.sealed') times.set(name, event.at);
+    return !isOfSameTime && !isRecordedAtItsTime(event);
   };
 }
 

@@ -5,7 +5,15 @@ import { hashOperation, isSealed, readMembers } from './operations.ts';
 import type { ProvenEvent } from './receipt.ts';
 
 const instant = z.string().refine(isInstant);
-const intervals = z.array(z.object({ from: instant, to: instant, reason: z.string().optional() }));
+const intervals = z.array(
+  z.object({
+    from: instant,
+    to: instant,
+    from_included: z.boolean(),
+    to_included: z.boolean(),
+    reason: z.string().optional(),
+  }),
+);
 type Interval = z.output<typeof intervals>[number];
 const number = z.string().regex(/^[1-9]\d{0,18}$/);
 const sealSchema = z.object({
@@ -56,17 +64,25 @@ export function readSeal({ type, content }: Pick<ProvenEvent, 'type' | 'content'
 
 const endOf = (day: string) => startOfDay(addDays(day, 1));
 
-/** Returns the times of a day that are in none of some intervals. */
+/** Returns the times of a day that are in none of some intervals: each an interval, or one instant. */
 function listUnclaimed(day: string, claimed: Interval[]): Seal['unclaimed'] {
   const unclaimed: Seal['unclaimed'] = [];
-  let at = startOfDay(day);
   const end = endOf(day);
-  for (const { from, to } of [...claimed.toSorted((a, b) => compareInstants(a.from, b.from)), { from: end, to: end }]) {
-    if (compareInstants(from, at) > 0) unclaimed.push({ from: at, to: from });
-    if (compareInstants(to, at) > 0) at = to;
+  // Everything before `at` is claimed or listed, and so is `at` itself if it is included.
+  let [at, isIncluded] = [startOfDay(day), false];
+  for (const each of [...claimed, { from: end, to: end, from_included: true, to_included: true }].toSorted(byStart)) {
+    const begins = compareInstants(each.from, at);
+    if (begins > 0 || (begins === 0 && !isIncluded && !each.from_included)) unclaimed.push({ from: at, to: each.from });
+    const ends = compareInstants(each.to, at);
+    if (ends > 0) [at, isIncluded] = [each.to, each.to_included];
+    else if (ends === 0 && each.to_included) isIncluded = true;
   }
   return unclaimed;
 }
+
+/** Of intervals that begin at one instant, the one that includes it is first. */
+const byStart = (a: Interval, b: Interval) =>
+  compareInstants(a.from, b.from) || Number(b.from_included) - Number(a.from_included);
 
 /** A list of gaps names no more; further ones are only counted. The coverage names all. */
 export const mostGapsListed = 10_000;

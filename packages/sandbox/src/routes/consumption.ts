@@ -44,39 +44,44 @@ export function consumptionRoutes(api: Hono<Env>, state: State): void {
   const { db } = state;
 
   api.get('/consumption_history/projects', (c) => {
-    const asked = readAsked(c, state, { allowed: projectMetrics, fallback: firstMetrics });
-    const { rows, ...page } = readProjectPage(c, db, asked.organization);
+    const request = readRequest(c, state, { allowed: projectMetrics, fallback: firstMetrics });
+    const { rows, ...page } = readProjectPage(c, db, request.organization);
     const projects = rows.map((row) => ({
       project_id: row.id,
-      periods: period(row, asked, (frame) => ({
+      periods: period(row, request, (frame) => ({
         // The four metrics of the first pricing models are always present.
         ...Object.fromEntries(firstMetrics.map((metric) => [metric, 0])),
-        ...Object.fromEntries(asked.metrics.map((metric) => [metric, usedBy(row, metric, { frame, now: asked.now })])),
+        ...Object.fromEntries(
+          request.metrics.map((metric) => [metric, usedBy(row, metric, { frame, now: request.now })]),
+        ),
       })),
     }));
     return c.json({ projects, ...page });
   });
 
   api.get('/consumption_history/v2/projects', (c) => {
-    const asked = readAsked(c, state, { allowed: usageMetrics, fallback: null });
-    const { rows, ...page } = readProjectPage(c, db, asked.organization);
-    const projects = rows.map((row) => ({ project_id: row.id, periods: period(row, asked, metricsOf(row, asked)) }));
+    const request = readRequest(c, state, { allowed: usageMetrics, fallback: null });
+    const { rows, ...page } = readProjectPage(c, db, request.organization);
+    const projects = rows.map((row) => ({
+      project_id: row.id,
+      periods: period(row, request, metricsOf(row, request)),
+    }));
     return c.json({ projects, ...page });
   });
 
   api.get('/consumption_history/v2/branches', (c) => {
-    const asked = readAsked(c, state, { allowed: branchMetrics, fallback: null });
-    const { rows, ...page } = readBranchPage(c, db, asked.organization);
+    const request = readRequest(c, state, { allowed: branchMetrics, fallback: null });
+    const { rows, ...page } = readBranchPage(c, db, request.organization);
     const branches = rows.map((row) => ({
       project_id: row.project_id,
       branch_id: row.id,
-      periods: period(row, asked, metricsOf(row, asked)),
+      periods: period(row, request, metricsOf(row, request)),
     }));
     return c.json({ branches, ...page });
   });
 }
 
-function readAsked(
+function readRequest(
   c: Context<Env>,
   { db, clock }: State,
   { allowed, fallback }: { allowed: string[]; fallback: string[] | null },
