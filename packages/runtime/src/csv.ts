@@ -13,3 +13,10 @@ export function writeCsv(rows: (string | number | null)[][], { lineEnd = '\r\n' 
   );
   return stringify(cells, { escape_formulas: true, record_delimiter: lineEnd, quoted_match: /[;\t\r\n]|^\s|\s$/ });
 }
+
+/** Returns a value as a CSV cell. Numbers stay numbers; lists and free-form objects are JSON. */
+export function csvCell(value: unknown): string | number | null {
+  if (value === null || value === undefined) return null;
+  if (typeof value === 'number' || typeof value === 'string') return value;
+  return JSON.stringify(value);
+}

@@ -1,4 +1,4 @@
-export { writeCsv } from './csv.ts';
+export { csvCell, writeCsv } from './csv.ts';
 export {
   createDataFile,
   type Environment,

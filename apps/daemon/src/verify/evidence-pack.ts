@@ -2,6 +2,7 @@ import { before, canonicalJson, compareInstants, dayMs, dayOf, isInstant, sha256
 import { z } from 'zod';
 import type { Archive } from './archive.ts';
 import { type Binding, bindings, listDue, listDueDocuments, type Period, type Row } from './evidence-bindings.ts';
+import { compareCsvFiles } from './evidence-csv.ts';
 import { addEvent, type EventIndex, findEvent } from './evidence-events.ts';
 import {
   addMissingFiles,
@@ -99,6 +100,7 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
     return days === undefined ? from : before(to, days * dayMs);
   };
   const provenPolicies = new Set<string | null>();
+  const csvFiles = await compareCsvFiles(archive, listed, verdict);
   const others = new Map<string, string[]>();
   const note = (what: string, file: string) => void others.set(what, [...(others.get(what) ?? []), file]);
   for (const { file, sha256 } of listed) {
@@ -117,8 +119,9 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
       await compareCoverage(archive, { file, sealed, verdict });
       note(isOfSeals, file);
     } else if (file === 'VERIFY.md') continue;
-    else if (!file.endsWith('.ndjson')) note(isRepeated, file);
-    else if (file !== receiptsFile && file !== gapsFile)
+    else if (!file.endsWith('.ndjson')) {
+      if (!csvFiles.has(file)) note(isRepeated, file);
+    } else if (file !== receiptsFile && file !== gapsFile)
       note('the ledger does not have what these are computed from', file);
   }
   await checkVerifyPage(archive, receipts.head, verdict);

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { unwrap } from '@keywarden/db/report';
-import { writeCsv } from '@keywarden/runtime';
+import { csvCell, writeCsv } from '@keywarden/runtime';
 
 /** A column's name, and the path of its value in an item. */
 interface Column {
@@ -20,7 +20,7 @@ export function createCsvWriter(item: z.ZodObject): { header: string; rows: (ite
       writeCsv(
         items.map((json) => {
           const value: unknown = JSON.parse(json);
-          return columns.map(({ path }) => toCell(path.reduce(fieldOf, value)));
+          return columns.map(({ path }) => csvCell(path.reduce(fieldOf, value)));
         }),
       ),
   };
@@ -36,11 +36,4 @@ function columnsOf(shape: z.ZodObject, path: string[]): Column[] {
 
 function fieldOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
-}
-
-/** Returns a value as a CSV cell. Numbers stay numbers; lists and free-form objects are JSON. */
-function toCell(value: unknown): string | number | null {
-  if (value === null || value === undefined) return null;
-  if (typeof value === 'number' || typeof value === 'string') return value;
-  return JSON.stringify(value);
 }

@@ -49,6 +49,25 @@ async function insertSeals(day: string, columns: string): Promise<void> {
   await packs.fixture.ledger.sign();
 }
 
+test('a CSV file of an archive of evidence has the rows and columns of the table beside it', async () => {
+  const { evidence } = packs;
+  const honest = await packs.verify(evidence);
+  expect(honest.words).toMatch(/[1-9]\d CSV files have exactly the rows of the tables beside them/);
+  const withoutColumn = (text: string) => text.replaceAll(/^[^,\r\n]*,/gm, '');
+  for (const edit of [
+    (text: string) => text.replace('breaker', 'orphan'),
+    (text: string) => text.replace(/\n.*\r\n$/, '\n'),
+    (text: string) => text.replace('id', 'number'),
+    withoutColumn,
+  ]) {
+    const { rank, words } = await packs.verify(forge(/-incidents\.csv$/, edit)(evidence));
+    expect([rank, words]).toEqual([
+      2,
+      expect.stringMatching(/-incidents\.csv does not have the rows of .+-incidents\.ndjson/),
+    ]);
+  }
+});
+
 test('without its receipts nothing in an archive is proven', async () => {
   const { rank, words } = await packs.verify(leaveOutFiles(packs.evidence, /^ledger\//));
   expect([rank, JSON.parse(words).verdict.proven]).toEqual([1, []]);

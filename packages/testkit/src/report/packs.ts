@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseVerifier } from '@keywarden/core/ledger';
 import { copyLedger as copyLedgerOf, rankOf, verifyFiles } from '@keywarden/daemon';
+import { csvCell, writeCsv } from '@keywarden/runtime';
 import { strFromU8, strToU8, unzipSync, zipSync } from 'fflate';
 import { type Fixture } from './fixture.ts';
 
@@ -63,27 +64,58 @@ export const editLines = (edit: (lines: string[]) => string[]) => (text: string)
     .map((line) => `${line}\n`)
     .join('');
 
-/** Edits a file of an evidence archive, each copy of it, and its hash in the manifest, as somebody who forges it does. */
+/** Edits a file of an evidence archive, each copy of it, the CSV files beside these, and their hashes in the manifest, as somebody who forges it does. */
 export const forge = (name: RegExp, edit: (text: string) => string) => (files: Files) => {
   const [found = '', text = ''] = Object.entries(files).find(([each]) => name.test(each)) ?? [];
-  const edited = edit(text);
-  if (edited === text) throw new Error(`${found} did not change`);
-  const hash = (of: string) => createHash('sha256').update(of).digest('hex');
-  const forged = Object.entries(files).map(([each, of]) => [each, of === text ? edited : of]);
-  return change(Object.fromEntries(forged) as Files, /manifest/, (of) => of.replaceAll(hash(text), hash(edited)));
+  return replaceFiles(files, (file) => (files[file] === text ? editOf(found, text, edit) : null));
 };
 
-/** Edits one file of an evidence archive, and its hash in the manifest; other files with the same text stay. */
+/** Edits one file of an evidence archive, the CSV file beside it, and their hashes in the manifest; other files with the same text stay. */
 export const forgeOne = (name: RegExp, edit: (text: string) => string) => (files: Files) => {
   const [found = '', text = ''] = Object.entries(files).find(([each]) => name.test(each)) ?? [];
-  const edited = edit(text);
-  if (edited === text) throw new Error(`${found} did not change`);
-  const sha256 = createHash('sha256').update(edited).digest('hex');
-  const manifest: unknown = JSON.parse(files['manifest.json'] ?? '', (_key, value: { file?: string } | null) =>
-    value?.file === found ? { ...value, sha256 } : value,
-  );
-  return { ...files, [found]: edited, 'manifest.json': JSON.stringify(manifest) };
+  return replaceFiles(files, (file) => (file === found ? editOf(found, text, edit) : null));
 };
+
+function editOf(file: string, text: string, edit: (text: string) => string): string {
+  const edited = edit(text);
+  if (edited === text) throw new Error(`${file} did not change`);
+  return edited;
+}
+
+/** Replaces files by their new texts, and describes them in the manifest. */
+function replaceFiles(files: Files, textOf: (file: string) => string | null): Files {
+  const replaced = new Map<string, string>();
+  for (const file of Object.keys(files)) {
+    const text = textOf(file);
+    if (text === null) continue;
+    replaced.set(file, text);
+    const csv = file.replace(/\.ndjson$/, '.csv');
+    if (csv !== file && files[csv] !== undefined) replaced.set(csv, csvOf(files[csv], text));
+  }
+  const manifest: unknown = JSON.parse(files['manifest.json'] ?? '', (_key, value: { file?: string } | null) => {
+    const text = replaced.get(value?.file ?? '');
+    return text === undefined ? value : { ...value, sha256: createHash('sha256').update(text).digest('hex') };
+  });
+  return { ...files, ...Object.fromEntries(replaced), 'manifest.json': JSON.stringify(manifest) };
+}
+
+/** Returns a table as CSV with the columns of a former file; that file if the table has another form. */
+function csvOf(former: string, table: string): string {
+  const names = (former.split('\r\n')[0] ?? '').split(',');
+  try {
+    const rows = linesOf(table).map((line) => names.map((name) => csvCell(valueAt(JSON.parse(line), name))));
+    return writeCsv([names, ...rows]);
+  } catch {
+    return former;
+  }
+}
+
+/** Returns the value of a column: a field, or one of a nested object, whose name comes before it. */
+function valueAt(value: unknown, name: string): unknown {
+  const fields = Object.entries(value ?? {});
+  const [outer, inner] = fields.find(([field]) => field === name || name.startsWith(`${field}_`)) ?? [];
+  return outer === undefined || outer === name ? inner : valueAt(inner, name.slice(outer.length + 1));
+}
 
 /** Leaves files out of an evidence archive and its manifest. */
 export function leaveOutFiles(files: Files, name: RegExp): Files {

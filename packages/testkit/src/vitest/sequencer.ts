@@ -4,6 +4,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
  * The slowest test files; most of their time is waiting for processes. If they began last, they would run alone at the end.
  */
 const first = [
+  'archive/hostile',
+  'archive/simulation',
+  'governance/evidence',
   'outages',
   'dashboard',
   'start',
