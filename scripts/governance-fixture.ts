@@ -7,8 +7,8 @@ import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-s
 import { afterAll, beforeAll, inject } from 'vitest';
 import { asAdministrator, type CommandHost, settingsFor, startCommandHost } from './processes.ts';
 
-/** Bindings that the tests of a file share; `useGovernance` sets them before the first test. */
-export const folder = mkdtempSync(join(tmpdir(), 'keywarden-governance-'));
+/** Bindings that the tests of a file share; `useGovernance` sets them before the first test. Files that share a process share nothing else. */
+export let folder: string;
 export let store: TestStore;
 export let sandbox: Sandbox;
 export let host: CommandHost;
@@ -18,6 +18,7 @@ const minted: Record<string, { id: number; key: string }> = {};
 /** Serves a sandbox with one organization and four keys. Three are idle for 40 days. `advance` moves its clock. */
 export function useGovernance(): void {
   beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'keywarden-governance-'));
     host = startCommandHost();
     store = await createTestStore(inject('postgresUrl'));
     sandbox = await createSandbox({ limits: noLimits });
