@@ -136,6 +136,21 @@ test('an open incident without a reason gets that of a false time', async () => 
   expect(await readIncidents()).toEqual([{ why: expect.stringMatching(/^2 events say /), isOpen: true }]);
 });
 
+test('a difference that is found while the incident is open is added to it: a person who closes it sees both', async () => {
+  const first = await machines.create();
+  await machines.addEvent();
+  await machines.behindTriggers(`update keywarden.pause set paused_at = paused_at - interval '1 day'`);
+  await checkLedger(first);
+  await machines.addEvent();
+  await machines.behindTriggers(`delete from keywarden.pause where number = 2`);
+  for (let times = 0; times < 2; times += 1) await checkLedger(first);
+  const [incident] =
+    await owner.sql`select detail ->> 'why' as why from keywarden.incident where kind = 'ledger_inconsistent'`;
+  expect(incident?.why).toBe(
+    '2 rows differ from their events (pause/1 was altered, pause/2 was removed); 1 rows differ from their events (pause/1 was altered)',
+  );
+});
+
 test('a ledger that begins anew has all events, of any age, without an alarm', async () => {
   const first = await machines.create();
   await machines.addEvent();

@@ -136,7 +136,7 @@ test.each([
     'has seen other events',
     `update keywarden.ledger_tile set hashes = set_byte(hashes, 2, (get_byte(hashes, 2) + 1) % 256) where level = 0`,
   ],
-])('a store with %s than the witness has seen opens an incident', async (_what, why, change) => {
+])('a store with %s than the witness has seen opens an incident with that reason once', async (_what, why, change) => {
   const place = await logOf(await startWitness());
   await growLedger(place);
   await addEvent();
@@ -157,17 +157,10 @@ test.each([
     await owner.sql`update keywarden.ledger_checkpoint set note = ${note} where size = ${leaves.length}`;
   }
   expect(await askWitnesses(place, signal)).toEqual([expect.stringContaining(why)]);
-  expect(await hasOpenIncident(place.store.db, 'ledger_inconsistent')).toBe(true);
-  // Each event makes the tree larger. The same reason is no other event.
-  const countOpened = async () =>
-    await owner.sql`select number from keywarden.ledger_event where type = 'incident.opened' order by number`;
-  const pass = async () => {
-    await growLedger(place);
-    await askWitnesses(place, signal);
-    return await countOpened();
-  };
-  const opened = await pass();
-  expect([await pass(), await pass()]).toEqual([opened, opened]);
+  await growLedger(place);
+  await askWitnesses(place, signal);
+  const [incident] = await owner.sql`select detail ->> 'why' as why from keywarden.incident`;
+  expect(String(incident?.why).split(why)).toHaveLength(2);
 });
 
 test('a witness answers as c2sp.org/tlog-witness says', async () => {
@@ -265,8 +258,7 @@ test('an invented cosignature in the store keeps no witness from being asked', a
   await owner.sql`
     insert into keywarden.ledger_cosignature (size, witness, lines) select max(size), 'witness.example/one', ${'— witness.example/one AAAA\n'} from keywarden.ledger_checkpoint`;
   expect(await askWitnesses(place, signal)).toEqual([]);
-  const [stored] = await owner.sql`select lines from keywarden.ledger_cosignature`;
-  expect(stored?.lines).not.toBe('— witness.example/one AAAA\n');
+  expect(await owner.sql`select lines from keywarden.ledger_cosignature where length(lines) < 50`).toEqual([]);
 });
 
 test('an endless answer of a witness, and a cosignature of another time, are refused', async () => {
@@ -278,8 +270,8 @@ test('an endless answer of a witness, and a cosignature of another time, are ref
     response.on('drain', () => response.write('x'.repeat(100_000)));
     response.write('x'.repeat(100_000));
   });
-  const asked = await askWitnesses(await logOf(url), signal);
-  expect(asked).toEqual([expect.stringContaining('it does not answer (invalid_response)')]);
+  const failures = await askWitnesses(await logOf(url), signal);
+  expect(failures).toEqual([expect.stringContaining('it does not answer (invalid_response)')]);
 });
 
 test('two witnesses do not work in one folder', () => {
