@@ -28,7 +28,7 @@ test('no test has a time limit of its own: on a slow machine it takes longer', (
     '  },\n  1_800_000,\n);\n',
     '}, 60_000);\n',
     'test(name, async () => await run(), 60_000);\n',
-    'test.skip(name, { timeout: 60_000 }, async () => {\n',
+    'test.concurrent(name, { timeout: 60_000 }, async () => {\n',
     'beforeAll(async () => {\n}, 60_000);\n',
     ['vi.set', 'Config({ testTimeout: 1 });\n'].join(''),
   ])

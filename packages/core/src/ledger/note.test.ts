@@ -71,7 +71,8 @@ test('extension lines of a checkpoint are not empty, and a delete character is n
   for (const odd of [`${text}\nextension\n`, `${text}\n`, text.slice(0, -1), `\n${text}`])
     expect(parseCheckpoint(odd)).toBeNull();
   expect(openNote(signNote('a\u007fb\n', [log], 0), [log.verifier])?.text).toBe('a\u007fb\n');
-  expect(openNote(signNote('a\u0000b\n', [log], 0), [log.verifier])).toBeNull();
+  for (const odd of ['\u0000', '\t', '\r', '\u001f', '\ufffd'])
+    expect(openNote(signNote(`a${odd}b\n`, [log], 0), [log.verifier])).toBeNull();
 });
 
 test('keys of the same name are told apart, also while a log has two', () => {

@@ -104,10 +104,12 @@ export function openNote(note: string, verifiers: Verifier[]): OpenedNote | null
   return signatures.length === 0 ? null : { text: split.text, signatures };
 }
 
+/** A control character below U+0020 but the newline, or what stands for bytes that are no UTF-8. */
+const forbidden = /(?![\n\x7f-\x9f])\p{Cc}|\ufffd/u;
+
 /** Splits a note into its text and its signature lines, unchecked. Returns null if it is malformed. */
 export function splitNote(note: string): { text: string; lines: { name: string; bytes: Buffer }[] } | null {
-  // oxlint-disable-next-line no-control-regex -- a note has no control character but the newline, and none in place of bytes that are no UTF-8
-  if (note.length > mostBytes || /[\0-\x09\x0b-\x1f\ufffd]/.test(note)) return null;
+  if (note.length > mostBytes || forbidden.test(note)) return null;
   const at = note.lastIndexOf('\n\n');
   if (at < 0 || !note.endsWith('\n')) return null;
   const lines: { name: string; bytes: Buffer }[] = [];
