@@ -1,6 +1,7 @@
 export { findShards, isCluster } from './cluster.ts';
 export { connectionItem, connectionList, listBlindSpots } from './connections/list.ts';
 export {
+  coverageItemOf,
   type HoleReason,
   holeReasons,
   type Interval,

@@ -253,7 +253,7 @@ func verifyFolder(folder string) (said string, isWhole bool, err error) {
 		instant(found.content.text("dropped_at"))
 		drops[day(found.content.text("month")).Format("2006-01")] = found.index
 	}))
-	days, missing, again := 0, 0, 0
+	days, before, missing, again := 0, 0, 0, 0
 	for index, each := range projects {
 		part := members(each, "project", "seals", "operations")
 		project := part.text("project")
@@ -269,7 +269,9 @@ func verifyFolder(folder string) (said string, isWhole bool, err error) {
 		for at := first; at.Before(end); at = at.AddDate(0, 0, 1) {
 			date := at.Format("2006-01-02")
 			sealed, isSealed := seals[date]
-			if !isSealed || drops[date[:7]] > sealed.index && len(hashes[date]) == 0 && sealed.operations != "0" {
+			if !isSealed && outside(seals, date) {
+				before++
+			} else if !isSealed || drops[date[:7]] > sealed.index && len(hashes[date]) == 0 && sealed.operations != "0" {
 				missing++
 			} else {
 				isSame := sealed.root == rootOf(hashes[date]) && sealed.operations == strconv.Itoa(len(hashes[date]))
@@ -285,8 +287,8 @@ func verifyFolder(folder string) (said string, isWhole bool, err error) {
 		require(isDescribed, "%q is not in its manifest", name)
 	}
 	tree := strings.Join(strings.Split(from.tree, "\n")[:2], " ")
-	return fmt.Sprintf("proven: the operations of %d days of %d projects from %s up to %s, in the tree %q; %d gaps, times that seals do not claim, and days without a seal or dropped; %d days were sealed again",
-		days, len(projects), manifest.text("from"), manifest.text("to"), tree, missing, again), missing == 0 && days > 0, nil
+	return fmt.Sprintf("proven: the operations of %d days of %d projects from %s up to %s, in the tree %q; %d gaps, times that seals do not claim, and days without a seal or dropped; %d days were sealed again, and on %d days a project did not exist",
+		days, len(projects), manifest.text("from"), manifest.text("to"), tree, missing, again, before), missing == 0 && days > 0, nil
 }
 
 func day(text string) time.Time { return must(time.Parse("2006-01-02", text)) }
@@ -297,12 +299,13 @@ type interval struct {
 	From, To     time.Time
 	FromIncluded bool `json:"from_included"`
 	ToIncluded   bool `json:"to_included"`
+	Reason       string
 }
 
 // unclaimed counts the times of a day that are in none of some intervals. `begin` and what is before it are claimed or counted, `begin` itself if it is included.
 func unclaimed(begin time.Time, intervals []interval) int {
 	end, count, isIncluded := begin.AddDate(0, 0, 1), 0, false
-	intervals = append(intervals, interval{end, end, true, true})
+	intervals = append(intervals, interval{From: end, To: end, FromIncluded: true, ToIncluded: true})
 	sort.SliceStable(intervals, func(a, b int) bool {
 		one, other := intervals[a], intervals[b]
 		return one.From.Before(other.From) || one.From.Equal(other.From) && one.FromIncluded && !other.FromIncluded
@@ -320,11 +323,12 @@ func unclaimed(begin time.Time, intervals []interval) int {
 	return count
 }
 
-// seal is the newest seal of a day. Its gaps count the times too of which it says nothing.
+// seal is the newest seal of a day. Its gaps count the times too of which it says nothing. All seals of the day say that the project was created, or deleted, on it.
 type seal struct {
 	number, root, operations string
 	index                    int64
 	gaps                     int
+	isFirst, isLast          bool
 }
 
 // readSeals returns the newest seal of each day of a project, how often days were sealed again, and how many former seals are missing. The seals of a day name
@@ -347,10 +351,29 @@ func (from *archive) readSeals(described []byte, name, project string) (seals ma
 		if found.isLate {
 			missing++
 		}
-		gapCount := len(gaps) + unclaimed(day(date), append(covered, gaps...))
-		seals[date] = seal{content.text("number"), content.text("root"), content.text("operations"), found.index, gapCount}
+		sealed := seal{content.text("number"), content.text("root"), content.text("operations"), found.index, len(gaps), false, false}
+		for _, each := range covered {
+			sealed.isFirst = sealed.isFirst || each.Reason == "not_created" && (before.isFirst || string(content["replaces"]) == "null")
+			sealed.isLast = sealed.isLast || each.Reason == "deleted" && (before.isLast || string(content["replaces"]) == "null")
+		}
+		sealed.gaps += unclaimed(day(date), append(covered, gaps...))
+		seals[date] = sealed
 	}))
 	return seals, again, missing
+}
+
+// outside returns whether a day is before the first or after the last one of a project, as the seals of those days say.
+func outside(seals map[string]seal, date string) bool {
+	first, last := "", ""
+	for sealed := range seals {
+		if first == "" || sealed < first {
+			first = sealed
+		}
+		if sealed > last {
+			last = sealed
+		}
+	}
+	return date < first && seals[first].isFirst || date > last && seals[last].isLast
 }
 
 // columns are those of a sealed operation, with PostgreSQL's numbers of their types.

@@ -53,8 +53,20 @@ const intervals = (
 ) => sql`coalesce((select json_agg(json_build_object('from', ${time(sql`lower(r)`)}, 'to', ${time(sql`upper(r)`)},
   'from_included', lower_inc(r), 'to_included', upper_inc(r)) order by r) from unnest(${of}) r), '[]')`;
 
-/** A project's coverage with its number in the store, which is its cursor position in the list. */
-export type ListedCoverage = ProjectCoverage & { number: string };
+/** A project's coverage with what only the store needs. */
+export interface ListedCoverage extends ProjectCoverage {
+  /** The project's number in the store, which is its cursor position in the list. */
+  number: string;
+  /** When it ended, if the control plane lists it as deleted. A project that is only absent from lists may be hidden. */
+  deletedAt: string | null;
+}
+
+/** Returns the coverage of a project as lists and files show it. */
+export const coverageItemOf = ({
+  number: _number,
+  deletedAt: _deletedAt,
+  ...coverage
+}: ListedCoverage): ProjectCoverage => coverage;
 
 /**
  * Lists the covered intervals of each project, and the intervals that are not covered, in the order of the projects' numbers.
@@ -89,7 +101,8 @@ export async function listCoverage(
   const rows = await db.execute(sql`
     select p.number::text, o.base_url as control_plane, p.organization_id, p.id as project_id, p.name,
       ${time(sql`p.created_at`)} as created_at, ${time(sql`p.walked_at`)} as walked_at, ${time(sql`p.gone_at`)} as gone_at,
-      ${time(sql`p.last_seen_at`)} as last_listed_at, ${intervals(sql`covered.known`)} as known,
+      ${time(sql`p.last_seen_at`)} as last_listed_at, ${time(sql`case when p.deleted_at is not null then p.missing_since end`)} as ended_at,
+      ${intervals(sql`covered.known`)} as known,
       ${intervals(sql`${asked} - covered.known - ${dropped}`)} as unknown,
       ${intervals(sql`(${asked} - covered.known) * ${dropped}`)} as dropped,
       exists (select from keywarden.rejected_row r
@@ -106,7 +119,13 @@ export async function listCoverage(
 
 const youngMs = 3_600_000;
 
-function toCoverage({ number, dropped, has_rejected: hasRejected, ...row }: Record<string, unknown>): ListedCoverage {
+function toCoverage({
+  number,
+  dropped,
+  has_rejected: hasRejected,
+  ended_at: deletedAt,
+  ...row
+}: Record<string, unknown>): ListedCoverage {
   const coverage = operationCoverage.parse({ ...row, known: parse(row.known), unknown: [] });
   const { known, created_at: createdAt, walked_at: walkedAt, gone_at: goneAt } = coverage;
   const [first, last] = [known[0]?.from, known.at(-1)?.to];
@@ -125,7 +144,12 @@ function toCoverage({ number, dropped, has_rejected: hasRejected, ...row }: Reco
     ...parse(row.unknown).map((hole) => ({ ...hole, reason: reasonOf(hole) })),
     ...parse(dropped).map((hole) => ({ ...hole, reason: 'retention' as const })),
   ];
-  return { ...coverage, number: String(number), unknown: holes.toSorted((a, b) => (a.from < b.from ? -1 : 1)) };
+  return {
+    ...coverage,
+    number: String(number),
+    deletedAt: typeof deletedAt === 'string' ? deletedAt : null,
+    unknown: holes.toSorted((a, b) => (a.from < b.from ? -1 : 1)),
+  };
 }
 
 /** Returns intervals parsed from Postgres's JSON. */

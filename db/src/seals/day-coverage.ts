@@ -1,19 +1,30 @@
-import { addDays, compareInstants, startOfDay } from '@keywarden/core/values';
-import type { HoleReason, Interval, ProjectCoverage } from '../coverage/coverage.ts';
+import { addDays, compareInstants, dayOf, startOfDay } from '@keywarden/core/values';
+import type { HoleReason, Interval, ListedCoverage } from '../coverage/coverage.ts';
 
 /** What the archive claims to have of a day. */
 export interface DayCoverage {
-  covered: Interval[];
+  /** With a reason: the project did not exist then, by its control plane, so that it had no operations. */
+  covered: (Interval & { reason?: 'not_created' | 'deleted' })[];
   gaps: (Interval & { reason: HoleReason })[];
 }
 
 /** Returns the part of a project's coverage that is about one day. */
-export function coverageOf({ known, unknown }: Pick<ProjectCoverage, 'known' | 'unknown'>, day: string): DayCoverage {
+export function coverageOf(
+  {
+    known,
+    unknown,
+    created_at: createdAt,
+    deletedAt,
+  }: Pick<ListedCoverage, 'known' | 'unknown' | 'created_at' | 'deletedAt'>,
+  day: string,
+): DayCoverage {
   const [from, to] = [startOfDay(day), startOfDay(addDays(day, 1))];
-  return {
-    covered: known.flatMap((each) => clip(each, from, to)),
-    gaps: unknown.flatMap((each) => clip(each, from, to)),
-  };
+  const covered: DayCoverage['covered'] = known.flatMap((each) => clip(each, from, to));
+  if (dayOf(createdAt) === day)
+    covered.unshift({ from, to: createdAt, from_included: true, to_included: false, reason: 'not_created' });
+  if (deletedAt !== null && dayOf(deletedAt) === day)
+    covered.push({ from: deletedAt, to, from_included: false, to_included: false, reason: 'deleted' });
+  return { covered, gaps: unknown.flatMap((each) => clip(each, from, to)) };
 }
 
 /** Cuts an interval to the times from one instant to another, which is excluded. Returns an empty list if nothing is left. */

@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { makeWireOperation } from '@keywarden/testkit/store/rows';
-import { createSealing, day, noon, proofOf, type Sealing } from '@keywarden/testkit/store/sealing';
+import { at, createSealing, day, noon, proofOf, type Sealing } from '@keywarden/testkit/store/sealing';
 import type { TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { saveOperationPage } from '../daemon.ts';
@@ -72,5 +73,25 @@ test('seals of a number without a project, under the name of a project, are foun
   expect(await faultsOf(project, stranger)).toEqual([
     [project, day(2)],
     [stranger, day(4)],
+  ]);
+});
+
+test('a day of an earlier version, without the creation of its project, is sealed again after the upgrade', async () => {
+  const project = await sealing.makeWalked(4);
+  const created = '2026-05-02T09:00:00Z';
+  await store.sql`update keywarden.project set created_at = ${created} where number = ${project}`;
+  const proof = { from: created, isFromIncluded: true, below: at(4) };
+  await saveOperationPage(sealing.daemon.sql, { project, operations: [], proof });
+  await sealing.seal();
+  await store.sql`
+    update keywarden.operation_seal set covered = jsonb_path_query_array(covered::jsonb, '$[*] ? (!exists(@.reason))')::text
+    where project_number = ${project} and day = ${day(2)}`;
+  const migration = new URL('../../migrations/0018_lifetimes.sql', import.meta.url);
+  await store.sql.unsafe(readFileSync(migration, 'utf8')).simple();
+  expect(await faultsOf(project)).toEqual([]);
+  expect((await sealing.sealsOf(project)).map((each) => [each.day, each.replaces !== null])).toEqual([
+    [day(2), false],
+    [day(3), false],
+    [day(2), true],
   ]);
 });

@@ -1,3 +1,4 @@
+import { startOfDay } from '@keywarden/core/values';
 import { sql } from 'drizzle-orm';
 import { type PlacedEvent, readPlacedEvents } from '../ledger/receipts.ts';
 import type { Reader } from '../list.ts';
@@ -10,15 +11,24 @@ export interface SealedProject {
   name: string;
 }
 
-/** Lists the projects with a seal, of some organizations or all. An id may be that of several projects. */
+/**
+ * Lists the projects with a seal, of some organizations or all, that existed on a day from `from` to before `to`. An id may be that of several projects. A
+ * project that its control plane does not list as deleted may still exist.
+ */
 export async function listSealedProjects(
   db: Reader,
-  { projectId, organizations }: { projectId?: string | undefined; organizations: string[] | null },
+  {
+    projectId,
+    organizations,
+    from,
+    to,
+  }: { projectId?: string | undefined; organizations: string[] | null; from: string; to: string },
 ): Promise<SealedProject[]> {
   const rows = await db.execute(sql`
     select p.number::text, cp.base_url || ' ' || p.id as name from keywarden.project p
       join keywarden.control_plane cp on cp.number = p.control_plane_number
     where exists (select from keywarden.operation_seal s where s.project_number = p.number)
+      and p.created_at < ${startOfDay(to)}::timestamptz and (p.deleted_at is null or p.missing_since >= ${startOfDay(from)}::timestamptz)
       and (${projectId ?? null}::text is null or p.id = ${projectId ?? null})
       and (${organizations === null} or p.organization_id = any(${sql.param(organizations ?? [])}::text[]))
     order by p.number`);

@@ -198,6 +198,33 @@ test('days after a deletion that is known only later are sealed again, without t
   expect(JSON.parse((await gapsOf(4)) ?? '')).toEqual([expect.objectContaining({ to: '2026-05-04T10:00:00Z' })]);
 });
 
+test('the seals of the days on which a project was created and deleted cover the rest of those days', async () => {
+  const project = await sealing.makeWalked(6);
+  const [created, deleted] = ['2026-05-02T09:00:00Z', '2026-05-05T17:00:00Z'];
+  await store.sql`update keywarden.project set created_at = ${created}, missing_since = ${deleted} where number = ${project}`;
+  const proof = { from: created, isFromIncluded: true, below: deleted };
+  await saveOperationPage(daemon.sql, { project, operations: [makeWireOperation(noon(2) + 95)], proof });
+  await sealing.seal();
+  const coveredOf = async (number: number) => {
+    const rows = await store.sql`
+      select covered from keywarden.operation_seal where project_number = ${project} and day = ${day(number)} order by number`;
+    return rows.map(({ covered }) => JSON.parse(String(covered)) as object[]);
+  };
+  const lived = { from: created, from_included: true, to: at(3), to_included: false };
+  const before = { from: at(2), from_included: true, to: created, to_included: false, reason: 'not_created' };
+  expect(await coveredOf(2)).toEqual([[before, lived]]);
+  // A project that is only absent from lists may be hidden.
+  const last = { from: at(5), from_included: true, to: deleted, to_included: false };
+  expect(await coveredOf(5)).toEqual([[last]]);
+  await store.sql`update keywarden.project set deleted_at = ${deleted} where number = ${project}`;
+  await store.sql`update keywarden.operation_sealing set changed = '{[2026-05-05,2026-05-06)}', changed_at = now() where project_number = ${project}`;
+  await sealing.waitQuiet();
+  await sealing.seal();
+  const after = { from: deleted, from_included: false, to: at(6), to_included: false, reason: 'deleted' };
+  expect(await coveredOf(5)).toEqual([[last], [last, after]]);
+  expect(await checkSeals(daemon.sql, { signal: new AbortController().signal })).toEqual([]);
+});
+
 test('the roots of days do not depend on how many rows an answer has', async () => {
   const project = await sealing.makeWalked(10);
   // Eight on the second day, none on the third, one, and three.

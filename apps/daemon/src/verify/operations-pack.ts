@@ -1,5 +1,5 @@
 import { createDayHasher, emptyRoot, type HashedDay, isVerifyPage, type Seal } from '@keywarden/core/ledger';
-import { dayMs, daysOf, monthOf } from '@keywarden/core/values';
+import { dayMs, dayOf, daysOf, monthOf } from '@keywarden/core/values';
 import { z } from 'zod';
 import type { Archive } from './archive.ts';
 import { dropOf, sealOf } from './receipt-lines.ts';
@@ -127,7 +127,9 @@ async function verifyProject(archive: Archive, projectPart: ProjectPart): Promis
   let [proven, operations] = [0, 0];
   const unsealed: string[] = [];
   const gone: string[] = [];
-  for (const day of requestedDays) {
+  const { createdAt, deletedAt } = lifetimeOf(seals);
+  const lifetime = requestedDays.filter((day) => !isBefore(day, createdAt) && !isAfter(day, deletedAt));
+  for (const day of lifetime) {
     const { newest: seal, index = 0 } = seals.get(day) ?? {};
     const found = days.get(day) ?? { operations: 0, root: emptyRootText };
     days.delete(day);
@@ -141,17 +143,37 @@ async function verifyProject(archive: Archive, projectPart: ProjectPart): Promis
       for (const { from: since, to: until, reason } of seal.gaps)
         markUnproven(`the archive did not claim to have everything from ${since} to ${until} (${reason ?? 'unknown'})`);
       for (const { from: since, to: until } of seal.unclaimed)
-        markUnproven(`the seal of ${day} says nothing about ${since} to ${until}: the project may not have existed`);
+        markUnproven(`the seal of ${day} says nothing about ${since} to ${until}`);
     }
   }
   for (const day of days.keys()) fail(`it has operations of ${day}, outside its period`);
   for (const range of inRanges(unsealed)) markUnproven(`${range} has no seal`);
   for (const range of inRanges(gone)) markUnproven(`retention has dropped the operations of ${range}`);
-  const of = proven === requestedDays.length ? `all ${proven} days` : `${proven} of the ${requestedDays.length} days`;
+  const of = proven === lifetime.length ? `all ${proven} days` : `${proven} of the ${lifetime.length} days`;
   if (proven > 0)
     verdict.proven.push(
-      `${project}: ${operations} operations of ${of} from ${requestedDays[0]} to ${requestedDays.at(-1)} are exactly those that were archived`,
+      `${project}: ${operations} operations of ${of} from ${lifetime[0]} to ${lifetime.at(-1)} are exactly those that were archived`,
     );
+  for (const range of inRanges(requestedDays.filter((day) => isBefore(day, createdAt))))
+    verdict.proven.push(`${project}: it was created at ${createdAt}, after ${range}`);
+  for (const range of inRanges(requestedDays.filter((day) => isAfter(day, deletedAt))))
+    verdict.proven.push(`${project}: it was deleted at ${deletedAt}, before ${range}`);
+}
+
+const isBefore = (day: string, at: string | null) => at !== null && day < dayOf(at);
+const isAfter = (day: string, at: string | null) => at !== null && day > dayOf(at);
+
+/**
+ * Returns when a project was created and deleted, as the seals of its first and of its last day say from the first one on. One that says so only later could
+ * hide the days before or after.
+ */
+function lifetimeOf(seals: Map<string, DaySeals>): Pick<Seal, 'createdAt' | 'deletedAt'> {
+  const days = [...seals.keys()].toSorted();
+  const timeIn = (day: string | undefined, of: 'createdAt' | 'deletedAt') => {
+    const { first, newest } = seals.get(day ?? '') ?? {};
+    return first?.replaces === null && newest !== undefined && first[of] === newest[of] ? first[of] : null;
+  };
+  return { createdAt: timeIn(days[0], 'createdAt'), deletedAt: timeIn(days.at(-1), 'deletedAt') };
 }
 
 /** The seals of one day, in the order of the ledger. */

@@ -1,5 +1,6 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import {
+  coverageItemOf,
   holeReasons,
   inventoryCoverage,
   listCoverage,
@@ -30,7 +31,7 @@ export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db }: Serv
     const rows = await listCoverage(db, { ...of, limit: limit + 1 });
     const shown = rows.slice(0, limit);
     return {
-      projects: shown.map(({ number: _number, ...coverage }) => coverage),
+      projects: shown.map(coverageItemOf),
       next: rows.length > limit ? (shown.at(-1)?.number ?? null) : null,
     };
   };

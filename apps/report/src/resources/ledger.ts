@@ -162,9 +162,10 @@ function addSealedOperations(app: OpenAPIHono<Env>, { db, streams, now }: Servic
     },
     async ({ c, organizations, query: { project_id: projectId, from, to } }) => {
       if (!(from <= to)) throw badParameter('from, to: the last day is before the first.');
-      const projects = await listSealedProjects(db, { projectId, organizations });
+      const end = addDays(to, 1);
+      const projects = await listSealedProjects(db, { projectId, organizations, from, to: end });
       if (projectId !== undefined && projects.length === 0)
-        throw notFound('project with this id and a seal', '/v1/projects');
+        throw notFound('project with this id and a seal, and a day in this period', '/v1/projects');
       // Two files for each, and three beside them.
       if (projects.length > (mostFiles - 3) / 2)
         throw new Problem(
@@ -172,7 +173,6 @@ function addSealedOperations(app: OpenAPIHono<Env>, { db, streams, now }: Servic
           'Too many projects',
           `An archive has the operations of at most ${Math.floor((mostFiles - 3) / 2)} projects, and ${projects.length} have seals; use a token of fewer organizations, or project_id.`,
         );
-      const end = addDays(to, 1);
       const fileName = `keywarden-operations-${projectId ?? 'all'}-${from}-${to}.zip`.replaceAll(/[^\w.-]/g, '_');
       const request = { projects, from, to: end, madeAt: new Date(now()), fileName };
       return await streams.answer(c, {

@@ -39,8 +39,11 @@ export interface Seal {
   root: string;
   /** The times for which the archive did not claim to have every operation. */
   gaps: Interval[];
-  /** The times of the day that are in neither: the project did not exist, as far as the archive knew. */
+  /** The times of the day that are neither covered nor a gap. */
   unclaimed: Pick<Interval, 'from' | 'to'>[];
+  /** When the project was created, and when it was deleted, by its control plane, if that was on this day. */
+  createdAt: string | null;
+  deletedAt: string | null;
   /** The number of the day's seal before; null if it is the first. */
   replaces: string | null;
   /** Not before the end of the day. */
@@ -55,8 +58,17 @@ export function readSeal({ type, content }: Pick<ProvenEvent, 'type' | 'content'
   if (compareInstants(sealedAt, endOf(seal.day)) < 0) return null;
   try {
     const gaps = intervals.parse(JSON.parse(seal.gaps));
-    const unclaimed = listUnclaimed(seal.day, [...intervals.parse(JSON.parse(seal.covered)), ...gaps]);
-    return { ...seal, operations: Number(seal.operations), gaps, unclaimed, sealedAt };
+    const covered = intervals.parse(JSON.parse(seal.covered));
+    const within = (reason: string) => covered.find((each) => each.reason === reason);
+    return {
+      ...seal,
+      operations: Number(seal.operations),
+      gaps,
+      unclaimed: listUnclaimed(seal.day, [...covered, ...gaps]),
+      createdAt: within('not_created')?.to ?? null,
+      deletedAt: within('deleted')?.from ?? null,
+      sealedAt,
+    };
   } catch {
     return null;
   }

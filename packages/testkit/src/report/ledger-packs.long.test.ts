@@ -199,6 +199,47 @@ test('a month that retention has dropped is not proven, and contradicts nothing,
   expect(both(amend({ ...again, 'operations/00001.ndjson': '' }))).toEqual([1, 1]);
 });
 
+test('a project needs no seals of days before its creation and after its deletion, if the seals of those two days say so from the first on, by keywarden and by Go', async () => {
+  const { store, daemon, ledger } = fixture;
+  store.isTampered();
+  const [created, deleted] = ['2026-02-03T09:00:00Z', '2026-02-05T17:00:00Z'];
+  const [project] = await store.sql`
+    insert into keywarden.project (control_plane_number, id, organization_id, name, created_at, updated_at, first_seen_at, last_seen_at, walked_at, missing_since, deleted_at)
+    select number, 'short-life', 'acme', 'p', ${created}, now(), now(), ${deleted}, ${deleted}, ${deleted}, ${deleted} from keywarden.control_plane returning number`;
+  const operation = makeWireOperation(95_000, { createdAt: created, updatedAt: created, projectId: 'short-life' });
+  const proof = { from: created, isFromIncluded: true, below: '2026-02-05T17:00:01Z' };
+  await saveOperationPage(daemon.sql, { project: String(project?.number), operations: [operation], proof });
+  await ledger.sign();
+  const request = async () =>
+    unpack(
+      await download(fixture, '/v1/exports/sealed-operations?from=2026-02-01&to=2026-02-08&project_id=short-life'),
+    );
+  const files = await request();
+  const { file, unpacked } = write(files);
+  const ours = keywarden(file);
+  expect(ours.stdout).toMatch(
+    /operations of all 3 days from 2026-02-03 to 2026-02-05 .+\n.+ created at 2026-02-03T09:00:00Z, after 2026-02-01 to 2026-02-02\n.+ deleted at 2026-02-05T17:00:00Z, before 2026-02-06 to 2026-02-08\n$/,
+  );
+  expect(ours.status).toBe(0);
+  const theirs = go(unpacked);
+  expect([theirs.status, theirs.stdout]).toEqual([0, expect.stringContaining('on 5 days a project did not exist')]);
+  const [first = '', second = '', last = ''] = (files['seals/00001.ndjson'] ?? '').split('\n');
+  const only = (...seals: string[]) =>
+    amend({ ...files, 'operations/00001.ndjson': '', 'seals/00001.ndjson': `${seals.join('\n')}\n` });
+  expect(both(only(second, last))).toEqual([3, 3]);
+  expect(both(amend({ ...files, 'seals/00001.ndjson': `${first}\n${second}\n` }))).toEqual([3, 3]);
+  // An owner of the database says later that the project was created on the day after its first operations.
+  const claim =
+    '[{"from":"2026-02-04T00:00:00Z","from_included":true,"reason":"not_created","to":"2026-02-05T00:00:00Z","to_included":false}]';
+  await store.sql`
+    insert into keywarden.operation_seal (project_number, project, day, operations, root, covered, gaps, replaces)
+    select project_number, project, day, operations, root, ${claim}, gaps, number from keywarden.operation_seal
+    where project_number = ${String(project?.number)} and day = '2026-02-04'`;
+  await ledger.sign();
+  const forged = ((await request())['seals/00001.ndjson'] ?? '').split('\n').slice(1, 4);
+  expect(both(only(...forged))).toEqual([3, 3]);
+});
+
 test('a seal that claims nothing, and one of another time than its recording, are not proven, by keywarden and by Go', async () => {
   const { store, ledger } = fixture;
   store.isTampered();

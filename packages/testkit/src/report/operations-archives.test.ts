@@ -28,10 +28,11 @@ test('an archive of operations is proven, day by day, with the public key alone'
 });
 
 test('days without a seal and days with gaps are named, and are not proven', async () => {
-  const beyond = '/v1/exports/sealed-operations?from=2026-04-29&to=2026-05-25&project_id=quiet-river';
+  const beyond = '/v1/exports/sealed-operations?from=2026-04-29&to=2026-06-02&project_id=quiet-river';
   const { rank, words } = await packs.verify(unpack(await download(packs.fixture, beyond)));
   expect(rank).toBe(1);
-  expect(words).toContain('2026-04-29 to 2026-04-30 has no seal');
+  expect(words).toContain('it was created at 2026-05-01T00:00:00Z, after 2026-04-29 to 2026-04-30');
+  expect(words).toContain('2026-05-31 to 2026-06-02 has no seal');
   expect(words).toMatch(/did not claim to have everything from 2026-05-2\dT00:00:00Z to 2026-05-2\dT00:00:00Z/);
 });
 
