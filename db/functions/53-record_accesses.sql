@@ -1,5 +1,6 @@
 -- Records accesses: all of them, or none. The time is that of the record, and the token that of the credential, also if it has just ended. A refusal
 -- (status 4xx or 503) is counted on the row of the same minute, network, event, status and token, so that refused requests cannot fill the table.
+-- A complete export is an event of the ledger, with the SHA-256 of its file.
 create or replace function keywarden.record_accesses(accesses json) returns void
   language sql security definer set search_path = pg_catalog, pg_temp as $$
   with given as (
@@ -7,13 +8,18 @@ create or replace function keywarden.record_accesses(accesses json) returns void
         (select t.number from keywarden.report_token t where t.token_hash = a.credential),
         (select s.token_number from keywarden.report_session s where s.session_hash = a.credential)) as token_number,
       a.request_id, left(a.address, 64) as address, left(a.network, 64) as network, left(a.method, 16) as method, left(a.path, 512) as path,
-      left(a.query, 1024) as query, a.status, a.stream, a.records, left(a.sha256, 64) as sha256, a.event,
+      left(a.query, 1024) as query, a.status, a.stream, a.records, left(a.sha256, 64) as sha256, left(a.file_sha256, 64) as file_sha256, a.event,
       a.stream is null and (a.status between 400 and 499 or a.status = 503) as is_refusal
     from json_to_recordset(accesses) as a (credential text, request_id uuid, address text, network text, method text, path text, query text,
-      status int, stream text, records bigint, sha256 text, event text)
+      status int, stream text, records bigint, sha256 text, file_sha256 text, event text)
   ), recorded as (
     insert into keywarden.access_log (request_id, token_number, address, method, path, query, status, stream, records, sha256, event)
     select request_id, token_number, address, method, path, query, status, stream, records, sha256, event from given where not is_refusal
+  ), exported as (
+    insert into keywarden.report_export (sha256, path, query, records, exported_by)
+    select file_sha256, path, query, records, (select t.name from keywarden.report_token t where t.number = token_number)
+    from given where stream = 'complete'
+    on conflict (sha256) do nothing
   )
   insert into keywarden.access_log (request_id, token_number, address, method, path, query, status, event, minute, times)
   select (array_agg(request_id))[1], token_number, network, (array_agg(method))[1], (array_agg(path))[1], (array_agg(query))[1], status, event,

@@ -13,7 +13,7 @@ grant select on keywarden.access_log, keywarden.announcement, keywarden.approval
   keywarden.open_walk, keywarden.operation, keywarden.operation_coverage, keywarden.operation_drop, keywarden.operation_pruned,
   keywarden.operation_retention, keywarden.operation_seal, keywarden.operation_sealing, keywarden.operation_version, keywarden.organization, keywarden.own_key, keywarden.pause, keywarden.plan,
   keywarden.plan_approval, keywarden.plan_rejection, keywarden.plan_standing, keywarden.policy_in_force, keywarden.policy_version, keywarden.project,
-  keywarden.repeatable, keywarden.replica_credential, keywarden.request_budget, keywarden.review, keywarden.review_campaign,
+  keywarden.repeatable, keywarden.replica_credential, keywarden.report_export, keywarden.request_budget, keywarden.review, keywarden.review_campaign,
   keywarden.review_decision, keywarden.review_item, keywarden.review_item_now, keywarden.review_reminder, keywarden.review_signature, keywarden.review_verdict, keywarden.revocation_intent, keywarden.revocation_outcome,
   keywarden.rotation, keywarden.rotation_event, keywarden.rotation_mint, keywarden.rotation_request, keywarden.rotation_request_answer,
   keywarden.rotation_slot, keywarden.schedule_slot, keywarden.standing_approval, keywarden.sync_run, keywarden.work_fence

@@ -5,6 +5,8 @@
 //	unzip -d FOLDER keywarden-operations.zip
 //	GO111MODULE=off GOPATH=/usr/share/gocode go run verify.go KEY FOLDER approval.tlog-proof
 //
+// After the receipt of its export it also proves any exported file as a whole: KEY export.tlog-proof keywarden-evidence.zip.
+//
 // Debian has both in golang-go and golang-golang-x-mod-dev. KEY is the public key that `keywarden ledger` prints. The exit code is 0 if everything is proven,
 // 1 if something is not, and 3 if a receipt hides personal data or was not made at the time of its row, a day has gaps or no seal, or tables are not compared.
 // It reads no cosignatures, and no VERIFY.md.
@@ -34,6 +36,9 @@ import (
 )
 
 var key note.Verifier
+
+// exported has the time of each export whose receipt was read, by the SHA-256 of its file.
+var exported = map[string]string{}
 
 func main() {
 	if len(os.Args) < 3 {
@@ -70,8 +75,14 @@ func verify(path string) (said string, isWhole bool, err error) {
 		return verifyFolder(path)
 	}
 	text := must(os.ReadFile(path))
-	require(!bytes.HasPrefix(text, []byte("PK")), "it is an archive: unpack it, and name the folder")
+	if at, isExported := exported[hash(string(text))]; isExported {
+		return fmt.Sprintf("proven: it is the file that the report exported at %q", at), true, nil
+	}
+	require(!bytes.HasPrefix(text, []byte("PK")), "it is an archive: unpack it, and name the folder, or name the receipt of its export before it")
 	found := open(text)
+	if found.kind == "export.completed" {
+		exported[found.content.text("sha256")] = found.recorded
+	}
 	return fmt.Sprintf("proven: %q of %q, recorded %q; it says that it was at %q", found.kind, found.subject, found.recorded, found.at), found.hidden == 0 && !found.isLate, nil
 }
 

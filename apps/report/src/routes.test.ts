@@ -7,6 +7,9 @@ const credentials: Record<string, string> = {};
 beforeAll(async () => {
   fixture = await makeFixture(inject('postgresUrl'));
   await fixture.signIn('viewer');
+  await fixture.store.sql`
+    insert into keywarden.report_export (sha256, path, query, records) values (${exported}, '/v1/exports/keys', '', 0)`;
+  await fixture.ledger.sign();
   for (const [organizationId, projectId, id] of [
     ['acme', 'quiet-river', 'br-main/app'],
     ['other', 'bold-moon', 'br-main/theirs'],
@@ -38,6 +41,7 @@ interface Sample {
 /** Placeholders for the numbers of a key of `acme` and a key of `other`. */
 const key = 'KEY';
 const other = 'OTHER';
+const exported = '0'.repeat(64);
 const operation = '00000000-0000-4000-8000-000000000003';
 const reason = 'because';
 
@@ -153,6 +157,7 @@ const samples: Sample[] = [
   { path: '/v1/exports/reviews', role: 'auditor', spans: true },
   { path: '/v1/exports/operations', role: 'auditor', others: { query: 'project_id=bold-moon' } },
   { path: '/v1/exports/sealed-operations', query: 'from=2026-05-01&to=2026-05-02', role: 'auditor' },
+  { path: '/v1/exports/{sha256}/receipt', role: 'auditor', spans: true },
   { path: '/v1/ledger/events', role: 'auditor', spans: true },
   { path: '/v1/ledger/events/{event}/receipt', role: 'auditor', spans: true },
   { path: '/v1/evidence/controls' },
@@ -174,6 +179,7 @@ const fill = (text: string) =>
     .replaceAll('LAST', fixture.keys['9007199254740993'] ?? '')
     .replace('{plan_id}', fixture.planId)
     .replace('{event}', '1')
+    .replace('{sha256}', exported)
     .replace('{exemption}', '1')
     .replace('{rotation_id}', 'abcd2345')
     .replace('{review}', '1')

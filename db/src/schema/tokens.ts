@@ -85,3 +85,13 @@ export const accessLog = keywarden.table(
     index('access_log_by_token').on(t.tokenNumber, t.number.desc().nullsFirst()),
   ],
 );
+
+/** The files that the report has given out completely, each once, by the SHA-256 of its bytes. Only keywarden.record_accesses writes here. */
+export const reportExport = keywarden.table('report_export', {
+  sha256: text('sha256').primaryKey(),
+  path: text('path').notNull(),
+  query: text('query').notNull(),
+  records: bigint('records', { mode: 'number' }).notNull(),
+  completedAt: instant('completed_at').notNull().default(sql`clock_timestamp()`),
+  exportedBy: text('exported_by'),
+});

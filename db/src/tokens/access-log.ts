@@ -17,11 +17,13 @@ export interface Access {
   /** The content of a stream. */
   records: number | null;
   sha256: string | null;
+  /** The SHA-256 of the whole file of a complete stream. The first time, it is an event of the ledger. */
+  fileSha256: string | null;
   event: (typeof accessLogEvents)[number];
 }
 
 /** Records who read, exported or changed what: all of them, or none. */
 export async function recordAccess(sql: Sql, accesses: Access[]): Promise<void> {
-  const rows = accesses.map((each) => ({ ...each, request_id: each.requestId }));
+  const rows = accesses.map((each) => ({ ...each, request_id: each.requestId, file_sha256: each.fileSha256 }));
   await sql`select keywarden.record_accesses(${toJson(rows)}::text::json)`;
 }

@@ -56,12 +56,14 @@ const manifestSchema = z.object({
  * Everything else is computed from listings, which the ledger does not have.
  */
 export async function verifyEvidence(archive: Archive, given: unknown, judge: Judge): Promise<ArchiveResult> {
+  const computed: string[] = [];
   const result = (
     verdict: Verdict,
     receipts?: Receipts & Pick<ArchiveResult, 'seals' | 'sealedDays'>,
   ): ArchiveResult => ({
     kind: 'archive',
     verdict,
+    computed,
     head: receipts?.head ?? null,
     seals: receipts?.seals ?? new Map(),
     events: receipts?.places,
@@ -99,6 +101,7 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
     const days = historyTable.test(file) ? files.find((each) => each.file === file)?.measure.days : undefined;
     return days === undefined ? from : before(to, days * dayMs);
   };
+  const gaps = { sealed, verdict: { ...verdict, unproven: computed } };
   const provenPolicies = new Set<string | null>();
   const csvFiles = await compareCsvFiles(archive, listed, verdict);
   const others = new Map<string, string[]>();
@@ -113,10 +116,10 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
     else if (/^policies\/.*\.json$/.test(file))
       provenPolicies.add(comparePolicy({ file, text: await archive.text(file), events, verdict }));
     else if (file === holesFile || historyTable.test(file)) {
-      await compareHoles(archive, { file, sealed, period: { from: sinceOf(file), to }, verdict });
+      await compareHoles(archive, { ...gaps, file, period: { from: sinceOf(file), to } });
       note(isOfSeals, file);
     } else if (file === coverageFile) {
-      await compareCoverage(archive, { file, sealed, verdict });
+      await compareCoverage(archive, { ...gaps, file });
       note(isOfSeals, file);
     } else if (file === 'VERIFY.md') continue;
     else if (!file.endsWith('.ndjson')) {
@@ -139,7 +142,7 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
       addSentence(verdict.wrong, `it does not have the policy ${sha256}, which plans of the period were made with`);
   if (receipts.head !== null) addMissingFiles({ from, to }, { names, sealed, verdict });
   for (const name of archive.names) if (/^(manifest\.json|summary\.(md|html))$/.test(name)) note(isRepeated, name);
-  for (const [what, of] of others) verdict.unproven.push(`${what}: ${of.join(', ')}`);
+  for (const [what, of] of others) computed.push(`${what}: ${of.join(', ')}`);
   const [first = from] = listed.map(({ file }) => sinceOf(file)).toSorted(compareInstants);
   const sealedDays = { from: dayOf(first), to: dayOf(to), projects: 'with gaps' as const };
   return result(verdict, { ...receipts, seals: sealed.seals, sealedDays });

@@ -33,6 +33,8 @@ export interface ReceiptResult {
 export interface ArchiveResult {
   kind: 'archive';
   verdict: Verdict;
+  /** What no event in the file proves. The receipt of its export proves that the report exported it so. */
+  computed?: string[] | undefined;
   /** The tree of its receipts; null if it has none. */
   head: SignedHead | null;
   /** The place in the ledger of the newest seal that it has of each project and day: by the project, a space and the day. */

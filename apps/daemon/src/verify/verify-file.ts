@@ -1,4 +1,6 @@
-import { closeSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { closeSync, createReadStream, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { pipeline } from 'node:stream/promises';
 import { isRecordedAtItsTime, type ProvenEvent } from '@keywarden/core/ledger';
 import { codeOf, usageError } from '@keywarden/runtime';
 import { type Archive, openArchive } from './archive.ts';
@@ -13,6 +15,7 @@ import {
   type Judge,
   judgeReceipt,
   missingWitnesses,
+  type ReceiptResult,
   type Result,
   wrong,
 } from './verdict.ts';
@@ -21,25 +24,65 @@ import {
 const longestReceipt = 1_000_000;
 
 /**
- * Checks files and folders, in their order. Everything that is beside a copy of a whole ledger is compared with that copy too. Throws a UserError if one can be
- * none of the kinds that are checked.
+ * Checks files and folders, in their order. A file beside the receipt of its export is compared with that, and everything beside a copy of a whole ledger with
+ * the copy too. Throws a UserError if one can be none of the kinds that are checked.
  */
 export async function verifyFiles(files: string[], judge: Judge): Promise<{ file: string; result: Result }[]> {
   const results = new Map<string, Result>();
-  for (const file of files) if (sizeOf(file) !== 'folder') results.set(file, await verifyFile(file, judge));
+  const kinds = new Map(files.map((file) => [file, kindOf(file)]));
+  const ofKind = (...wanted: (string | undefined)[]) => files.filter((file) => wanted.includes(kinds.get(file)));
+  for (const file of ofKind('receipt')) results.set(file, verifyReceipt(file, judge));
+  const exports = [...results.values()].flatMap(exportOf);
+  for (const file of ofKind('archive', 'rows', 'other')) {
+    const hash = exports.length > 0 ? await hashFile(file) : '';
+    const exported = exports.find(({ content }) => content.sha256 === hash);
+    if (kinds.get(file) === 'archive') results.set(file, addExport(await verifyArchive(file, judge), exported));
+    else if (exported !== undefined) results.set(file, verdictOfExport(exported));
+    else if (kinds.get(file) === 'other') results.set(file, verifyReceipt(file, judge));
+    else
+      throw usageError(
+        `${file} is an export without receipts; name the receipt of this export beside it (/v1/exports/SHA256/receipt), or use /v1/exports/sealed-operations, which gives operations with theirs.`,
+      );
+  }
   const beside = [...results].flatMap(([file, result]) => besideOf(file, result) ?? []);
-  for (const file of files)
-    if (!results.has(file))
-      results.set(file, {
-        kind: 'archive',
-        verdict: verifyCopy(file, judge, beside),
-        head: null,
-        seals: new Map(),
-      });
+  for (const file of ofKind('folder'))
+    results.set(file, { kind: 'archive', verdict: verifyCopy(file, judge, beside), head: null, seals: new Map() });
   return files.flatMap((file) => {
     const result = results.get(file);
     return result === undefined ? [] : [{ file, result }];
   });
+}
+
+/** Returns what a file seems to be. */
+function kindOf(file: string): 'folder' | 'archive' | 'receipt' | 'rows' | 'other' {
+  if (sizeOf(file) === 'folder') return 'folder';
+  const start = readStart(file);
+  if (start.startsWith('PK')) return 'archive';
+  if (start.startsWith('c2sp.org/')) return 'receipt';
+  return /^[{[]|^"?[a-z_]+"?,/.test(start) ? 'rows' : 'other';
+}
+
+/** Returns the event of a file's export, if a receipt is of one. */
+function exportOf(result: Result): ProvenEvent[] {
+  const isExport =
+    result.kind === 'receipt' && typeof result.event !== 'string' && result.event.type === 'export.completed';
+  return isExport ? [result.event as ProvenEvent] : [];
+}
+
+const inWords = ({ recorded }: ProvenEvent) => `it is the file that the report exported at ${recorded}`;
+
+/** Adds what the receipt of an archive's export proves beside its own receipts. */
+function addExport({ computed = [], ...result }: ArchiveResult, exported: ProvenEvent | undefined): ArchiveResult {
+  const { proven, unproven } = result.verdict;
+  if (exported === undefined) unproven.push(...computed);
+  else proven.push(`${inWords(exported)}; what the ledger has no events about was computed then`);
+  return result;
+}
+
+function verdictOfExport(exported: ProvenEvent): ArchiveResult {
+  const records = typeof exported.content.records === 'string' ? exported.content.records : 'an unknown number of';
+  const verdict = { proven: [`${inWords(exported)}, with ${records} records`], unproven: [], wrong: [] };
+  return { kind: 'archive', verdict, head: exported, seals: new Map() };
 }
 
 function besideOf(file: string, result: Result): Beside | null {
@@ -50,17 +93,17 @@ function besideOf(file: string, result: Result): Beside | null {
   return typeof result.event === 'string' ? null : { file, head: result.event, seals: new Map() };
 }
 
-async function verifyFile(file: string, judge: Judge): Promise<Result> {
-  const start = readStart(file);
-  if (start.startsWith('PK')) return await verifyArchive(file, judge);
-  if (/^[{[]|^"?id"?,/.test(start))
-    throw usageError(
-      `${file} is an export without receipts; the route /v1/exports/sealed-operations gives operations with theirs.`,
-    );
+function verifyReceipt(file: string, judge: Judge): ReceiptResult {
   const event = judgeReceipt(readReceipt(file), judge);
   const unproven =
     typeof event === 'string' ? [] : [...missingWitnesses(event.witnesses, judge.keys), ...lateness(event)];
   return { kind: 'receipt', event, unproven };
+}
+
+async function hashFile(file: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(file), hash);
+  return hash.digest('hex');
 }
 
 async function verifyArchive(file: string, judge: Judge): Promise<ArchiveResult> {

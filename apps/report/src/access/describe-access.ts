@@ -25,6 +25,7 @@ export function describeAccess(
     stream: null,
     records: null,
     sha256: null,
+    fileSha256: null,
     event,
   };
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { openSnapshot } from '@keywarden/db/report';
 import type { Sql } from '@keywarden/db/store';
 import type { Logger } from '@keywarden/runtime';
@@ -31,6 +32,7 @@ export function createStreams({ sql, log, accessLog, stallMs = 30_000, deadlineM
     const { token } = c.get('principal');
     const access = describeAccess(c, { status: 200 });
     let ended: Ending | undefined;
+    const hash = createHash('sha256');
     // Until there is something to send, a failure is an ordinary answer, which is recorded as such.
     const begin = async () => {
       if (c.get('isStream')) return;
@@ -44,11 +46,13 @@ export function createStreams({ sql, log, accessLog, stallMs = 30_000, deadlineM
         let next = await chunks.next();
         for (; !next.done; next = await chunks.next()) {
           await begin();
+          hash.update(next.value);
           yield next.value;
         }
         await begin();
-        const { records, sha256 } = next.value;
-        await accessLog.record({ ...access, stream: 'complete', records, sha256 });
+        const { last, records, sha256 } = next.value;
+        const fileSha256 = hash.update(last).digest('hex');
+        await accessLog.record({ ...access, stream: 'complete', records, sha256, fileSha256 });
         ended = next.value;
       } finally {
         await chunks.return(undefined as never); // the value of a generator that ends early is not read

@@ -2,7 +2,7 @@ import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import { readControlPlaneNow } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow, allowWhole, nameOf } from '../access/roles.ts';
-import { section } from '../dashboard/html.ts';
+import { type Html, section } from '../dashboard/html.ts';
 import type { Pages } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { writeEvidence } from '../evidence/archive.ts';
@@ -107,44 +107,63 @@ export function addEvidence(app: OpenAPIHono<Env>, { page }: Pages, { db, stream
   page('/evidence', allow('auditor'), async ({ principal }) => {
     const today = (await readControlPlaneNow(db)).slice(0, 10);
     const isWhole = principal.organizations === null;
-    const files = ['keys', 'credentials', 'findings', 'revocations', ...(isWhole ? ['reviews'] : []), 'operations'];
     return {
       title: 'Exports and evidence',
-      body: html`
-        ${section(
-          'Exports',
-          html`<p>Each file ends with a line with its count, its SHA-256 and the gaps in its coverage. A file without that line is cut.</p>
-            <ul class="downloads">
-              ${files.map(
-                (name) =>
-                  html`<li>${name}: ${formats.map((format) => html`<a href="/v1/exports/${name}?format=${format}">${format}</a> `)}</li>`,
-              )}
-            </ul>`,
-        )}
-        ${
-          isWhole
-            ? section(
-                'Evidence',
-                html`<form class="forms" method="get" action="/v1/evidence">
-                  <p>Download one archive for auditors: for each control the requirement, the measurements, the exceptions, what could not be
-                    assessed, and the blind spots. It has a summary to print, and each table as NDJSON and CSV.</p>
-                  ${[...Map.groupBy(controls, ({ framework }) => framework)].map(
-                    ([framework, of]) => html`<fieldset>
-                      <legend>${framework}</legend>
-                      ${of.map(
-                        ({ id, title }) =>
-                          html`<label class="choice"><input type="checkbox" name="control" value="${id}" checked /> ${id}: ${title}</label>`,
-                      )}
-                    </fieldset>`,
-                  )}
-                  <div class="field"><label for="e-from">From</label><input id="e-from" type="date" name="from" value="${yearBefore(today).slice(0, 10)}" max="${today}" required /></div>
-                  <div class="field"><label for="e-to">To, included</label><input id="e-to" type="date" name="to" value="${today}" required /></div>
-                  <button type="submit">Download</button>
-                </form>`,
-              )
-            : ''
-        }
-      `,
+      body: html`${exportsSection(isWhole)}${sealedForm(today)}${isWhole ? evidenceForm(controls, today) : ''}`,
     };
   });
+}
+
+function exportsSection(isWhole: boolean): Html {
+  const files = ['keys', 'credentials', 'findings', 'revocations', ...(isWhole ? ['reviews'] : []), 'operations'];
+  return section(
+    'Exports',
+    html`<p>Each file ends with a line with its count, its SHA-256 and the gaps in its coverage. A file without that line is cut.</p>
+      ${isWhole ? html`<p>The ledger records each complete file. <a href="/ledger/events?type=export.completed">Receipts of exports</a> prove that a file was not changed since.</p>` : ''}
+      <ul class="downloads">
+        ${files.map(
+          (name) =>
+            html`<li>${name}: ${formats.map((format) => html`<a href="/v1/exports/${name}?format=${format}">${format}</a> `)}</li>`,
+        )}
+      </ul>`,
+  );
+}
+
+function sealedForm(today: string): Html {
+  return section(
+    'Operations with seals',
+    html`<form class="forms" method="get" action="/v1/exports/sealed-operations">
+      <p>Download the operations of whole days, with the receipts of their seals in the ledger. <code>keywarden verify</code> checks without this report
+        that the archive has exactly these operations.</p>
+      ${periodFields({ name: 's', from: `${today.slice(0, 'YYYY-MM'.length)}-01`, today })}
+      <button type="submit">Download</button>
+    </form>`,
+  );
+}
+
+function evidenceForm(controls: Control[], today: string): Html {
+  return section(
+    'Evidence',
+    html`<form class="forms" method="get" action="/v1/evidence">
+      <p>Download one archive for auditors: for each control the requirement, the measurements, the exceptions, what could not be
+        assessed, and the blind spots. It has a summary to print, and each table as NDJSON and CSV.</p>
+      ${[...Map.groupBy(controls, ({ framework }) => framework)].map(
+        ([framework, of]) => html`<fieldset>
+          <legend>${framework}</legend>
+          ${of.map(
+            ({ id, title }) =>
+              html`<label class="choice"><input type="checkbox" name="control" value="${id}" checked /> ${id}: ${title}</label>`,
+          )}
+        </fieldset>`,
+      )}
+      ${periodFields({ name: 'e', from: yearBefore(today).slice(0, 10), today })}
+      <button type="submit">Download</button>
+    </form>`,
+  );
+}
+
+/** Returns the fields of a period of days. `name` begins their ids, which a page has once. */
+function periodFields({ name, from, today }: { name: string; from: string; today: string }): Html {
+  return html`<div class="field"><label for="${name}-from">From</label><input id="${name}-from" type="date" name="from" value="${from}" max="${today}" required /></div>
+    <div class="field"><label for="${name}-to">To, included</label><input id="${name}-to" type="date" name="to" value="${today}" required /></div>`;
 }

@@ -10,6 +10,7 @@ import {
   readReceipt,
   readSignedTree,
 } from '@keywarden/db/report';
+import type { Context } from 'hono';
 import { html } from 'hono/html';
 import { allow, allowWhole } from '../access/roles.ts';
 import { columnsFor } from '../dashboard/columns.ts';
@@ -95,6 +96,13 @@ function addEvents(app: OpenAPIHono<Env>, pages: Pages, services: Services): voi
 }
 
 function addReceipts(app: OpenAPIHono<Env>, pages: Pages, { db }: Services): void {
+  const answerReceipt = async (c: Context<Env>, { event, fileName }: { event: string; fileName: string }) => {
+    const receipt = await readReceipt(db, event);
+    if (receipt === null)
+      throw conflict('The event is not in the signed tree yet; the daemon with its key adds it within a minute.');
+    const headers = { 'content-disposition': `attachment; filename="${fileName}"` };
+    return c.body(receipt, 200, { 'content-type': 'text/plain; charset=utf-8', ...headers });
+  };
   addRoute(
     app,
     {
@@ -106,11 +114,23 @@ function addReceipts(app: OpenAPIHono<Env>, pages: Pages, { db }: Services): voi
     },
     async ({ c, params: { event } }) => {
       await requireItem(db, ledgerEventList({ number: event }), missing);
-      const receipt = await readReceipt(db, event);
-      if (receipt === null)
-        throw conflict('The event is not in the signed tree yet; the daemon with its key adds it within a minute.');
-      const headers = { 'content-disposition': `attachment; filename="keywarden-event-${event}.tlog-proof"` };
-      return c.body(receipt, 200, { 'content-type': 'text/plain; charset=utf-8', ...headers });
+      return await answerReceipt(c, { event, fileName: `keywarden-event-${event}.tlog-proof` });
+    },
+  );
+  addRoute(
+    app,
+    {
+      path: '/v1/exports/{sha256}/receipt',
+      summary:
+        'The receipt of a file that this report has exported, by the SHA-256 of its bytes. `keywarden verify FILE RECEIPT` proves that the file is as it was exported',
+      access: allowWhole('auditor'),
+      params: z.object({ sha256: z.string().regex(/^[\da-f]{64}$/) }),
+      response: { contentTypes: ['text/plain'] },
+    },
+    async ({ c, params: { sha256 } }) => {
+      const list = ledgerEventList({ type: 'export.completed', subject: `report_export/${sha256}` });
+      const { number } = await requireItem(db, list, ['export of a file with this SHA-256', '/v1/ledger/events']);
+      return await answerReceipt(c, { event: number, fileName: `keywarden-export-${sha256.slice(0, 16)}.tlog-proof` });
     },
   );
   pages.page('/ledger/events/:event', allowWhole('auditor'), async ({ c }) => {

@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -59,8 +60,8 @@ function runOffline(command: string, args: string[]): { status: number | null; s
   return { status, stdout };
 }
 
-const keywarden = (file: string) =>
-  runOffline(process.execPath, [...process.execArgv, main, 'verify', file, '--key', fixture.ledger.publicKey]);
+const keywarden = (...files: string[]) =>
+  runOffline(process.execPath, [...process.execArgv, main, 'verify', ...files, '--key', fixture.ledger.publicKey]);
 /** Writes an archive, and its files into a folder: the second verifier reads what was unpacked. */
 function write(files: Files): { file: string; unpacked: string } {
   const file = join(folder, 'given.zip');
@@ -150,6 +151,19 @@ test('the evidence of a quarter verifies offline, and Go agrees on each of its r
   expect(theirs.stdout.match(/: proven: /g)).toHaveLength(files.length);
   const whole = go(write(unpack(bytes)).unpacked);
   expect([whole.status, whole.stdout]).toEqual([3, expect.stringContaining(`proven: its ${files.length} receipts`)]);
+  // Beside the receipt of its export, the whole file is proven, and no other one.
+  await fixture.ledger.sign();
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  const receipt = join(folder, 'export.tlog-proof');
+  writeFileSync(receipt, await download(fixture, `/v1/exports/${sha256}/receipt`));
+  expect(keywarden(file, receipt).status).toBe(0);
+  const exported = runOffline(goVerifier, [fixture.ledger.publicKey, receipt, file]);
+  expect([exported.status, exported.stdout]).toEqual([0, expect.stringContaining('the file that the report exported')]);
+  const another = write(unpack(bytes)).file;
+  expect([
+    keywarden(another, receipt).status,
+    runOffline(goVerifier, [fixture.ledger.publicKey, receipt, another]).status,
+  ]).toEqual([3, 1]);
   const [first = ''] = lines;
   const altered = { ...unpack(bytes), 'ledger/receipts.ndjson': first.replace(/index (\d)/, 'index 1$1') };
   expect(go(write(altered).unpacked).status).toBe(1);

@@ -15,7 +15,8 @@ async function run({ databaseUrl, writer, rows, killAfter }: WriterOrder): Promi
       databaseUrl,
       dataFolder: tmpdir(),
       applicationName: writerName,
-      maxConnections: 1,
+      // An export holds one, and its records need another.
+      maxConnections: 2,
       ...(role === undefined ? {} : { role }),
     });
   const [owner, daemon, admin] = [await open(), await open('keywarden_daemon'), await open('keywarden_admin')];

@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { change, download, pack, unpack, verifyTogether } from './packs.ts';
+import { createPacks, type Packs } from './packs-fixture.ts';
+
+// Files that the report exported, each checked with the receipt of its export.
+
+let packs: Packs;
+beforeAll(async () => {
+  packs = await createPacks(inject('postgresUrl'));
+});
+afterAll(async () => await packs.close());
+
+const sha256Of = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
+
+/** Downloads a file, and then the receipt of its export. */
+async function exportFile(path: string): Promise<{ bytes: Uint8Array; receipt: string }> {
+  const bytes = await download(packs.fixture, path);
+  await packs.fixture.ledger.sign();
+  const receipt = await download(packs.fixture, `/v1/exports/${sha256Of(bytes)}/receipt`);
+  return { bytes, receipt: Buffer.from(receipt).toString() };
+}
+
+/** Verifies a file beside a receipt. Returns the rank of each, and what was found of the file. */
+async function verifyBeside(bytes: Uint8Array, receipt: string): Promise<{ ranks: number[]; words: string }> {
+  const [file, beside] = [join(packs.folder, 'exported'), join(packs.folder, 'receipt')];
+  writeFileSync(file, bytes);
+  writeFileSync(beside, receipt);
+  const results = await verifyTogether([file, beside], [packs.fixture.ledger.publicKey]);
+  return { ranks: results.map(({ rank }) => rank), words: results[0]?.words ?? '' };
+}
+
+const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+const evidence = `/v1/evidence?from=2026-05-01&to=${tomorrow}`;
+
+test('an archive of evidence beside the receipt of its export is proven whole, and an altered one is not', async () => {
+  const { bytes, receipt } = await exportFile(evidence);
+  const whole = await verifyBeside(bytes, receipt);
+  expect(whole.ranks).toEqual([0, 0]);
+  expect(whole.words).toMatch(/it is the file that the report exported at 20\d\d-\S+Z; what the ledger has no events/);
+  expect(whole.words).toMatch(/-incidents\.ndjson: \d+ rows are what the ledger recorded/);
+  // The same files in another archive, and one that contradicts the ledger.
+  expect((await verifyBeside(pack(unpack(bytes)), receipt)).ranks).toEqual([1, 0]);
+  const altered = change(unpack(bytes), /-incidents\.ndjson$/, (text) => text.replace('breaker', 'orphan'));
+  expect((await verifyBeside(pack(altered), receipt)).ranks).toEqual([2, 0]);
+  const another = await exportFile('/v1/exports/keys?format=ndjson');
+  expect((await verifyBeside(bytes, another.receipt)).ranks).toEqual([1, 0]);
+});
+
+test.each(['ndjson', 'csv', 'json'])(
+  'an export as %s is proven by its receipt, and each other byte is not',
+  async (format) => {
+    const { bytes, receipt } = await exportFile(`/v1/exports/keys?format=${format}`);
+    const whole = await verifyBeside(bytes, receipt);
+    expect(whole).toEqual({ ranks: [0, 0], words: expect.stringMatching(/exported at \S+Z, with [1-9]\d* records/) });
+    const cut = bytes.slice(0, -2);
+    await expect(verifyBeside(cut, receipt)).rejects.toThrow('is an export without receipts; name the receipt');
+    // A receipt of another event proves nothing of the file.
+    const [event] = await packs.fixture.store.sql`
+    select number::text from keywarden.ledger_event where type = 'incident.opened' order by number limit 1`;
+    const other = await download(packs.fixture, `/v1/ledger/events/${String(event?.number)}/receipt`);
+    await expect(verifyBeside(bytes, Buffer.from(other).toString())).rejects.toThrow('is an export without receipts');
+  },
+);
+
+test('an export is one event of the ledger, with who exported it first; an export that is cut is none', async () => {
+  const { fixture } = packs;
+  const count = async () => Number((await fixture.store.sql`select count(*) from keywarden.report_export`)[0]?.count);
+  const { bytes } = await exportFile('/v1/exports/findings?format=csv');
+  const before = await count();
+  expect(await download(fixture, '/v1/exports/findings?format=csv')).toEqual(bytes);
+  expect(await count()).toBe(before);
+  const [row] = await fixture.store.sql`
+    select path, records, exported_by, completed_at from keywarden.report_export where sha256 = ${sha256Of(bytes)}`;
+  expect(row).toMatchObject({ path: '/v1/exports/findings', exported_by: 'auditor' });
+  const response = await fixture.app.request(evidence, {
+    headers: { authorization: `Bearer ${fixture.tokens.auditor}` },
+  });
+  const reader = response.body?.getReader();
+  await reader?.read();
+  await reader?.cancel();
+  expect(await count()).toBe(before);
+});
+
+test('the receipt of an export that is unknown, or waits to be signed, is refused with what to do', async () => {
+  const { fixture } = packs;
+  const bytes = await download(fixture, evidence);
+  const path = `/v1/exports/${sha256Of(bytes)}/receipt`;
+  expect(await fixture.ask(path, { as: 'auditor' })).toMatchObject({ status: 409 });
+  expect(await fixture.ask(`/v1/exports/${'0'.repeat(64)}/receipt`, { as: 'auditor' })).toMatchObject({ status: 404 });
+});
