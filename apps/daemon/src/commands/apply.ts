@@ -10,17 +10,29 @@ import { governed } from '../enforce/high-water-mark.ts';
 import { readDocument } from '../enforce/plan.ts';
 import { whyNotApproved } from '../enforce/standing.ts';
 import { appliedToJson, renderApplied } from './applied.ts';
+import type { CommandOf } from './command.ts';
 import { userName } from './common.ts';
 import { existingStore, printJson, withContext } from './session.ts';
 import { renderTable } from './table.ts';
 
-export interface ApplyOptions {
+interface ApplyOptions {
   yes?: boolean;
   json?: boolean;
 }
 
+export const applyCommand: CommandOf = {
+  name: 'apply',
+  about: 'Approve exactly one plan, and revoke its keys',
+  arguments: { '<plan-id>': 'the id that plan printed' },
+  options: { '--yes': 'do not ask for confirmation' },
+  output: 'result',
+  examples: ['p-7b5742b7bdf7', 'p-7b5742b7bdf7 --yes --json'],
+  needsPerson: 'some keys of the plan were not revoked, or their outcome is unknown',
+  run: runApply,
+};
+
 /** Approves a stored plan and applies exactly that plan, or refuses. */
-export async function applyCommand(planId: string, options: ApplyOptions): Promise<number> {
+async function runApply(planId: string, options: ApplyOptions): Promise<number> {
   return await withContext(async (context) => {
     const document = await readDocument(context, planId);
     const remaining = await remainingItems(context, document.items);

@@ -5,11 +5,22 @@ import { codeOf, exitCode, print, usageError } from '@keywarden/runtime';
 import { parseConfig } from '@keywarden/runtime/config';
 import { connectionsOf } from '../connect.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
+import type { CommandOf } from './command.ts';
 import { existingStore, printJson, withContext } from './session.ts';
 import { renderTable } from './table.ts';
 
+export const backtestCommand: CommandOf = {
+  name: 'backtest',
+  about: 'Replay a policy over past observations: list what it would have revoked, and what was used later',
+  required: { '--from <date>': 'the first day: 2026-03-31' },
+  options: { '--policy <file>': 'a configuration file with another policy' },
+  output: 'result',
+  examples: ['--from 2026-01-01', '--from 2026-01-01 --policy stricter.yaml'],
+  run: runBacktest,
+};
+
 /** Replays a policy over the stored observations. Changes nothing. */
-export async function backtestCommand({
+async function runBacktest({
   from,
   policy: file,
   json,

@@ -9,14 +9,24 @@ import { approvedByReport, whyNotAutomatic } from '../enforce/standing.ts';
 import { fileSink } from '../rotate/sinks/file.ts';
 import { openSink } from '../rotate/sinks/open.ts';
 import { type CheckReport, createCheckReport } from './check-report.ts';
+import type { CommandOf } from './command.ts';
 import { listExposures } from './exposures.ts';
 import type { OutputOptions } from './output.ts';
 import { requireAppLogin } from './session.ts';
 
+export const checkCommand: CommandOf = {
+  name: 'check',
+  about: 'Check the configuration, the database, the credentials and the clock',
+  output: 'list',
+  examples: [''],
+  needsPerson: 'the newest listing of a scope is suspect',
+  run: runCheck,
+};
+
 /**
  * Checks the configuration, database, credentials and clock, and prints one line for each. A failed check does not skip the others.
  */
-export async function checkCommand({ output }: OutputOptions): Promise<number> {
+async function runCheck({ output }: OutputOptions): Promise<number> {
   const report = createCheckReport(output);
   const signal = stopSignal();
   const environment = readEnvironment(process.env);

@@ -10,15 +10,29 @@ import {
   type StoredRejectedRow,
 } from '@keywarden/db/daemon';
 import { exitCode, print, UserError, usageError } from '@keywarden/runtime';
+import type { CommandOf } from './command.ts';
 import { type Columns, type Form, type OutputOptions, renderList } from './output.ts';
 import { storeOnly, withContext } from './session.ts';
 
 const batch = 500;
 
+export const coverageCommand: CommandOf = {
+  name: 'coverage',
+  about: 'List the times for which the archive has every operation, and each gap with its reason',
+  options: {
+    '--project <id>': 'list each interval of this project',
+    '--keys': 'list when the keys of each scope were listed completely',
+    '--rejected': 'list the rows that could not be read, with the reason',
+  },
+  output: 'list',
+  examples: ['', '--project misty-tree-5c2091d2', '--keys'],
+  run: runCoverage,
+};
+
 /**
  * Prints for each project, or for one, the times for which the archive has every operation. It also prints each gap and its reason.
  */
-export async function coverageCommand({
+async function runCoverage({
   project,
   keys = false,
   rejected = false,

@@ -1,12 +1,21 @@
 import { readItems, revokeSession, sessionList } from '@keywarden/db/daemon';
 import { exitCode, print, usageError } from '@keywarden/runtime';
+import type { CommandOf } from './command.ts';
 import { requireNumber, userName } from './common.ts';
 import { type Columns, type OutputOptions, renderList } from './output.ts';
 import { asAdmin, printJson, withContext } from './session.ts';
 
 const mostListed = 1000;
 
-export async function sessionListCommand({ output }: OutputOptions): Promise<number> {
+export const sessionListCommand: CommandOf = {
+  name: 'session list',
+  about: 'List the sessions, newest first',
+  output: 'list',
+  examples: ['', '--json'],
+  run: runSessionList,
+};
+
+async function runSessionList({ output }: OutputOptions): Promise<number> {
   return await withContext(async ({ store }) => {
     const sessions = await readItems(store.db, sessionList({}), mostListed);
     const columns: Columns<(typeof sessions)[number]> = {
@@ -23,7 +32,16 @@ export async function sessionListCommand({ output }: OutputOptions): Promise<num
   }, asAdmin);
 }
 
-export async function sessionRevokeCommand(id: string, { json }: OutputOptions): Promise<number> {
+export const sessionRevokeCommand: CommandOf = {
+  name: 'session revoke',
+  about: 'End a session; its browser must sign in again',
+  arguments: { '<id>': 'the id that session list prints' },
+  output: 'result',
+  examples: ['12'],
+  run: runSessionRevoke,
+};
+
+async function runSessionRevoke(id: string, { json }: OutputOptions): Promise<number> {
   requireNumber(id, { of: "a session's id", list: 'session list' });
   return await withContext(async ({ store }) => {
     if (!(await revokeSession(store.db, { number: id, by: userName() })))

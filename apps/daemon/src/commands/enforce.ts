@@ -2,10 +2,20 @@ import { exitCode, print } from '@keywarden/runtime';
 import { type Enforced, enforce } from '../enforce/enforce.ts';
 import { listKeysAfresh } from '../sync/keys.ts';
 import { appliedToJson, renderApplied } from './applied.ts';
+import type { CommandOf } from './command.ts';
 import { printJson, withContext } from './session.ts';
 
+export const enforceCommand: CommandOf = {
+  name: 'enforce',
+  about: 'Make one enforcement pass: list, plan, notify, and revoke what is in mode: enforce',
+  output: 'result',
+  examples: ['', '--json'],
+  needsPerson: 'an approval, an incident or a failed listing needs your attention',
+  run: runEnforce,
+};
+
 /** Runs one pass of enforcement on keys that it has just listed. Exits with 3 if something needs a person. */
-export async function enforceCommand(options: { json?: boolean }): Promise<number> {
+async function runEnforce(options: { json?: boolean }): Promise<number> {
   return await withContext(async (context) => {
     const { connections, failures } = await listKeysAfresh(context);
     const enforced = await enforce(context, connections);

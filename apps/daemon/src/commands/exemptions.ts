@@ -5,6 +5,7 @@ import { usableConnections } from '../connect.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
 import { governed } from '../enforce/high-water-mark.ts';
 import { chooseKeys, type KeyPattern, patternInWords } from './choose-keys.ts';
+import type { CommandOf } from './command.ts';
 import { parseUntil, requireNumber, userName } from './common.ts';
 import { type Columns, type Form, type OutputOptions, renderList } from './output.ts';
 import { existingStore, printJson, storeOnly, withContext } from './session.ts';
@@ -12,14 +13,33 @@ import { existingStore, printJson, storeOnly, withContext } from './session.ts';
 /** More than any store has, because scripts need the complete list. */
 const shown = 1_000_000;
 
-export interface ExemptOptions extends KeyPattern, OutputOptions {
+interface ExemptOptions extends KeyPattern, OutputOptions {
   rule?: string[];
   reason: string;
   until: string;
 }
 
+export const exemptCommand: CommandOf = {
+  name: 'exempt',
+  about: 'Exempt existing keys from the policy for a time',
+  arguments: { '[key...]': 'ids of keys' },
+  required: { '--reason <text>': 'the reason', '--until <when>': 'a date, or a duration from now: 2027-03-31, 90d' },
+  options: {
+    '--name <pattern>': 'exempt the keys whose name matches: ci-*',
+    '--organization <id>': 'exempt the keys of this organization',
+    '--kind <kind>': 'exempt the keys of this kind: personal, organization or project',
+    '--rule <name...>': 'exempt from these rules only',
+  },
+  output: 'result',
+  examples: [
+    '1234567 --reason "used once a year" --until 400d',
+    '--name "ci-*" --rule unused-90d --reason "build farm" --until 2027-03-31',
+  ],
+  run: runExempt,
+};
+
 /** Grants a reasoned, expiring exemption to keys that exist now. */
-export async function exemptCommand(
+async function runExempt(
   names: string[],
   { rule, reason, until, json, output: _output, ...pattern }: ExemptOptions,
 ): Promise<number> {
@@ -56,8 +76,17 @@ export async function exemptCommand(
   }, existingStore);
 }
 
+export const exemptionsCommand: CommandOf = {
+  name: 'exemptions',
+  about: 'List the exemptions in force, or end one',
+  options: { '--all': 'list lapsed and ended exemptions, too', '--end <number>': 'end this exemption now' },
+  output: 'list',
+  examples: ['', '--end 4'],
+  run: runExemptions,
+};
+
 /** Lists exemptions, or ends one. */
-export async function exemptionsCommand({
+async function runExemptions({
   all = false,
   end,
   output,

@@ -1,14 +1,29 @@
 import { closeIncident, type Incident, listIncidents } from '@keywarden/db/daemon';
 import { exitCode, print, usageError } from '@keywarden/runtime';
 import { governed } from '../enforce/high-water-mark.ts';
+import type { CommandOf } from './command.ts';
 import { requireNumber, userName } from './common.ts';
 import { type Columns, type Form, type OutputOptions, renderList } from './output.ts';
 import { storeOnly, withContext } from './session.ts';
 
 const shown = 200;
 
+export const incidentsCommand: CommandOf = {
+  name: 'incidents',
+  about: 'List what a person must examine, or close one incident',
+  options: {
+    '--all': 'list closed incidents, too',
+    '--close <number>': 'close this incident',
+    '--note <text>': 'what you found out',
+  },
+  output: 'list',
+  examples: ['', '--close 7 --note "a forgotten cron job"'],
+  needsPerson: 'an incident is open',
+  run: runIncidents,
+};
+
 /** Lists the open incidents, or closes one. Exits with 3 while any is open. */
-export async function incidentsCommand({
+async function runIncidents({
   all = false,
   close,
   note = null,

@@ -10,6 +10,7 @@ import {
 } from '@keywarden/db/daemon';
 import { exitCode, print, usageError } from '@keywarden/runtime';
 import { makeKeyFinder } from './choose-keys.ts';
+import type { CommandOf } from './command.ts';
 import { requireOrganization } from './common.ts';
 import { type Columns, type OutputOptions, renderList } from './output.ts';
 import { printJson, storeOnly, withContext } from './session.ts';
@@ -18,7 +19,7 @@ import { renderTable } from './table.ts';
 /** More than any store has, because scripts need the complete list. */
 const shown = 1_000_000;
 
-export interface KeysOptions extends OutputOptions {
+interface KeysOptions extends OutputOptions {
   organization?: string;
   owner?: string;
   name?: string;
@@ -28,15 +29,23 @@ export interface KeysOptions extends OutputOptions {
 
 const states = ['active', 'missing', 'gone'] as const;
 
+export const keysListCommand: CommandOf = {
+  name: 'keys list',
+  about: 'List the keys that exist, with owner, state and last use',
+  options: {
+    '--organization <id>': 'only keys of this organization',
+    '--owner <name>': 'only keys of this owner',
+    '--name <text>': 'only keys whose name contains this',
+    '--state <state>': 'only keys in this state: active, missing or gone',
+    '--idle-for <duration>': 'only keys that were not used for longer than this: 90d',
+  },
+  output: 'list',
+  examples: ['', '--idle-for 90d --output csv > idle.csv'],
+  run: runKeysList,
+};
+
 /** Lists the stored keys that match, as a table, JSON or CSV. */
-export async function keysListCommand({
-  organization,
-  owner,
-  name,
-  state,
-  idleFor,
-  output,
-}: KeysOptions): Promise<number> {
+async function runKeysList({ organization, owner, name, state, idleFor, output }: KeysOptions): Promise<number> {
   const wanted = states.find((each) => each === state);
   if (state !== undefined && wanted === undefined)
     throw usageError(`There is no state ${state}; use one of ${states.join(', ')}.`);
@@ -67,8 +76,17 @@ export async function keysListCommand({
   }, storeOnly);
 }
 
+export const keysShowCommand: CommandOf = {
+  name: 'keys show',
+  about: 'Show one key with its uses and changes',
+  arguments: { '<key>': 'the id of the key' },
+  output: 'result',
+  examples: ['1234567'],
+  run: runKeysShow,
+};
+
 /** Shows one key: its record, its uses by hour, and what changed about it. */
-export async function keysShowCommand(name: string, { json }: { json?: boolean }): Promise<number> {
+async function runKeysShow(name: string, { json }: { json?: boolean }): Promise<number> {
   return await withContext(async ({ store }) => {
     const { number } = makeKeyFinder(await listLiveKeys(store.db, { withOthers: false }))(name);
     const [key] = await readItems(store.db, keyList({ number }, { organizations: null }), 1);
@@ -108,8 +126,16 @@ export async function keysShowCommand(name: string, { json }: { json?: boolean }
   }, storeOnly);
 }
 
+export const ownerListCommand: CommandOf = {
+  name: 'owner list',
+  about: 'List the owners of keys, each with the number of their keys',
+  output: 'list',
+  examples: [''],
+  run: runOwnerList,
+};
+
 /** Lists the owners of live keys, each with the number of their keys. */
-export async function ownerListCommand({ output }: OutputOptions): Promise<number> {
+async function runOwnerList({ output }: OutputOptions): Promise<number> {
   return await withContext(async ({ store }) => {
     const owners = await listKeyOwners(store.db);
     const columns: Columns<(typeof owners)[number]> = {

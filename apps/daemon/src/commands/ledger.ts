@@ -17,11 +17,12 @@ import { endorsedKeysOf } from '../ledger/public-keys.ts';
 import { readCheckpoint, readSeen } from '../ledger/seen-checkpoint.ts';
 import { addLedgerKey, endFormerKeys, readSigningKeys } from '../ledger/signing-keys.ts';
 import { askWitnesses } from '../ledger/witnesses.ts';
+import type { CommandOf } from './command.ts';
 import { userName } from './common.ts';
 import type { OutputOptions } from './output.ts';
 import { printJson, storeOnly, withContext } from './session.ts';
 
-export interface LedgerOptions extends OutputOptions {
+interface LedgerOptions extends OutputOptions {
   check?: boolean;
   createKey?: boolean;
   rotateKey?: boolean;
@@ -29,8 +30,24 @@ export interface LedgerOptions extends OutputOptions {
   beginAnew?: string;
 }
 
+export const ledgerCommand: CommandOf = {
+  name: 'ledger',
+  about: 'Show the ledger of governance events and its public key, and check it',
+  options: {
+    '--check': 'compare every governed row, event, hash and sealed operation in the store',
+    '--create-key': 'create the key of a new ledger, as the first daemon does',
+    '--rotate-key': 'add a key; checkpoints are signed with both keys from now on',
+    '--end-former-keys': 'sign with the newest key only',
+    '--begin-anew <reason>': 'begin a new ledger with a new key, after a restore or without the former key',
+  },
+  output: 'result',
+  examples: ['', '--check', '--rotate-key', '--begin-anew "restored the backup of 2 May"'],
+  needsPerson: 'the ledger or a row is not what was recorded',
+  run: runLedger,
+};
+
 /** Shows the ledger, after adding the events that wait. With `check`, compares everything in the store with it. */
-export async function ledgerCommand({
+async function runLedger({
   check = false,
   createKey = false,
   rotateKey = false,
@@ -133,10 +150,20 @@ function inWords(
   ].join('\n');
 }
 
-export type ReceiptOptions = OutputOptions & { type?: string };
+type ReceiptOptions = OutputOptions & { type?: string };
+
+export const receiptCommand: CommandOf = {
+  name: 'receipt',
+  about: 'Print a file that proves offline that the ledger has an event',
+  arguments: { '<subject>': 'the row that the event is about: plan_approval/17' },
+  options: { '--type <type>': 'the event, if the row has several: incident.closed' },
+  output: 'result',
+  examples: ['plan_approval/17 > approval.tlog-proof', 'incident/3 --type incident.closed'],
+  run: runReceipt,
+};
 
 /** Prints the receipt of the newest event about a row, or of its newest event of one type. */
-export async function receiptCommand(subject: string, { type, json }: ReceiptOptions): Promise<number> {
+async function runReceipt(subject: string, { type, json }: ReceiptOptions): Promise<number> {
   return await withContext(async (context) => {
     const { store } = context;
     requireDataFolder(context.environment.KEYWARDEN_DATA);

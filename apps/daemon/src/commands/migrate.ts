@@ -1,10 +1,20 @@
 import { distributeOperations, type Migrated, migrateStore, setOperationRetention } from '@keywarden/db/store';
 import { exitCode, print } from '@keywarden/runtime';
 import { hasConfigFile } from '@keywarden/runtime/config';
+import type { CommandOf } from './command.ts';
 import { withContext } from './session.ts';
 
+export const migrateCommand: CommandOf = {
+  name: 'migrate',
+  about: 'Update the database schema',
+  options: { '--citus': 'distribute the operations over the nodes of a Citus cluster' },
+  output: 'text',
+  examples: ['', '--citus'],
+  run: runMigrate,
+};
+
 /** Migrates the database to the current schema. `citus` distributes the operations over the nodes of its cluster. */
-export async function migrateCommand({ citus = false }: { citus?: boolean }): Promise<number> {
+async function runMigrate({ citus = false }: { citus?: boolean }): Promise<number> {
   return await withContext(
     async ({ store, config, environment }) => {
       const applied = await migrateStore(store.sql);

@@ -13,35 +13,8 @@ export interface OutputOptions {
   json?: boolean;
 }
 
-/** Commands that print a list. Only they have CSV. */
-const lists = new Set([
-  'plan',
-  'rotations',
-  'incidents',
-  'exemptions',
-  'keys list',
-  'owner list',
-  'coverage',
-  'retention',
-  'token list',
-  'session list',
-  'check',
-]);
-
-/** Commands whose output has one form. `sync` has an option of its own. */
-const without = new Set(['run', 'sync', 'schema', 'migrate', 'witness']);
-
-/** Adds the options of output to each command that has a choice. */
-export function addOutput(command: Command, path: string[] = []): void {
-  for (const each of command.commands) {
-    const name = [...path, each.name()].join(' ');
-    if (without.has(name)) continue;
-    if (each.commands.length === 0) withOutput(each, { isList: lists.has(name) });
-    else addOutput(each, [...path, each.name()]);
-  }
-}
-
-function withOutput(command: Command, { isList }: { isList: boolean }): void {
+/** Adds the options of output to a command, and checks them. Only a list has CSV. */
+export function addOutput(command: Command, { isList }: { isList: boolean }): void {
   command
     .option('-o, --output <form>', isList ? 'table, json or csv' : 'table or json')
     .option('--json', 'the same as --output json')

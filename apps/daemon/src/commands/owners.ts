@@ -5,15 +5,23 @@ import { CsvError, parse } from 'csv-parse/sync';
 import { z } from 'zod';
 import { governed } from '../enforce/high-water-mark.ts';
 import { makeKeyFinder } from './choose-keys.ts';
+import type { CommandOf } from './command.ts';
 import { userName } from './common.ts';
 import type { OutputOptions } from './output.ts';
 import { printJson, storeOnly, withContext } from './session.ts';
 
+export const ownerSetCommand: CommandOf = {
+  name: 'owner set',
+  about: 'Assign an owner to one key',
+  arguments: { '<key>': 'the id of the key' },
+  options: { '--owner <name>': 'an email address or a name; the default is the creator of the key' },
+  output: 'result',
+  examples: ['1234567 --owner ada@example.com'],
+  run: runOwnerSet,
+};
+
 /** Assigns a key's owner. Without an owner, the key's creator is its owner again. */
-export async function ownerSetCommand(
-  key: string,
-  { owner, json }: OutputOptions & { owner?: string },
-): Promise<number> {
+async function runOwnerSet(key: string, { owner, json }: OutputOptions & { owner?: string }): Promise<number> {
   if (owner?.trim() === '')
     throw usageError('The owner must not be empty; omit --owner to make the creator the owner.');
   return await withContext(async (context) => {
@@ -27,10 +35,19 @@ export async function ownerSetCommand(
   }, storeOnly);
 }
 
+export const ownerImportCommand: CommandOf = {
+  name: 'owner import',
+  about: 'Assign the owners in a CSV file with the columns key_id and owner: all of them, or none',
+  arguments: { '<file>': 'the CSV file' },
+  output: 'result',
+  examples: ['owners.csv'],
+  run: runOwnerImport,
+};
+
 /**
  * Imports owners from a CSV file with the columns key_id and owner, and scope where ids are not unique. Imports all rows or none.
  */
-export async function ownerImportCommand(file: string, { json }: OutputOptions): Promise<number> {
+async function runOwnerImport(file: string, { json }: OutputOptions): Promise<number> {
   const rows = readRows(file);
   return await withContext(async (context) => {
     const { store } = context;

@@ -2,15 +2,22 @@ import { existsSync } from 'node:fs';
 import { endPause, openPause, readPause } from '@keywarden/db/daemon';
 import { exitCode, print, requireDataFolder } from '@keywarden/runtime';
 import { disarmEnforcement, governed, resumeEnforcement, whyNotEnforcing } from '../enforce/high-water-mark.ts';
+import type { CommandOf } from './command.ts';
 import { userName } from './common.ts';
 import type { OutputOptions } from './output.ts';
 import { printJson, storeOnly, withContext } from './session.ts';
 
+export const pauseCommand: CommandOf = {
+  name: 'pause',
+  about: 'Stop every replica before its next revocation, until resume',
+  options: { '--reason <text>': 'the reason, which incidents and check show' },
+  output: 'result',
+  examples: ['--reason "migration of the payment service"'],
+  run: runPause,
+};
+
 /** Stops every replica before its next destructive call (R7), until `resume`. */
-export async function pauseCommand({
-  reason = null,
-  json,
-}: OutputOptions & { reason?: string | null }): Promise<number> {
+async function runPause({ reason = null, json }: OutputOptions & { reason?: string | null }): Promise<number> {
   return await withContext(async (context) => {
     const { store, signal, progress } = context;
     const onWait = () => progress.note('A revocation is in progress; waiting for it to end.');
@@ -25,8 +32,16 @@ export async function pauseCommand({
   }, storeOnly);
 }
 
+export const resumeCommand: CommandOf = {
+  name: 'resume',
+  about: 'End the pause; for now, this also permits automatic enforcement as arm does',
+  output: 'result',
+  examples: [''],
+  run: runResume,
+};
+
 /** Ends the pause. As in earlier versions, it also permits automatic enforcement on this machine, with a notice: `arm` does that. */
-export async function resumeCommand({ json }: OutputOptions): Promise<number> {
+async function runResume({ json }: OutputOptions): Promise<number> {
   return await withContext(async (context) => {
     // The permission is for a daemon that uses this folder. Ending the pause makes a mark there.
     const hasDaemon = existsSync(context.environment.KEYWARDEN_DATA);
@@ -45,8 +60,16 @@ export async function resumeCommand({ json }: OutputOptions): Promise<number> {
 
 const armed = 'This machine now automatically enforces everything in mode: enforce on this store.';
 
+export const armCommand: CommandOf = {
+  name: 'arm',
+  about: 'Permit automatic enforcement on this machine, once you have checked the store',
+  output: 'result',
+  examples: [''],
+  run: runArm,
+};
+
 /** Permits automatic enforcement on this machine, after a person has checked the store (R10). */
-export async function armCommand({ json }: OutputOptions): Promise<number> {
+async function runArm({ json }: OutputOptions): Promise<number> {
   return await withContext(async (context) => {
     // The permission is for a daemon that uses this folder.
     requireDataFolder(context.environment.KEYWARDEN_DATA);
@@ -63,8 +86,16 @@ export async function armCommand({ json }: OutputOptions): Promise<number> {
   }, storeOnly);
 }
 
+export const disarmCommand: CommandOf = {
+  name: 'disarm',
+  about: 'Withdraw that permission; plans that a person approves are still carried out',
+  output: 'result',
+  examples: [''],
+  run: runDisarm,
+};
+
 /** Withdraws the permission of this machine to enforce automatically. Approved plans are still carried out. */
-export async function disarmCommand({ json }: OutputOptions): Promise<number> {
+async function runDisarm({ json }: OutputOptions): Promise<number> {
   return await withContext(async (context) => {
     const wasArmed = disarmEnforcement(context);
     if (json) printJson({ armed: false, was_armed: wasArmed });

@@ -6,19 +6,35 @@ import type { Context } from '../context.ts';
 import { isClockTrusted } from '../control-plane-clock.ts';
 import { planKeys } from '../enforce/plan.ts';
 import { listKeysAfresh } from '../sync/keys.ts';
+import type { CommandOf } from './command.ts';
 import type { OutputOptions } from './output.ts';
 import { describePlan, renderPlan, renderPlanRows } from './plan-text.ts';
 import { printJson, withContext } from './session.ts';
 
-export interface PlanOptions extends OutputOptions {
+interface PlanOptions extends OutputOptions {
   organization?: string;
   review?: string;
   rule?: string;
   key?: string[];
 }
 
+export const planCommand: CommandOf = {
+  name: 'plan',
+  about: 'Judge the keys by the policy, and print and store the plan; this revokes nothing',
+  options: {
+    '--organization <id>': 'make the part of the plan with the keys of this organization',
+    '--review <number>': 'make the part with the keys that this signed access review decided to revoke',
+    '--rule <name>': 'make the part with the keys that this rule flags',
+    '--key <number...>': 'make the part with these keys, by their numbers in the store',
+  },
+  output: 'list',
+  examples: ['', '--organization org-quiet-river-1', '--review 3', '--json > plan.json'],
+  needsPerson: 'some keys could not be listed, so the plan is partial',
+  run: runPlan,
+};
+
 /** Lists and judges the keys, then prints and stores the plan, or a part of it. Changes nothing upstream. */
-export async function planCommand(options: PlanOptions): Promise<number> {
+async function runPlan(options: PlanOptions): Promise<number> {
   return await withContext(async (context) => {
     const { connections, failures } = await listKeysAfresh(context);
     const whole = await planKeys(context, connections);

@@ -1,14 +1,24 @@
 import type { ExpiredMonth } from '@keywarden/db/daemon';
 import { exitCode, print } from '@keywarden/runtime';
 import { dropDueMonths, findExpiredMonths } from '../retention.ts';
+import type { CommandOf } from './command.ts';
 import { userName } from './common.ts';
 import { type Columns, type Form, type OutputOptions, renderList } from './output.ts';
 import { storeOnly, withContext } from './session.ts';
 
+export const retentionCommand: CommandOf = {
+  name: 'retention',
+  about: 'List the months of operations that exceed retention.operations, or drop them',
+  options: { '--drop': 'drop these months now' },
+  output: 'list',
+  examples: ['', '--drop'],
+  run: runRetention,
+};
+
 /**
  * Runs the dry run of `retention.operations`. With `drop`, drops the months that an earlier dry run named at least a day ago.
  */
-export async function retentionCommand({ drop = false, output }: OutputOptions & { drop?: boolean }): Promise<number> {
+async function runRetention({ drop = false, output }: OutputOptions & { drop?: boolean }): Promise<number> {
   return await withContext(async (context) => {
     const months = await findExpiredMonths(context);
     if (drop) await dropDueMonths(context, { months, by: userName() });

@@ -7,21 +7,33 @@ import { type Rotated, rotate } from '../rotate/rotate.ts';
 import type { Run } from '../rotate/run.ts';
 import { listKeysAfresh } from '../sync/keys.ts';
 import { makeKeyFinder } from './choose-keys.ts';
+import type { CommandOf } from './command.ts';
 import { userName } from './common.ts';
 import { rotationToJson } from './rotations.ts';
 import { existingStore, printJson, withContext } from './session.ts';
 import { renderTable } from './table.ts';
 
-export interface RotateOptions {
+interface RotateOptions {
   sink?: string;
   json?: boolean;
 }
+
+export const rotateCommand: CommandOf = {
+  name: 'rotate',
+  about: 'Start or continue the rotation of keys; without a key, do what the daemon does on its schedule',
+  arguments: { '[key...]': 'ids of keys' },
+  options: { '--sink <name>': 'deliver the new secrets to this sink instead of the sink of the rule' },
+  output: 'result',
+  examples: ['', '1234567', '1234567 --sink vault'],
+  needsPerson: 'a rotation stalled, an orphan needs your attention, or keys could not be listed',
+  run: runRotate,
+};
 
 /**
  * Starts the rotation of the named keys, or advances it. Without names, does what the daemon does on schedule. Exits with 3 if something
  * needs a person.
  */
-export async function rotateCommand(names: string[], options: RotateOptions): Promise<number> {
+async function runRotate(names: string[], options: RotateOptions): Promise<number> {
   return await withContext(async (context) => {
     const { sinks, policy } = context.config;
     if (options.sink !== undefined && !sinks.some(({ name }) => name === options.sink))

@@ -4,19 +4,30 @@ import { exitCode, print, UserError, usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 import { withProcessLock } from '../context.ts';
 import { governed } from '../enforce/high-water-mark.ts';
+import type { CommandOf } from './command.ts';
 import { userName } from './common.ts';
 import { type Columns, type Form, type OutputOptions, renderList } from './output.ts';
 import { storeOnly, withContext } from './session.ts';
 
-export interface RotationsOptions extends OutputOptions {
+interface RotationsOptions extends OutputOptions {
   all?: boolean;
   giveUp?: string;
 }
 
 const shown = 1000;
 
+export const rotationsCommand: CommandOf = {
+  name: 'rotations',
+  about: 'List the open rotations with their states, or end one',
+  options: { '--all': 'list ended rotations, too', '--give-up <id>': 'end this rotation, and keep both of its keys' },
+  output: 'list',
+  examples: ['', '--give-up k3v9x2ab'],
+  needsPerson: 'a rotation is stalled',
+  run: runRotations,
+};
+
 /** Lists the state of rotations, or gives one up. Exits with 3 while one is stalled. */
-export async function rotationsCommand({ all = false, giveUp, output }: RotationsOptions): Promise<number> {
+async function runRotations({ all = false, giveUp, output }: RotationsOptions): Promise<number> {
   return await withContext(async (context) => {
     const { store } = context;
     const ended = giveUp === undefined ? null : await endRotation(context, giveUp);

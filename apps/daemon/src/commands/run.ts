@@ -18,7 +18,7 @@ import { requireAppLogin, withContext } from './session.ts';
 /**
  * Runs the daemon: does the configured work on schedule until it is stopped. It revokes automatically only in `mode: enforce` (R6).
  */
-export async function runCommand(): Promise<number> {
+export async function runDaemon(): Promise<number> {
   return await withContext(
     async (context) => {
       try {

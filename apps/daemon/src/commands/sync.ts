@@ -1,18 +1,45 @@
 import type { RunKind } from '@keywarden/db/daemon';
 import { removeOtherConnections } from '@keywarden/db/daemon';
 import { exitCode, printError, UserError } from '@keywarden/runtime';
+import type { Command } from 'commander';
 import { type Connection, connectionsOf } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { syncCredentials } from '../sync/credentials.ts';
 import { syncKeys } from '../sync/keys.ts';
 import { syncOperations } from '../sync/operations.ts';
 import type { Counts } from '../sync/run.ts';
+import type { CommandOf } from './command.ts';
 import { printJson, withContext } from './session.ts';
 
-export interface SyncOptions {
+interface SyncOptions {
   connection?: string;
   json?: boolean;
 }
+
+const describeSync = (kind: RunKind | undefined, { about, examples }: Pick<CommandOf, 'about' | 'examples'>) => ({
+  name: kind === undefined ? 'sync' : `sync ${kind}`,
+  about,
+  options: { '--connection <name>': 'use only this connection', '--json': 'print JSON' },
+  output: 'text' as const,
+  examples,
+  run: async (_options: SyncOptions, self: Command) => await runSync(kind, self.optsWithGlobals()),
+});
+
+export const syncCommands: CommandOf[] = [
+  describeSync(undefined, { about: 'List keys and read operations once', examples: ['', '--connection acme'] }),
+  describeSync('keys', {
+    about: 'List the API keys once, and store what changed',
+    examples: ['', '--connection acme --json'],
+  }),
+  describeSync('operations', {
+    about: 'Read the new operations once, and store them',
+    examples: ['', '--connection acme'],
+  }),
+  describeSync('credentials', {
+    about: 'List the other credentials of projects and branches once',
+    examples: [''],
+  }),
+];
 
 const work = { keys: syncKeys, operations: syncOperations, credentials: syncCredentials };
 /**
@@ -28,7 +55,7 @@ interface Result {
 }
 
 /** Runs one pass over keys and operations, or over one kind. Reports a failure and continues with the rest. */
-export async function syncCommand(kind: RunKind | undefined, options: SyncOptions): Promise<number> {
+async function runSync(kind: RunKind | undefined, options: SyncOptions): Promise<number> {
   return await withContext(async (context) => {
     const results: Result[] = [];
     const connections = await connectionsOf(context, { name: options.connection });

@@ -1,10 +1,24 @@
 import { createToken, listTokens, revokeToken, roles, type StoredToken } from '@keywarden/db/daemon';
 import { exitCode, print, printError, usageError } from '@keywarden/runtime';
+import type { CommandOf } from './command.ts';
 import { parseUntil, requireNumber, requireOrganization, userName } from './common.ts';
 import { type Columns, type OutputOptions, renderList } from './output.ts';
 import { asAdmin, printJson, withContext } from './session.ts';
 
-export async function tokenCreateCommand({
+export const tokenCreateCommand: CommandOf = {
+  name: 'token create',
+  about: 'Create a token, and print it once',
+  required: { '--name <name>': 'the name of its holder', '--role <role>': 'viewer, auditor or operator' },
+  options: {
+    '--organization <id...>': 'show only these organizations',
+    '--expires <date>': 'a date, a duration from now, or never (default: 90d)',
+  },
+  output: 'result',
+  examples: ['--name ada --role operator --expires 90d'],
+  run: runTokenCreate,
+};
+
+async function runTokenCreate({
   name,
   role,
   organization,
@@ -49,7 +63,15 @@ export async function tokenCreateCommand({
   }, asAdmin);
 }
 
-export async function tokenListCommand({ output }: OutputOptions): Promise<number> {
+export const tokenListCommand: CommandOf = {
+  name: 'token list',
+  about: 'List the tokens without their secrets',
+  output: 'list',
+  examples: ['', '--json'],
+  run: runTokenList,
+};
+
+async function runTokenList({ output }: OutputOptions): Promise<number> {
   return await withContext(async ({ store, now }) => {
     const tokens = await listTokens(store.db);
     const columns: Columns<StoredToken> = {
@@ -67,7 +89,16 @@ export async function tokenListCommand({ output }: OutputOptions): Promise<numbe
   }, asAdmin);
 }
 
-export async function tokenRevokeCommand(id: string, { json }: OutputOptions): Promise<number> {
+export const tokenRevokeCommand: CommandOf = {
+  name: 'token revoke',
+  about: 'Revoke a token permanently',
+  arguments: { '<id>': 'the id that token list prints' },
+  output: 'result',
+  examples: ['3'],
+  run: runTokenRevoke,
+};
+
+async function runTokenRevoke(id: string, { json }: OutputOptions): Promise<number> {
   requireNumber(id, { of: "a token's id", list: 'token list' });
   return await withContext(async ({ store }) => {
     if (!(await revokeToken(store.db, { number: id, by: userName() })))

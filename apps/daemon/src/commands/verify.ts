@@ -4,17 +4,36 @@ import { exitCode, print, printableCell, readEnvironment, stopSignal, usageError
 import { copyLedger } from '../verify/copy-ledger.ts';
 import { instantOf, type ReceiptResult, type Result, rankOf, rankOfVerdict, type Verdict } from '../verify/verdict.ts';
 import { verifyFiles } from '../verify/verify-file.ts';
+import type { CommandOf } from './command.ts';
 import type { OutputOptions } from './output.ts';
 import { printJson } from './session.ts';
 
 /** Public keys of the ledger and of its witnesses. */
-export type VerifyOptions = OutputOptions & { key: string[] };
+type VerifyOptions = OutputOptions & { key: string[] };
+
+export const verifyCommand: CommandOf = {
+  name: 'verify',
+  about: 'Check receipts, exported files and copies of a ledger offline, with its public key',
+  arguments: {
+    '<file...>':
+      'receipts, archives of evidence or of operations, exports beside their receipts, folders with a copy of the ledger',
+  },
+  required: { '--key <key...>': 'public keys of the ledger and of its witnesses' },
+  output: 'result',
+  examples: [
+    'approval.tlog-proof --key keywarden/0123456789ab+01234567+AQ==...',
+    'keywarden-operations-all-2026-01-01-2026-03-31.zip --key keywarden/0123456789ab+01234567+AQ==...',
+    'export.tlog-proof keywarden-keys.csv --key keywarden/0123456789ab+01234567+AQ==...',
+  ],
+  needsPerson: 'something is not proven: a gap, a day without a seal, or personal data that is not shown',
+  run: runVerify,
+};
 
 /**
  * Checks receipts, archives of evidence and of operations, and copies of a ledger, with the public key of the ledger and without a store. Exits with 1 if
  * something contradicts the ledger, and with 3 if something is not proven.
  */
-export async function verifyCommand(files: string[], { key, json }: VerifyOptions): Promise<number> {
+async function runVerify(files: string[], { key, json }: VerifyOptions): Promise<number> {
   const judge = { keys: key.map(readVerifier), nowMs: Date.now() };
   const results = await verifyFiles(files, judge);
   if (json) printJson(results.map(({ file, result }) => ({ file, ...asJson(result) })));
@@ -26,8 +45,22 @@ export async function verifyCommand(files: string[], { key, json }: VerifyOption
       : exitCode.done;
 }
 
+export const copyLedgerCommand: CommandOf = {
+  name: 'copy-ledger',
+  about: 'Download the ledger of a report into a folder, or continue a copy, and verify it',
+  arguments: {
+    '<report>': 'the address of a report, for which AUDITOR_TOKEN is a token of role auditor',
+    '<folder>': 'a new folder, or one with an earlier copy',
+  },
+  required: { '--key <key...>': 'public keys of the ledger and of its witnesses' },
+  output: 'result',
+  examples: ['https://keywarden.example ledger --key keywarden/0123456789ab+01234567+AQ==...'],
+  needsPerson: 'something is not proven: a witness has not cosigned, or the folder has other files',
+  run: runCopyLedger,
+};
+
 /** Downloads the ledger of a report into a folder and verifies it, without a store. Exits with 3 if something is not proven. */
-export async function copyLedgerCommand(report: string, folder: string, { key, json }: VerifyOptions): Promise<number> {
+async function runCopyLedger(report: string, folder: string, { key, json }: VerifyOptions): Promise<number> {
   const { AUDITOR_TOKEN: token } = readEnvironment(process.env);
   if (token === undefined) throw usageError('Set AUDITOR_TOKEN to a token of role auditor of that report.');
   const sleep = async (ms: number, signal: AbortSignal) => await setTimeout(ms, undefined, { signal });

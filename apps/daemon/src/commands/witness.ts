@@ -12,21 +12,36 @@ import {
   usageError,
 } from '@keywarden/runtime';
 import { createWitness, holdWitnessFolder } from '../witness/witness.ts';
+import type { CommandOf } from './command.ts';
 
 const keyFile = 'witness-key';
 
-export interface WitnessOptions {
+interface WitnessOptions {
   log: string[];
   name?: string;
   host: string;
   port: string;
 }
 
+export const witnessCommand: CommandOf = {
+  name: 'witness',
+  about: 'Run a witness: a process that cosigns the checkpoints of ledgers elsewhere, if they are consistent',
+  required: { '--log <key...>': 'public keys of the ledgers that it knows' },
+  options: {
+    '--name <name>': 'the name of its key, at its first start: witness.example/one',
+    '--host <address>': { about: 'the address to listen on', value: '127.0.0.1' },
+    '--port <number>': { about: 'the port', value: '8840' },
+  },
+  output: 'text',
+  examples: ['--name witness.example/one --log keywarden/0123456789ab+01234567+AQ==...'],
+  run: runWitness,
+};
+
 /**
  * Runs a witness until it is stopped: a process with a key and a state of its own, on another machine than the log's. It needs neither a store nor a
  * configuration.
  */
-export async function witnessCommand({ log: logs, name, host, port }: WitnessOptions): Promise<number> {
+async function runWitness({ log: logs, name, host, port }: WitnessOptions): Promise<number> {
   const environment = readEnvironment(process.env);
   const log = createLogger({ level: environment.LOG_LEVEL, format: environment.LOG_FORMAT, name: 'witness' });
   const { KEYWARDEN_DATA: folder } = environment;
