@@ -6,7 +6,7 @@ import { Command, CommanderError } from 'commander';
 import { applyCommand } from './commands/apply.ts';
 import { backtestCommand } from './commands/backtest.ts';
 import { checkCommand } from './commands/check.ts';
-import type { CommandOf } from './commands/command.ts';
+import { addCommand, type CommandOf, renderHelp } from './commands/command.ts';
 import { coverageCommand } from './commands/coverage.ts';
 import { sessionListCommand, sessionRevokeCommand } from './commands/dashboard-sessions.ts';
 import { enforceCommand } from './commands/enforce.ts';
@@ -15,7 +15,6 @@ import { incidentsCommand } from './commands/incidents.ts';
 import { keysListCommand, keysShowCommand, ownerListCommand } from './commands/keys.ts';
 import { ledgerCommand, receiptCommand } from './commands/ledger.ts';
 import { migrateCommand } from './commands/migrate.ts';
-import { addOutput } from './commands/output.ts';
 import { ownerImportCommand, ownerSetCommand } from './commands/owners.ts';
 import { armCommand, disarmCommand, pauseCommand, resumeCommand } from './commands/pause.ts';
 import { planCommand } from './commands/plan.ts';
@@ -140,39 +139,6 @@ export function describe(done: (code: number) => void): Command {
   for (const [name, examples] of Object.entries(completions))
     program.commands.find((each) => each.name() === name)?.addHelpText('after', renderHelp({ name, examples }));
   return program;
-}
-
-/** Adds a command below the one of its first words. */
-function addCommand(program: Command, described: CommandOf, done: (code: number) => void): void {
-  const { name, about, required = {}, options = {}, output, run } = described;
-  const words = name.split(' ');
-  const parent = words
-    .slice(0, -1)
-    .reduce((above, word) => above.commands.find((each) => each.name() === word) ?? above, program);
-  const command = parent.command(words.at(-1) ?? '').description(about);
-  for (const [argument, of] of Object.entries(described.arguments ?? {})) command.argument(argument, of);
-  for (const [flags, of] of Object.entries(required)) command.requiredOption(flags, of);
-  for (const [flags, of] of Object.entries(options))
-    if (typeof of === 'string') command.option(flags, of);
-    else command.option(flags, of.about, of.value);
-  if (output !== 'text') addOutput(command, { isList: output === 'list' });
-  // Commander passes what the arguments and options of the same description name.
-  if (run !== undefined) command.action(async (...given: unknown[]) => done(await run(...(given as never[]))));
-  command.addHelpText('after', renderHelp(described));
-}
-
-function renderHelp({ name, examples, needsPerson }: Pick<CommandOf, 'name' | 'examples' | 'needsPerson'>): string {
-  return [
-    '',
-    'Examples:',
-    ...examples.map((words) => `  keywarden ${name} ${words}`.trimEnd()),
-    '',
-    'Exit codes:',
-    '  0  done',
-    '  1  failed',
-    '  2  wrong usage or configuration',
-    ...(needsPerson === undefined ? [] : [`  3  done, but ${needsPerson}`]),
-  ].join('\n');
 }
 
 /** Returns Commander's message as one sentence on one line. */

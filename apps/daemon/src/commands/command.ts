@@ -1,3 +1,6 @@
+import type { Command } from 'commander';
+import { addOutput } from './output.ts';
+
 /** A command of the command line: its words, its help, and what it does. A file of this folder declares each. */
 export interface CommandOf {
   /** The words after `keywarden`: `keys list`. The command of the first word has the others. */
@@ -17,4 +20,42 @@ export interface CommandOf {
   needsPerson?: string;
   /** Returns the exit code. Gets the arguments, the options by their names, and Commander's command. Absent if only others are below it. */
   run?: (...given: never[]) => number | Promise<number>;
+}
+
+/** Adds a command below the one of its first words. */
+export function addCommand(program: Command, described: CommandOf, done: (code: number) => void): void {
+  const { name, about, required = {}, options = {}, output, run } = described;
+  const words = name.split(' ');
+  const parent = words
+    .slice(0, -1)
+    .reduce((above, word) => above.commands.find((each) => each.name() === word) ?? above, program);
+  const command = parent.command(words.at(-1) ?? '').description(about);
+  for (const [argument, of] of Object.entries(described.arguments ?? {})) command.argument(argument, of);
+  for (const [flags, of] of Object.entries(required)) command.requiredOption(flags, of);
+  for (const [flags, of] of Object.entries(options))
+    if (typeof of === 'string') command.option(flags, of);
+    else command.option(flags, of.about, of.value);
+  if (output !== 'text') addOutput(command, { isList: output === 'list' });
+  // Commander passes what the arguments and options of the same description name.
+  if (run !== undefined) command.action(async (...given: unknown[]) => done(await run(...(given as never[]))));
+  command.addHelpText('after', renderHelp(described));
+}
+
+/** Returns the examples and the exit codes of a command, as they are printed below its options. */
+export function renderHelp({
+  name,
+  examples,
+  needsPerson,
+}: Pick<CommandOf, 'name' | 'examples' | 'needsPerson'>): string {
+  return [
+    '',
+    'Examples:',
+    ...examples.map((words) => `  keywarden ${name} ${words}`.trimEnd()),
+    '',
+    'Exit codes:',
+    '  0  done',
+    '  1  failed',
+    '  2  wrong usage or configuration',
+    ...(needsPerson === undefined ? [] : [`  3  done, but ${needsPerson}`]),
+  ].join('\n');
 }

@@ -1,20 +1,10 @@
 import { type CredentialLocation, credentialSchemas, type WireCredential } from '../wire/credentials.ts';
 import type { OtherKind } from '../wire/kinds.ts';
 import * as wire from '../wire/schemas.ts';
-import { followPages, type Page } from './pagination.ts';
+import type { RevokeOptions } from './api-key-calls.ts';
+import { type CallOptions, followPages, type Page } from './pagination.ts';
 import { fetchPage } from './replies.ts';
 import type { Call } from './transport.ts';
-
-export interface CallOptions {
-  signal?: AbortSignal | undefined;
-}
-
-export interface RevokeOptions extends CallOptions {
-  /**
-   * Checks again once the limiter has granted a permit. An error thrown here rejects the call, and no request is sent.
-   */
-  beforeSend?: () => Promise<void>;
-}
 
 /** The route, list name and maximum page size of each kind of credential. A list without pages takes no limit. */
 const credentialLists: Record<OtherKind, { route: string; list: string; limit?: number }> = {

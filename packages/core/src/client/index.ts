@@ -1,9 +1,10 @@
 export { readBody, readBytes } from './answer.ts';
-export { type AuthAnswer, type ClientOptions, type ControlPlaneClient, createClient } from './client.ts';
+export { type ClientOptions, type ControlPlaneClient, createClient } from './client.ts';
 export { ControlPlaneError, type ControlPlaneErrorCode } from './errors.ts';
 export { createLimiter, type Limiter, type LimiterOptions, noLimiter } from './limiter.ts';
 export { createMemoryStore, type LimiterStore } from './limiter-store.ts';
 export type { Budget } from './limits.ts';
+export type { AuthAnswer } from './organization-calls.ts';
 export { collect, items, type Page, type RejectedRow } from './pagination.ts';
 export type { ProjectPage } from './replies.ts';
 export { readRetryAfterMs } from './retry.ts';

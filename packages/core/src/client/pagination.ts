@@ -1,5 +1,18 @@
 import { ControlPlaneError } from './errors.ts';
 
+/** What each method of the client takes. */
+export interface CallOptions {
+  signal?: AbortSignal | undefined;
+}
+
+/** What a method takes that lists records in pages. */
+export interface ListOptions extends CallOptions {
+  /** Rows per page; the control plane's maximum by default. */
+  limit?: number;
+  /** The cursor of an earlier page to start from. */
+  cursor?: string | undefined;
+}
+
 /** A row of a list that cannot be read: its index in the response, its id if it has one, and the reason. */
 export interface RejectedRow {
   index: number;

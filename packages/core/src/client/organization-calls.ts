@@ -1,0 +1,87 @@
+import * as wire from '../wire/schemas.ts';
+import { type CallOptions, followPages, type ListOptions, type Page } from './pagination.ts';
+import { fetchPage, fetchProjects, type ProjectPage, parse, parseWrite } from './replies.ts';
+import type { Call } from './transport.ts';
+
+/**
+ * The response of `GET /auth`, with the control plane's Date and the name that its server reports. `limits` is `off` for a sandbox without limits.
+ */
+export interface AuthAnswer extends wire.WireAuth {
+  dateMs: number | null;
+  server: string | null;
+  limits: string | null;
+}
+
+/** Returns the client's methods for the account, its organizations, their members, projects and branches. */
+export function organizationCalls(call: Call) {
+  return {
+    /** Returns the account that the credential belongs to. */
+    async auth({ signal }: CallOptions = {}): Promise<AuthAnswer> {
+      const reply = await call({ method: 'GET', route: '/auth', signal });
+      const { dateMs, headers } = reply;
+      const answer = parse(wire.authSchema, reply, '/auth');
+      return { ...answer, dateMs, server: headers.get('server'), limits: headers.get('x-sandbox-limits') };
+    },
+
+    /** Returns the user of a personal key. */
+    async currentUser({ signal }: CallOptions = {}): Promise<wire.WireUser> {
+      const reply = await call({ method: 'GET', route: '/users/me', signal });
+      return parse(wire.userSchema, reply, '/users/me');
+    },
+
+    /** Lists the organizations of a personal key's user, in pages. */
+    currentUserOrganizations({ signal }: CallOptions = {}): AsyncGenerator<Page<wire.WireOrganization>, void> {
+      const shape = { list: 'organizations', item: wire.organizationSchema };
+      return followPages((cursor) =>
+        fetchPage(call, { route: '/users/me/organizations', query: { cursor }, signal }, shape),
+      );
+    },
+
+    async organization(organizationId: string, { signal }: CallOptions = {}): Promise<wire.WireOrganization> {
+      const route = '/organizations/{org_id}';
+      const reply = await call({ method: 'GET', route, params: { org_id: organizationId }, signal });
+      return parse(wire.organizationSchema, reply, route);
+    },
+
+    /** Lists an organization's members, in pages; `limit` is at most 500. */
+    members(
+      organizationId: string,
+      { limit = 500, cursor: first, signal }: ListOptions = {},
+    ): AsyncGenerator<Page<wire.WireMember>, void> {
+      const request = { route: '/organizations/{org_id}/members', params: { org_id: organizationId }, signal };
+      const shape = { list: 'members', item: wire.memberSchema };
+      return followPages((cursor) => fetchPage(call, { ...request, query: { cursor, limit } }, shape), first);
+    },
+
+    /**
+     * Lists an organization's projects in pages, newest first; `limit` is at most 400. `unavailableIds` names the projects that a response left out.
+     */
+    projects(
+      organizationId: string,
+      { limit = 400, cursor: first, recoverable = false, signal }: ListOptions & { recoverable?: boolean } = {},
+    ): AsyncGenerator<ProjectPage, void> {
+      return followPages(
+        (cursor) => fetchProjects(call, { organizationId, cursor, limit, recoverable, signal }),
+        first,
+      );
+    },
+
+    /**
+     * Creates a branch of the default branch, or of `parentId`, with a compute for each of `endpoints`. Resolves before the work is done: wait for
+     * its operations.
+     */
+    async createBranch(
+      projectId: string,
+      branch: CallOptions & { name?: string; parentId?: string; endpoints?: ('read_write' | 'read_only')[] } = {},
+    ): Promise<wire.WireCreatedBranch> {
+      const route = '/projects/{project_id}/branches';
+      const body = {
+        branch: { name: branch.name, parent_id: branch.parentId },
+        endpoints: branch.endpoints?.map((type) => ({ type })),
+      };
+      const params = { project_id: projectId };
+      const reply = await call({ method: 'POST', route, params, body, signal: branch.signal });
+      return parseWrite(wire.createdBranchSchema, reply, route);
+    },
+  };
+}
