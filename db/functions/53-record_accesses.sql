@@ -1,6 +1,6 @@
 -- Records accesses: all of them, or none. The time is that of the record, and the token that of the credential, also if it has just ended. A refusal
 -- (status 4xx or 503) is counted on the row of the same minute, network, event, status and token, so that refused requests cannot fill the table.
--- A complete export is an event of the ledger, with the SHA-256 of its file.
+-- A complete export is an event of the ledger, with the SHA-256 of its file and the path of its route. Its query may name persons, and is only here.
 create or replace function keywarden.record_accesses(accesses json) returns void
   language sql security definer set search_path = pg_catalog, pg_temp as $$
   with given as (
@@ -16,9 +16,9 @@ create or replace function keywarden.record_accesses(accesses json) returns void
     insert into keywarden.access_log (request_id, token_number, address, method, path, query, status, stream, records, sha256, event)
     select request_id, token_number, address, method, path, query, status, stream, records, sha256, event from given where not is_refusal
   ), exported as (
-    insert into keywarden.report_export (sha256, path, query, records, exported_by)
-    select file_sha256, path, query, records, (select t.name from keywarden.report_token t where t.number = token_number)
-    from given where stream = 'complete'
+    insert into keywarden.report_export (sha256, path, records, exported_by)
+    select g.file_sha256, g.path, g.records, t.name from given g join keywarden.report_token t on t.number = g.token_number
+    where g.stream = 'complete' and g.file_sha256 ~ '^[0-9a-f]{64}$' and g.path ~ '^/v1/[a-z/-]{1,100}$'
     on conflict (sha256) do nothing
   )
   insert into keywarden.access_log (request_id, token_number, address, method, path, query, status, event, minute, times)

@@ -39,7 +39,7 @@ language sql immutable set search_path = pg_catalog, pg_temp as $$
     ('token.created', 'report_token', '{number}', '{number,role,organization_ids,created_at,expires_at}', '{}', '{name,token_hash,created_by}', 'created_at', 'created_by',
       '{role,organization_ids,expires_at}', null),
     ('token.revoked', 'report_token', '{number}', '{number,revoked_at}', '{}', '{revoked_by}', 'revoked_at', 'revoked_by', '{revoked_at,revoked_by}', 'revoked_at'),
-    ('export.completed', 'report_export', '{sha256}', '{sha256,path,records,completed_at}', '{}', '{query,exported_by}', 'completed_at', 'exported_by', '{}', null),
+    ('export.completed', 'report_export', '{sha256}', '{sha256,path,records,completed_at}', '{}', '{exported_by}', 'completed_at', 'exported_by', '{}', null),
     ('retention.set', 'operation_retention', '{number}', '{number,keep,set_at}', '{}', '{}', 'set_at', null, '{keep,set_at}', null),
     ('retention.dropped', 'operation_drop', '{month}', '{month,operations,bytes,dropped_at}', '{}', '{dropped_by}', 'dropped_at', 'dropped_by',
       '{operations,bytes,dropped_at,dropped_by}', 'dropped_at'),

@@ -5,7 +5,7 @@
 //	unzip -d FOLDER keywarden-operations.zip
 //	GO111MODULE=off GOPATH=/usr/share/gocode go run verify.go KEY FOLDER approval.tlog-proof
 //
-// After the receipt of its export it also proves any exported file as a whole: KEY export.tlog-proof keywarden-evidence.zip.
+// After the receipt of its export it also proves that any file is as it was exported: KEY export.tlog-proof keywarden-keys.csv.
 //
 // Debian has both in golang-go and golang-golang-x-mod-dev. KEY is the public key that `keywarden ledger` prints. The exit code is 0 if everything is proven,
 // 1 if something is not, and 3 if a receipt hides personal data or was not made at the time of its row, a day has gaps or no seal, or tables are not compared.
@@ -37,8 +37,8 @@ import (
 
 var key note.Verifier
 
-// exported has the time of each export whose receipt was read, by the SHA-256 of its file.
-var exported = map[string]string{}
+// exported has the time of each export whose receipt was read, by the SHA-256 of its file; unused has those of which no file was read.
+var exported, unused, hasOthers = map[string]string{}, map[string]bool{}, false
 
 func main() {
 	if len(os.Args) < 3 {
@@ -60,6 +60,10 @@ func main() {
 		}
 		fmt.Printf("%s: %s\n", file, said)
 	}
+	if len(unused) > 0 && hasOthers && code == 0 {
+		fmt.Println("not proven: a receipt is of the export of another file")
+		code = 3
+	}
 	os.Exit(code)
 }
 
@@ -72,16 +76,22 @@ func verify(path string) (said string, isWhole bool, err error) {
 	}()
 	path = must(filepath.EvalSymlinks(path))
 	if must(os.Stat(path)).IsDir() {
+		hasOthers = true
 		return verifyFolder(path)
 	}
 	text := must(os.ReadFile(path))
-	if at, isExported := exported[hash(string(text))]; isExported {
-		return fmt.Sprintf("proven: it is the file that the report exported at %q", at), true, nil
+	sum, isArchive := hash(string(text)), bytes.HasPrefix(text, []byte("PK"))
+	if at, isExported := exported[sum]; isExported {
+		delete(unused, sum)
+		hasOthers = true
+		more := map[bool]string{true: "; its contents are not compared: name the folder too", false: ""}[isArchive]
+		return fmt.Sprintf("proven: it is the file that the report exported at %q%s", at, more), !isArchive, nil
 	}
-	require(!bytes.HasPrefix(text, []byte("PK")), "it is an archive: unpack it, and name the folder, or name the receipt of its export before it")
+	require(!isArchive, "it is an archive: unpack it, and name the folder, or name the receipt of its export before it")
 	found := open(text)
 	if found.kind == "export.completed" {
-		exported[found.content.text("sha256")] = found.recorded
+		sum := found.content.text("sha256")
+		exported[sum], unused[sum] = found.content.text("completed_at"), true
 	}
 	return fmt.Sprintf("proven: %q of %q, recorded %q; it says that it was at %q", found.kind, found.subject, found.recorded, found.at), found.hidden == 0 && !found.isLate, nil
 }
@@ -280,7 +290,7 @@ func verifyFolder(folder string) (said string, isWhole bool, err error) {
 		for at := first; at.Before(end); at = at.AddDate(0, 0, 1) {
 			date := at.Format("2006-01-02")
 			sealed, isSealed := seals[date]
-			if !isSealed && outside(seals, date) {
+			if !isSealed && len(hashes[date]) == 0 && isBefore(date, seals) {
 				before++
 			} else if !isSealed || drops[date[:7]] > sealed.index && len(hashes[date]) == 0 && sealed.operations != "0" {
 				missing++
@@ -298,7 +308,7 @@ func verifyFolder(folder string) (said string, isWhole bool, err error) {
 		require(isDescribed, "%q is not in its manifest", name)
 	}
 	tree := strings.Join(strings.Split(from.tree, "\n")[:2], " ")
-	return fmt.Sprintf("proven: the operations of %d days of %d projects from %s up to %s, in the tree %q; %d gaps, times that seals do not claim, and days without a seal or dropped; %d days were sealed again, and on %d days a project did not exist",
+	return fmt.Sprintf("proven: the operations of %d days of %d projects from %s up to %s, in the tree %q; %d gaps, times that seals do not claim, and days without a seal or dropped; %d days were sealed again, and %d days were before a project",
 		days, len(projects), manifest.text("from"), manifest.text("to"), tree, missing, again, before), missing == 0 && days > 0, nil
 }
 
@@ -334,12 +344,12 @@ func unclaimed(begin time.Time, intervals []interval) int {
 	return count
 }
 
-// seal is the newest seal of a day. Its gaps count the times too of which it says nothing. All seals of the day say that the project was created, or deleted, on it.
+// seal is the newest seal of a day. Its gaps count the times too of which it says nothing. `created` is empty unless all seals of the day say that the project was created then.
 type seal struct {
 	number, root, operations string
 	index                    int64
 	gaps                     int
-	isFirst, isLast          bool
+	created                  string
 }
 
 // readSeals returns the newest seal of each day of a project, how often days were sealed again, and how many former seals are missing. The seals of a day name
@@ -362,10 +372,12 @@ func (from *archive) readSeals(described []byte, name, project string) (seals ma
 		if found.isLate {
 			missing++
 		}
-		sealed := seal{content.text("number"), content.text("root"), content.text("operations"), found.index, len(gaps), false, false}
+		sealed := seal{content.text("number"), content.text("root"), content.text("operations"), found.index, len(gaps), ""}
 		for _, each := range covered {
-			sealed.isFirst = sealed.isFirst || each.Reason == "not_created" && (before.isFirst || string(content["replaces"]) == "null")
-			sealed.isLast = sealed.isLast || each.Reason == "deleted" && (before.isLast || string(content["replaces"]) == "null")
+			created := each.To.Format(time.RFC3339Nano)
+			if each.Reason == "not_created" && created[:10] == date && (created == before.created || string(content["replaces"]) == "null") {
+				sealed.created = created
+			}
 		}
 		sealed.gaps += unclaimed(day(date), append(covered, gaps...))
 		seals[date] = sealed
@@ -373,18 +385,15 @@ func (from *archive) readSeals(described []byte, name, project string) (seals ma
 	return seals, again, missing
 }
 
-// outside returns whether a day is before the first or after the last one of a project, as the seals of those days say.
-func outside(seals map[string]seal, date string) bool {
-	first, last := "", ""
+// isBefore returns whether a day is before the first one of a project, if the seals of that day say that it was created then.
+func isBefore(date string, seals map[string]seal) bool {
+	first := ""
 	for sealed := range seals {
 		if first == "" || sealed < first {
 			first = sealed
 		}
-		if sealed > last {
-			last = sealed
-		}
 	}
-	return date < first && seals[first].isFirst || date > last && seals[last].isLast
+	return date < first && seals[first].created != ""
 }
 
 // columns are those of a sealed operation, with PostgreSQL's numbers of their types.

@@ -8,7 +8,7 @@ beforeAll(async () => {
   fixture = await makeFixture(inject('postgresUrl'));
   await fixture.signIn('viewer');
   await fixture.store.sql`
-    insert into keywarden.report_export (sha256, path, query, records) values (${exported}, '/v1/exports/keys', '', 0)`;
+    insert into keywarden.report_export (sha256, path, records) values (${exported}, '/v1/exports/keys', 0)`;
   await fixture.ledger.sign();
   for (const [organizationId, projectId, id] of [
     ['acme', 'quiet-river', 'br-main/app'],

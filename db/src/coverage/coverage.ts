@@ -57,7 +57,7 @@ const intervals = (
 export interface ListedCoverage extends ProjectCoverage {
   /** The project's number in the store, which is its cursor position in the list. */
   number: string;
-  /** When it ended, if the control plane lists it as deleted. A project that is only absent from lists may be hidden. */
+  /** When it was deleted, if the control plane says so. A project that is only absent from lists may be hidden. */
   deletedAt: string | null;
 }
 
@@ -101,7 +101,7 @@ export async function listCoverage(
   const rows = await db.execute(sql`
     select p.number::text, o.base_url as control_plane, p.organization_id, p.id as project_id, p.name,
       ${time(sql`p.created_at`)} as created_at, ${time(sql`p.walked_at`)} as walked_at, ${time(sql`p.gone_at`)} as gone_at,
-      ${time(sql`p.last_seen_at`)} as last_listed_at, ${time(sql`case when p.deleted_at is not null then p.missing_since end`)} as ended_at,
+      ${time(sql`p.last_seen_at`)} as last_listed_at, ${time(sql`case when p.deleted_at is not null then greatest(p.missing_since, p.deleted_at) end`)} as ended_at,
       ${intervals(sql`covered.known`)} as known,
       ${intervals(sql`${asked} - covered.known - ${dropped}`)} as unknown,
       ${intervals(sql`(${asked} - covered.known) * ${dropped}`)} as dropped,

@@ -1,6 +1,13 @@
-import { addSignatures, formatReceipt, hashRanges, rangesOfInclusion, tilesOf } from '@keywarden/core/ledger';
+import {
+  addSignatures,
+  formatReceipt,
+  hashRanges,
+  leftOutOfEvidence,
+  rangesOfInclusion,
+  tilesOf,
+} from '@keywarden/core/ledger';
 import { sha256 } from '@keywarden/core/values';
-import { and, asc, eq, gt, lt, ne, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, lt, not, type SQL, sql } from 'drizzle-orm';
 import type { Reader } from '../list.ts';
 import { ledgerEvent, ledgerKey, ledgerSalt } from '../schema/ledger.ts';
 import { anyOf, type Db } from '../sql.ts';
@@ -46,7 +53,7 @@ export async function readSignedTree(db: Reader, { prefersCosigned = false } = {
     : { size: Number(row.size), note: addSignatures(String(row.note), String(row.lines)) };
 }
 
-/** Which events are read: some, those about some rows, or all but seals, after a place in the tree. */
+/** Which events are read: some, those about some rows, or all that archives of evidence have, after a place in the tree. */
 export type EventChoice = { numbers: string[] } | { subjects: string[] } | { after: number; limit: number };
 
 /** Returns the chosen events that a tree of this size has, in the order of the tree. */
@@ -68,7 +75,7 @@ function conditionOf(choice: EventChoice): SQL | undefined {
   const { number, subject, type, leafIndex } = ledgerEvent;
   if ('numbers' in choice) return anyOf(number, choice.numbers);
   if ('subjects' in choice) return anyOf(subject, choice.subjects);
-  return and(ne(type, 'archive.sealed'), gt(leafIndex, String(choice.after)));
+  return and(not(anyOf(type, leftOutOfEvidence)), gt(leafIndex, String(choice.after)));
 }
 
 /**

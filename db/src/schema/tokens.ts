@@ -90,7 +90,6 @@ export const accessLog = keywarden.table(
 export const reportExport = keywarden.table('report_export', {
   sha256: text('sha256').primaryKey(),
   path: text('path').notNull(),
-  query: text('query').notNull(),
   records: bigint('records', { mode: 'number' }).notNull(),
   completedAt: instant('completed_at').notNull().default(sql`clock_timestamp()`),
   exportedBy: text('exported_by'),

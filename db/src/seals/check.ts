@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { type Interval, interval, listCoverage } from '../coverage/coverage.ts';
 import { operationSeal } from '../schema/ledger.ts';
 import { builderOf, type Sql, type Tx, toArray } from '../sql.ts';
-import { coverageOf } from './day-coverage.ts';
+import { coverageOf, type DayCoverage } from './day-coverage.ts';
 import {
   emptyRootText,
   hashDays,
@@ -180,12 +180,17 @@ export async function checkMonth(tx: Tx, { project, month }: { project: string; 
   for (const [day, seal] of seals) {
     if (!hashed.has(day) && isDroppedAfter(day, seal.number)) continue;
     const { operations, root } = hashed.get(day) ?? { operations: 0, root: emptyRootText };
-    const { covered, gaps } = coverage === undefined ? { covered: [], gaps: [] } : coverageOf(coverage, day);
-    const isSame = canonicalJson(covered) === seal.covered && canonicalJson(timesOf(gaps)) === timesOfSealed(seal.gaps);
+    const { covered, gaps }: DayCoverage =
+      coverage === undefined ? { covered: [], gaps: [] } : coverageOf(coverage, day);
+    const isCovered = [covered, covered.filter(isLived)].some((each) => canonicalJson(each) === seal.covered);
+    const isSame = isCovered && canonicalJson(timesOf(gaps)) === timesOfSealed(seal.gaps);
     if (operations !== seal.operations || root !== seal.root || !isSame) faults.add(day);
   }
   return [...faults].map((day) => ({ project, day }));
 }
+
+/** Earlier versions did not seal the times before a project's creation and after its deletion. */
+const isLived = ({ reason }: DayCoverage['covered'][number]) => reason === undefined;
 
 /** Returns gaps without their reasons, which may change: the times of the gap do not. */
 function timesOf(gaps: Interval[]): Interval[] {

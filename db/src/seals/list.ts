@@ -28,7 +28,7 @@ export async function listSealedProjects(
     select p.number::text, cp.base_url || ' ' || p.id as name from keywarden.project p
       join keywarden.control_plane cp on cp.number = p.control_plane_number
     where exists (select from keywarden.operation_seal s where s.project_number = p.number)
-      and p.created_at < ${startOfDay(to)}::timestamptz and (p.deleted_at is null or p.missing_since >= ${startOfDay(from)}::timestamptz)
+      and p.created_at < ${startOfDay(to)}::timestamptz and (p.deleted_at is null or greatest(p.missing_since, p.deleted_at) >= ${startOfDay(from)}::timestamptz)
       and (${projectId ?? null}::text is null or p.id = ${projectId ?? null})
       and (${organizations === null} or p.organization_id = any(${sql.param(organizations ?? [])}::text[]))
     order by p.number`);

@@ -156,7 +156,7 @@ export async function readNewestSeals(
 }
 
 /**
- * Returns the root of each day of a project that has operations. It reads `rowsAtOnce` operations at a time, or a whole day if that has more. Nine million a
+ * Returns the root of each day of a project that has operations. It reads `rowsAtOnce` operations at a time, or a whole day if that has more. Six million a
  * day fit into one answer of Postgres; with more it throws an error.
  */
 export async function hashDays(

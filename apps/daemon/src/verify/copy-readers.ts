@@ -1,5 +1,6 @@
 import {
   createTimeOrder,
+  leftOutOfEvidence,
   readLeaf,
   readLogged,
   readSeal,
@@ -19,7 +20,7 @@ export interface Beside {
   head: SignedHead;
   /** The place in the ledger of the newest seal that it has of each project and day. */
   seals: Map<string, number>;
-  /** The places of the events that it has receipts for, if it should have those of all but seals. */
+  /** The places of the events that it has receipts for, if it should have those of all but seals and exports. */
   events?: Set<number> | undefined;
   sealedDays?: SealedDays | undefined;
 }
@@ -36,8 +37,9 @@ export function createEntryReader(beside: Beside[], nowMs: number) {
         const leaf = readLeaf(Buffer.from(entry).toString());
         const { type, subject, recorded } = leaf ?? {};
         const index = at + place;
+        const isInEvidence = !leftOutOfEvidence.includes(String(type));
         for (const { file, head, events } of beside)
-          if (events !== undefined && index < head.size && type !== 'archive.sealed' && !events.has(index))
+          if (events !== undefined && index < head.size && isInEvidence && !events.has(index))
             left.push({ file, event: `${String(type)} of ${String(subject)}, event ${index}` });
         if (order.contradicts(recorded)) misplaced.push(index);
         if (leaf !== null) times.read({ index, ...leaf });
@@ -48,7 +50,7 @@ export function createEntryReader(beside: Beside[], nowMs: number) {
       for (const { file, event } of left) addSentence(mistakes, `${file}: it has no receipt of ${event}`);
       for (const { file, events } of beside)
         if (events !== undefined && !left.some((each) => each.file === file))
-          addSentence(proven, `${file}: it has the receipts of all events of its tree but seals`);
+          addSentence(proven, `${file}: it has the receipts of all events of its tree but seals and exports`);
       if (misplaced.length > 0)
         addSentence(
           unproven,

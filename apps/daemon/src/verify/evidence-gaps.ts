@@ -57,6 +57,8 @@ interface Gaps {
   file: string;
   sealed: SealedGaps;
   verdict: Verdict;
+  /** What no event in the archive proves. */
+  computed: string[];
 }
 
 /** Looks for the sealed gaps of a period in a file of gaps. */
@@ -133,6 +135,7 @@ function addMissing(
     file,
     sealed,
     verdict: { proven, unproven, wrong },
+    computed,
     isCut,
     when,
     isDue,
@@ -152,7 +155,7 @@ function addMissing(
         );
       }
   }
-  if (found === 0 && lacking === 0) addSentence(unproven, `${file}: the seals of the archive name no gap${when}`);
+  if (found === 0 && lacking === 0) addSentence(computed, `${file}: the seals of the archive name no gap${when}`);
   else if (lacking === 0)
     proven.push(`${file}: it has each of the ${found} gaps that the seals of the archive name${when}`);
 }

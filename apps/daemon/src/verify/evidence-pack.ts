@@ -1,9 +1,10 @@
-import { before, canonicalJson, compareInstants, dayMs, dayOf, isInstant, sha256 } from '@keywarden/core/values';
+import { before, compareInstants, dayMs, dayOf, isInstant, sha256 } from '@keywarden/core/values';
 import { z } from 'zod';
 import type { Archive } from './archive.ts';
 import { type Binding, bindings, listDue, listDueDocuments, type Period, type Row } from './evidence-bindings.ts';
 import { compareCsvFiles } from './evidence-csv.ts';
-import { addEvent, type EventIndex, findEvent } from './evidence-events.ts';
+import { comparePolicy, compareReview } from './evidence-documents.ts';
+import { addEvent, type EventIndex } from './evidence-events.ts';
 import {
   addMissingFiles,
   compareCoverage,
@@ -13,6 +14,7 @@ import {
   historyTable,
   holesFile,
   readSealedGaps,
+  type SealedGaps,
 } from './evidence-gaps.ts';
 import { compareRow, unboundOf } from './evidence-rows.ts';
 import { parseOnce } from './json.ts';
@@ -56,53 +58,84 @@ const manifestSchema = z.object({
  * Everything else is computed from listings, which the ledger does not have.
  */
 export async function verifyEvidence(archive: Archive, given: unknown, judge: Judge): Promise<ArchiveResult> {
-  const computed: string[] = [];
-  const result = (
-    verdict: Verdict,
-    receipts?: Receipts & Pick<ArchiveResult, 'seals' | 'sealedDays'>,
-  ): ArchiveResult => ({
+  const refuse = (verdict: Verdict): ArchiveResult => ({ kind: 'archive', verdict, head: null, seals: new Map() });
+  const read = manifestSchema.safeParse(given);
+  if (!read.success) return refuse(wrong('its manifest.json has an unknown form'));
+  const { from, to } = read.data;
+  if (compareInstants(from, to) >= 0) return refuse(wrong('its period ends before it begins'));
+  const verdict: Verdict = { proven: [], unproven: [], wrong: [] };
+  const listed = listFiles(read.data);
+  await checkFiles(archive, listed, verdict);
+  if (verdict.wrong.length > 0) return refuse(verdict);
+  const judgeOne = createReceiptJudge(judge);
+  const receipts = await readReceipts(archive, judgeOne, verdict);
+  const sealed = await readSealedGaps(archive, judgeOne, verdict);
+  if (receipts.head === null) return refuse(verdict);
+  addHead(receipts.head, judge, verdict);
+  verdict.proven.push(`the tables are compared with the events from ${from} to ${to}`);
+  const comparison = { manifest: read.data, listed, receipts, sealed, verdict };
+  const { computed, policies } = await compareFiles(archive, comparison);
+  await checkVerifyPage(archive, receipts.head, verdict);
+  checkDue(comparison, policies);
+  addMissingFiles({ from, to }, { names: new Set(listed.map(({ file }) => file)), sealed, verdict });
+  const [first = from] = listed.map(({ file }) => sinceOf(file, read.data)).toSorted(compareInstants);
+  return {
     kind: 'archive',
     verdict,
     computed,
-    head: receipts?.head ?? null,
-    seals: receipts?.seals ?? new Map(),
-    events: receipts?.places,
-    sealedDays: receipts?.sealedDays,
-  });
-  const read = manifestSchema.safeParse(given);
-  if (!read.success) return result(wrong('its manifest.json has an unknown form'));
-  const { files, attachments, from, to } = read.data;
-  if (compareInstants(from, to) >= 0) return result(wrong('its period ends before it begins'));
-  const verdict: Verdict = { proven: [], unproven: [], wrong: [] };
-  const listed = [
-    ...files.flatMap(({ file, sha256, csv, not_assessable: unknown }) => [
-      { file, sha256 },
-      csv,
-      ...(unknown === null ? [] : [{ file: unknown.file, sha256: unknown.sha256 }, unknown.csv]),
-    ]),
-    ...attachments,
-  ];
+    head: receipts.head,
+    seals: sealed.seals,
+    events: receipts.places,
+    sealedDays: { from: dayOf(first), to: dayOf(to), projects: 'with gaps' },
+  };
+}
+
+type Manifest = z.output<typeof manifestSchema>;
+type ListedFile = Pick<Manifest['attachments'][number], 'file' | 'sha256'>;
+
+/** Lists all files that a manifest names. */
+function listFiles({ files, attachments }: Manifest): ListedFile[] {
+  const tables = files.flatMap((table) => [table, ...(table.not_assessable === null ? [] : [table.not_assessable])]);
+  return [...tables.flatMap(({ csv, ...table }) => [table, csv]), ...attachments];
+}
+
+/** Compares the files of an archive with those that its manifest names. */
+async function checkFiles(archive: Archive, listed: ListedFile[], verdict: Verdict): Promise<void> {
   for (const { file, sha256 } of listed) {
     const found = await archive.hash(file).catch(() => null);
     if (found !== sha256) addSentence(verdict.wrong, `${file} is not the file that manifest.json names`);
   }
-  const names = new Set([...listed.map(({ file }) => file), 'manifest.json', 'summary.md', 'summary.html']);
+  const names = new Set([...listed.map(({ file }) => file), ...unlisted]);
   for (const name of archive.names) if (!names.has(name)) addSentence(verdict.wrong, `${name} is not in manifest.json`);
-  if (verdict.wrong.length > 0) return result(verdict);
-  const judgeOne = createReceiptJudge(judge);
-  const receipts = await readReceipts(archive, judgeOne, verdict);
-  const sealed = await readSealedGaps(archive, judgeOne, verdict);
+}
+
+/** The files that are made of the manifest. */
+const unlisted = ['manifest.json', 'summary.md', 'summary.html'];
+
+/** Returns the first time that a file is about. */
+function sinceOf(file: string, { files, from, to }: Manifest): string {
+  const days = historyTable.test(file) ? files.find((each) => each.file === file)?.measure.days : undefined;
+  return days === undefined ? from : before(to, days * dayMs);
+}
+
+interface EvidenceComparison {
+  manifest: Manifest;
+  listed: ListedFile[];
+  receipts: Receipts;
+  sealed: SealedGaps;
+  verdict: Verdict;
+}
+
+/** Compares each file with the events that it is about. Returns what no event proves, in sentences, and the hashes of the policies that are proven. */
+async function compareFiles(
+  archive: Archive,
+  { manifest, listed, receipts, sealed, verdict }: EvidenceComparison,
+): Promise<{ computed: string[]; policies: Set<string | null> }> {
+  const { from, to } = manifest;
   const { events } = receipts;
-  if (receipts.head !== null) addHead(receipts.head, judge, verdict);
-  else return result(verdict);
-  verdict.proven.push(`the tables are compared with the events from ${from} to ${to}`);
-  /** The first time that a file of gaps is about. */
-  const sinceOf = (file: string) => {
-    const days = historyTable.test(file) ? files.find((each) => each.file === file)?.measure.days : undefined;
-    return days === undefined ? from : before(to, days * dayMs);
-  };
-  const gaps = { sealed, verdict: { ...verdict, unproven: computed } };
-  const provenPolicies = new Set<string | null>();
+  const computed: string[] = [];
+  const gaps = { sealed, verdict, computed };
+  const policies = new Set<string | null>();
   const csvFiles = await compareCsvFiles(archive, listed, verdict);
   const others = new Map<string, string[]>();
   const note = (what: string, file: string) => void others.set(what, [...(others.get(what) ?? []), file]);
@@ -114,9 +147,9 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
       if (fields.length > 0) note(`the ledger does not have the fields ${fields.join(', ')}`, file);
     } else if (review !== undefined) compareReview({ file, review, sha256, events, verdict });
     else if (/^policies\/.*\.json$/.test(file))
-      provenPolicies.add(comparePolicy({ file, text: await archive.text(file), events, verdict }));
+      policies.add(comparePolicy({ file, text: await archive.text(file), events, verdict }));
     else if (file === holesFile || historyTable.test(file)) {
-      await compareHoles(archive, { ...gaps, file, period: { from: sinceOf(file), to } });
+      await compareHoles(archive, { ...gaps, file, period: { from: sinceOf(file, manifest), to } });
       note(isOfSeals, file);
     } else if (file === coverageFile) {
       await compareCoverage(archive, { ...gaps, file });
@@ -127,7 +160,16 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
     } else if (file !== receiptsFile && file !== gapsFile)
       note('the ledger does not have what these are computed from', file);
   }
-  await checkVerifyPage(archive, receipts.head, verdict);
+  for (const name of archive.names) if (unlisted.includes(name)) note(isRepeated, name);
+  for (const [what, of] of others) computed.push(`${what}: ${of.join(', ')}`);
+  return { computed, policies };
+}
+
+/** Looks for the tables and documents that an archive of its period must have. */
+function checkDue(
+  { manifest: { from, to }, listed, receipts: { events }, verdict }: EvidenceComparison,
+  policies: Set<string | null>,
+): void {
   for (const binding of bindings) {
     const due = listDue(binding, { from, to }, events);
     if (due.size > 0 && !listed.some(({ file }) => binding.table.test(file)))
@@ -138,14 +180,8 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
     if (!listed.some(({ file }) => file === `reviews/${number}.json`))
       addSentence(verdict.wrong, `it has no document of review ${number}, which was signed in the period`);
   for (const sha256 of due.policies)
-    if (!provenPolicies.has(sha256))
+    if (!policies.has(sha256))
       addSentence(verdict.wrong, `it does not have the policy ${sha256}, which plans of the period were made with`);
-  if (receipts.head !== null) addMissingFiles({ from, to }, { names, sealed, verdict });
-  for (const name of archive.names) if (/^(manifest\.json|summary\.(md|html))$/.test(name)) note(isRepeated, name);
-  for (const [what, of] of others) computed.push(`${what}: ${of.join(', ')}`);
-  const [first = from] = listed.map(({ file }) => sinceOf(file)).toSorted(compareInstants);
-  const sealedDays = { from: dayOf(first), to: dayOf(to), projects: 'with gaps' as const };
-  return result(verdict, { ...receipts, seals: sealed.seals, sealedDays });
 }
 
 const isOfSeals = 'the ledger has the gaps of sealed days only, and only those are compared';
@@ -231,40 +267,4 @@ async function compareRows(archive: Archive, { file, binding, receipts, period, 
     verdict.unproven.push(`${file}: of ${counts.hidden} rows the receipts do not show the personal data`);
   verdict.proven.push(`${file}: ${counts.same} rows are what the ledger recorded`);
   return [...others];
-}
-
-interface Document {
-  file: string;
-  events: EventIndex;
-  verdict: Verdict;
-}
-
-function compareReview({ file, review, sha256, events, verdict }: Document & { review: string; sha256: string }): void {
-  const signed = findEvent(events, 'review.signed', { review_number: review })?.content.sha256;
-  if (signed === undefined) verdict.unproven.push(`${file}: its signature has no receipt`);
-  else if (signed === sha256) verdict.proven.push(`${file} is what was signed`);
-  else verdict.wrong.push(`${file} is not what was signed`);
-}
-
-const policySchema = z.strictObject({
-  used_from: z.string(),
-  sha256: z.string(),
-  policy: z.record(z.string(), z.unknown()),
-});
-
-/** Returns the hash of a policy that the ledger recorded; null for any other. */
-function comparePolicy({ file, text, events, verdict }: Document & { text: string }): string | null {
-  const { used_from: usedFrom, sha256, policy } = policySchema.parse(parseOnce(text));
-  const stored = findEvent(events, 'policy.stored', { sha256 })?.content;
-  if (typeof stored?.document !== 'string') {
-    verdict.unproven.push(`${file}: the policy has no receipt`);
-    return null;
-  }
-  const isSame = canonicalJson(JSON.parse(stored.document) as object) === canonicalJson(policy);
-  if (!isSame || stored.first_used_at !== usedFrom) {
-    verdict.wrong.push(`${file} is not the policy that the ledger recorded`);
-    return null;
-  }
-  verdict.proven.push(`${file} is a policy that the ledger recorded`);
-  return sha256;
 }

@@ -127,8 +127,9 @@ async function verifyProject(archive: Archive, projectPart: ProjectPart): Promis
   let [proven, operations] = [0, 0];
   const unsealed: string[] = [];
   const gone: string[] = [];
-  const { createdAt, deletedAt } = lifetimeOf(seals);
-  const lifetime = requestedDays.filter((day) => !isBefore(day, createdAt) && !isAfter(day, deletedAt));
+  const createdAt = createdAtOf(seals);
+  const isBefore = (day: string) => createdAt !== null && day < dayOf(createdAt) && !days.has(day);
+  const lifetime = requestedDays.filter((day) => !isBefore(day));
   for (const day of lifetime) {
     const { newest: seal, index = 0 } = seals.get(day) ?? {};
     const found = days.get(day) ?? { operations: 0, root: emptyRootText };
@@ -147,33 +148,30 @@ async function verifyProject(archive: Archive, projectPart: ProjectPart): Promis
     }
   }
   for (const day of days.keys()) fail(`it has operations of ${day}, outside its period`);
-  for (const range of inRanges(unsealed)) markUnproven(`${range} has no seal`);
+  const deletedAt = seals.get([...seals.keys()].toSorted().at(-1) ?? '')?.newest.deletedAt ?? null;
+  for (const range of inRanges(unsealed))
+    markUnproven(
+      deletedAt !== null && range > deletedAt
+        ? `${range} has no seal: it was deleted at ${deletedAt}, and nothing here shows that it was not restored`
+        : `${range} has no seal`,
+    );
   for (const range of inRanges(gone)) markUnproven(`retention has dropped the operations of ${range}`);
   const of = proven === lifetime.length ? `all ${proven} days` : `${proven} of the ${lifetime.length} days`;
   if (proven > 0)
     verdict.proven.push(
       `${project}: ${operations} operations of ${of} from ${lifetime[0]} to ${lifetime.at(-1)} are exactly those that were archived`,
     );
-  for (const range of inRanges(requestedDays.filter((day) => isBefore(day, createdAt))))
+  for (const range of inRanges(requestedDays.filter(isBefore)))
     verdict.proven.push(`${project}: it was created at ${createdAt}, after ${range}`);
-  for (const range of inRanges(requestedDays.filter((day) => isAfter(day, deletedAt))))
-    verdict.proven.push(`${project}: it was deleted at ${deletedAt}, before ${range}`);
 }
 
-const isBefore = (day: string, at: string | null) => at !== null && day < dayOf(at);
-const isAfter = (day: string, at: string | null) => at !== null && day > dayOf(at);
-
 /**
- * Returns when a project was created and deleted, as the seals of its first and of its last day say from the first one on. One that says so only later could
- * hide the days before or after.
+ * Returns when a project was created, as the seal of its first day says from the first one on; null if it does not. One that says so only later could hide the
+ * days before.
  */
-function lifetimeOf(seals: Map<string, DaySeals>): Pick<Seal, 'createdAt' | 'deletedAt'> {
-  const days = [...seals.keys()].toSorted();
-  const timeIn = (day: string | undefined, of: 'createdAt' | 'deletedAt') => {
-    const { first, newest } = seals.get(day ?? '') ?? {};
-    return first?.replaces === null && newest !== undefined && first[of] === newest[of] ? first[of] : null;
-  };
-  return { createdAt: timeIn(days[0], 'createdAt'), deletedAt: timeIn(days.at(-1), 'deletedAt') };
+function createdAtOf(seals: Map<string, DaySeals>): string | null {
+  const { first, newest } = seals.get([...seals.keys()].toSorted()[0] ?? '') ?? {};
+  return first?.replaces === null && newest?.createdAt === first.createdAt ? first.createdAt : null;
 }
 
 /** The seals of one day, in the order of the ledger. */

@@ -39,7 +39,7 @@ export interface ArchiveResult {
   head: SignedHead | null;
   /** The place in the ledger of the newest seal that it has of each project and day: by the project, a space and the day. */
   seals: Map<string, number>;
-  /** The places of the events that it has receipts for, if it should have those of all but seals. */
+  /** The places of the events that it has receipts for, if it should have those of all but seals and exports. */
   events?: Set<number> | undefined;
   sealedDays?: SealedDays | undefined;
 }

@@ -5,6 +5,7 @@ import { isRecordedAtItsTime, type ProvenEvent } from '@keywarden/core/ledger';
 import { codeOf, usageError } from '@keywarden/runtime';
 import { type Archive, openArchive } from './archive.ts';
 import type { Beside } from './copy-readers.ts';
+import { textOf } from './evidence-events.ts';
 import { verifyEvidence } from './evidence-pack.ts';
 import { parseOnce } from './json.ts';
 import { verifyCopy } from './ledger-copy.ts';
@@ -33,20 +34,25 @@ export async function verifyFiles(files: string[], judge: Judge): Promise<{ file
   const ofKind = (...wanted: (string | undefined)[]) => files.filter((file) => wanted.includes(kinds.get(file)));
   for (const file of ofKind('receipt')) results.set(file, verifyReceipt(file, judge));
   const exports = [...results.values()].flatMap(exportOf);
-  for (const file of ofKind('archive', 'rows', 'other')) {
+  const used = new Set<ProvenEvent>();
+  const others = ofKind('archive', 'rows', 'other');
+  for (const file of others) {
     const hash = exports.length > 0 ? await hashFile(file) : '';
-    const exported = exports.find(({ content }) => content.sha256 === hash);
+    const exported = exports.filter(({ event }) => event.content.sha256 === hash).map(({ event }) => event);
+    for (const event of exported) used.add(event);
     if (kinds.get(file) === 'archive') results.set(file, addExport(await verifyArchive(file, judge), exported));
-    else if (exported !== undefined) results.set(file, verdictOfExport(exported));
+    else if (exported[0] !== undefined) results.set(file, verdictOfExport(exported[0]));
     else if (kinds.get(file) === 'other') results.set(file, verifyReceipt(file, judge));
+    else if (exports.length > 0) results.set(file, { ...noArchive, verdict: wrong(isNotExported) });
     else
       throw usageError(
         `${file} is an export without receipts; name the receipt of this export beside it (/v1/exports/SHA256/receipt), or use /v1/exports/sealed-operations, which gives operations with theirs.`,
       );
   }
+  for (const { event, unproven } of exports)
+    if (others.length > 0 && !used.has(event)) unproven.push('that a file beside it is the one that was exported');
   const beside = [...results].flatMap(([file, result]) => besideOf(file, result) ?? []);
-  for (const file of ofKind('folder'))
-    results.set(file, { kind: 'archive', verdict: verifyCopy(file, judge, beside), head: null, seals: new Map() });
+  for (const file of ofKind('folder')) results.set(file, { ...noArchive, verdict: verifyCopy(file, judge, beside) });
   return files.flatMap((file) => {
     const result = results.get(file);
     return result === undefined ? [] : [{ file, result }];
@@ -62,27 +68,31 @@ function kindOf(file: string): 'folder' | 'archive' | 'receipt' | 'rows' | 'othe
   return /^[{[]|^"?[a-z_]+"?,/.test(start) ? 'rows' : 'other';
 }
 
-/** Returns the event of a file's export, if a receipt is of one. */
-function exportOf(result: Result): ProvenEvent[] {
-  const isExport =
-    result.kind === 'receipt' && typeof result.event !== 'string' && result.event.type === 'export.completed';
-  return isExport ? [result.event as ProvenEvent] : [];
+const noArchive = { kind: 'archive', head: null, seals: new Map<string, number>() } as const;
+const isNotExported = 'it is not the file of any receipt beside it: it was changed or cut, or is another export';
+
+/** Returns the event of a file's export with what is not proven of it, if a receipt is of one. */
+function exportOf(result: Result): { event: ProvenEvent; unproven: string[] }[] {
+  if (result.kind !== 'receipt' || typeof result.event === 'string') return [];
+  const { event, unproven } = result;
+  return event.type === 'export.completed' ? [{ event, unproven }] : [];
 }
 
-const inWords = ({ recorded }: ProvenEvent) => `it is the file that the report exported at ${recorded}`;
+const inWords = ({ origin, at }: ProvenEvent) => `it is the file that the report of ${origin} exported at ${at}`;
 
-/** Adds what the receipt of an archive's export proves beside its own receipts. */
-function addExport({ computed = [], ...result }: ArchiveResult, exported: ProvenEvent | undefined): ArchiveResult {
+/** Adds what the receipt of an archive's export proves beside its own receipts, which must be of the same ledger. */
+function addExport({ computed = [], ...result }: ArchiveResult, receipts: ProvenEvent[]): ArchiveResult {
   const { proven, unproven } = result.verdict;
+  const exported = receipts.find(({ origin }) => origin === result.head?.origin);
   if (exported === undefined) unproven.push(...computed);
   else proven.push(`${inWords(exported)}; what the ledger has no events about was computed then`);
   return result;
 }
 
 function verdictOfExport(exported: ProvenEvent): ArchiveResult {
-  const records = typeof exported.content.records === 'string' ? exported.content.records : 'an unknown number of';
-  const verdict = { proven: [`${inWords(exported)}, with ${records} records`], unproven: [], wrong: [] };
-  return { kind: 'archive', verdict, head: exported, seals: new Map() };
+  const records = `with ${textOf(exported.content.records)} records`;
+  const verdict = { proven: [`${inWords(exported)}, ${records}`], unproven: [], wrong: [] };
+  return { ...noArchive, verdict, head: exported };
 }
 
 function besideOf(file: string, result: Result): Beside | null {

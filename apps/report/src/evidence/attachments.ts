@@ -134,7 +134,7 @@ export async function* attachCoverage(snapshot: Snapshot, zip: Zip): AsyncGenera
 const eventsAtOnce = 250;
 
 /**
- * Writes the receipts of all events of the ledger but seals, those of the newest seals of days with gaps, and VERIFY.md. The gaps are those of the
+ * Writes the receipts of all events of the ledger but seals and exports, those of the newest seals of days with gaps, and VERIFY.md. The gaps are those of the
  * period and of the days before its end that measures look at. Writes nothing before the first checkpoint.
  */
 export async function* attachReceipts(

@@ -42,6 +42,7 @@ export {
   createDayHasher,
   gapSettlingMs,
   type HashedDay,
+  leftOutOfEvidence,
   mostGapsListed,
   readDroppedMonth,
   readSeal,

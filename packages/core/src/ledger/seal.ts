@@ -59,20 +59,26 @@ export function readSeal({ type, content }: Pick<ProvenEvent, 'type' | 'content'
   try {
     const gaps = intervals.parse(JSON.parse(seal.gaps));
     const covered = intervals.parse(JSON.parse(seal.covered));
-    const within = (reason: string) => covered.find((each) => each.reason === reason);
+    const [begin, end] = [startOfDay(seal.day), endOf(seal.day)];
+    const isWithin = (at: string) => compareInstants(at, begin) >= 0 && compareInstants(at, end) < 0;
+    const before = covered.find(({ reason, to }) => reason === 'not_created' && isWithin(to));
+    const after = covered.find(({ reason, from }) => reason === 'deleted' && isWithin(from));
     return {
       ...seal,
       operations: Number(seal.operations),
       gaps,
       unclaimed: listUnclaimed(seal.day, [...covered, ...gaps]),
-      createdAt: within('not_created')?.to ?? null,
-      deletedAt: within('deleted')?.from ?? null,
+      createdAt: before?.to ?? null,
+      deletedAt: after?.from ?? null,
       sealedAt,
     };
   } catch {
     return null;
   }
 }
+
+/** The types of events whose receipts archives of evidence leave out: there are many of them, and no table is about them. */
+export const leftOutOfEvidence = ['archive.sealed', 'export.completed'];
 
 const endOf = (day: string) => startOfDay(addDays(day, 1));
 

@@ -12,7 +12,7 @@ It prints what is proven and what is not. It exits with 0 if everything is prove
 not proven.
 
 The ledger has the export of this file too. The report gives the receipt of that to an auditor, at /v1/exports/ with the SHA-256 of this file and /receipt.
-Name it beside the archive, and it proves that the whole file is as it was exported.
+Name it beside the archive, and it proves that the whole file is as it was exported then.
 
 Add the public keys of witnesses, and it says whether they cosigned. Name the folder of a copy of the whole ledger beside the archive, and it looks for newer
 seals.

@@ -158,7 +158,7 @@ test('the evidence of a quarter verifies offline, and Go agrees on each of its r
   writeFileSync(receipt, await download(fixture, `/v1/exports/${sha256}/receipt`));
   expect(keywarden(file, receipt).status).toBe(0);
   const exported = runOffline(goVerifier, [fixture.ledger.publicKey, receipt, file]);
-  expect([exported.status, exported.stdout]).toEqual([0, expect.stringContaining('the file that the report exported')]);
+  expect([exported.status, exported.stdout]).toEqual([3, expect.stringContaining('the file that the report exported')]);
   const another = write(unpack(bytes)).file;
   expect([
     keywarden(another, receipt).status,
@@ -213,7 +213,7 @@ test('a month that retention has dropped is not proven, and contradicts nothing,
   expect(both(amend({ ...again, 'operations/00001.ndjson': '' }))).toEqual([1, 1]);
 });
 
-test('a project needs no seals of days before its creation and after its deletion, if the seals of those two days say so from the first on, by keywarden and by Go', async () => {
+test('a project needs no seals of days before its creation, if the seals of that day say so from the first on, by keywarden and by Go', async () => {
   const { store, daemon, ledger } = fixture;
   store.isTampered();
   const [created, deleted] = ['2026-02-03T09:00:00Z', '2026-02-05T17:00:00Z'];
@@ -224,34 +224,49 @@ test('a project needs no seals of days before its creation and after its deletio
   const proof = { from: created, isFromIncluded: true, below: '2026-02-05T17:00:01Z' };
   await saveOperationPage(daemon.sql, { project: String(project?.number), operations: [operation], proof });
   await ledger.sign();
-  const request = async () =>
-    unpack(
-      await download(fixture, '/v1/exports/sealed-operations?from=2026-02-01&to=2026-02-08&project_id=short-life'),
-    );
-  const files = await request();
+  const request = async (to: string) =>
+    unpack(await download(fixture, `/v1/exports/sealed-operations?from=2026-02-01&to=${to}&project_id=short-life`));
+  const files = await request('2026-02-05');
   const { file, unpacked } = write(files);
   const ours = keywarden(file);
   expect(ours.stdout).toMatch(
-    /operations of all 3 days from 2026-02-03 to 2026-02-05 .+\n.+ created at 2026-02-03T09:00:00Z, after 2026-02-01 to 2026-02-02\n.+ deleted at 2026-02-05T17:00:00Z, before 2026-02-06 to 2026-02-08\n$/,
+    /operations of all 3 days from 2026-02-03 to 2026-02-05 .+\n.+ created at 2026-02-03T09:00:00Z, after 2026-02-01 to 2026-02-02\n$/,
   );
   expect(ours.status).toBe(0);
   const theirs = go(unpacked);
-  expect([theirs.status, theirs.stdout]).toEqual([0, expect.stringContaining('on 5 days a project did not exist')]);
+  expect([theirs.status, theirs.stdout]).toEqual([0, expect.stringContaining('2 days were before a project')]);
+  // A deleted project can be restored, and an archive can leave out its later seals.
+  const longer = write(await request('2026-02-08'));
+  expect([keywarden(longer.file).status, go(longer.unpacked).status]).toEqual([3, 3]);
+  expect(keywarden(longer.file).stdout).toContain('2026-02-06 to 2026-02-08 has no seal: it was deleted at');
+  // Operations of a day before the creation have no seal.
+  const [line = ''] = (files['operations/00001.ndjson'] ?? '').split('\n');
+  const early = line.replaceAll('2026-02-03', '2026-02-01');
+  expect(both(amend({ ...files, 'operations/00001.ndjson': `${line}\n${early}\n` }))).toEqual([3, 3]);
   const [first = '', second = '', last = ''] = (files['seals/00001.ndjson'] ?? '').split('\n');
   const only = (...seals: string[]) =>
     amend({ ...files, 'operations/00001.ndjson': '', 'seals/00001.ndjson': `${seals.join('\n')}\n` });
   expect(both(only(second, last))).toEqual([3, 3]);
   expect(both(amend({ ...files, 'seals/00001.ndjson': `${first}\n${second}\n` }))).toEqual([3, 3]);
-  // An owner of the database says later that the project was created on the day after its first operations.
-  const claim =
-    '[{"from":"2026-02-04T00:00:00Z","from_included":true,"reason":"not_created","to":"2026-02-05T00:00:00Z","to_included":false}]';
+  // An owner of the database says later that the project was created on the day after its first operations, or in another one than the seal's.
+  const claim = (day: string, to: string) =>
+    `[{"from":"2026-02-04T00:00:00Z","from_included":true,"reason":"not_created","to":"${to}","to_included":false},{"from":"${day}T00:00:00Z","from_included":true,"to":"2026-02-06T00:00:00Z","to_included":false}]`;
   await store.sql`
     insert into keywarden.operation_seal (project_number, project, day, operations, root, covered, gaps, replaces)
-    select project_number, project, day, operations, root, ${claim}, gaps, number from keywarden.operation_seal
+    select project_number, project, day, operations, root, ${claim('2026-02-04', '2026-02-04T12:00:00Z')}, gaps, number from keywarden.operation_seal
+    where project_number = ${String(project?.number)} and day = '2026-02-04'
+    union all
+    select project_number, project, '2026-02-02', operations, root, ${claim('2026-02-02', '2026-02-09T12:00:00Z')}, gaps, null from keywarden.operation_seal
     where project_number = ${String(project?.number)} and day = '2026-02-04'`;
   await ledger.sign();
-  const forged = ((await request())['seals/00001.ndjson'] ?? '').split('\n').slice(1, 4);
-  expect(both(only(...forged))).toEqual([3, 3]);
+  // In the order of the ledger: the three days, and what was forged.
+  const lines = ((await request('2026-02-05'))['seals/00001.ndjson'] ?? '').split('\n');
+  expect(both(only(...lines.slice(1, 4)))).toEqual([3, 3]);
+  const other = write(only(...lines.slice(1, 5)));
+  expect([keywarden(other.file).stdout, go(other.unpacked).stdout]).toEqual([
+    expect.stringContaining('2026-02-01 has no seal'),
+    expect.stringContaining('0 days were before a project'),
+  ]);
 });
 
 test('a seal that claims nothing, and one of another time than its recording, are not proven, by keywarden and by Go', async () => {
