@@ -20,7 +20,7 @@ export default defineConfig({
       ? [long, seeded]
       : ['{packages,apps}/*/src/**/*.test.ts', 'db/src/**/*.test.ts', '{scripts,simulations}/**/*.test.ts'],
     exclude: isLong ? ['**/node_modules/**'] : ['**/node_modules/**', long],
-    // The client's own tests need no database: scripts/deno.test.ts runs them alone.
+    // The client's own tests need no database: scripts/deno.long.test.ts runs them alone.
     globalSetup: [
       'packages/testkit/src/vitest/setup.ts',
       ...(suite === 'client' ? [] : ['packages/testkit/src/vitest/store-setup.ts']),

@@ -20,13 +20,13 @@ afterAll(async () => await store.close());
 
 test('between all passes under a hostile control plane, the report shows what the policy judges', async () => {
   let compared = 0;
-  for (let seed = 1; seed <= 10; seed += 1) {
+  for (let seed = 1; seed <= 5; seed += 1) {
     const own = await createTestStore(inject('postgresUrl'));
     const betweenPasses = async () => void (compared += await compareDerivations(own));
     await govern({ seed, store: own, betweenPasses });
     await own.close();
   }
-  expect(compared).toBeGreaterThan(300);
+  expect(compared).toBeGreaterThan(150);
 });
 
 /** Returns the first harm in this many seeds, or null. A failure of another kind counts as harm. */

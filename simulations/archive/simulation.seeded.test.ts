@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { checkSealed } from './check.ts';
 import { type Simulation, simulate } from './simulate.ts';
 
-const runs = sized(200);
+const runs = sized(100);
 const killedRuns = sized(6);
 /** The most runs of a counter-test: if none of them loses a row, it does not show what its guard prevents. */
 const counterTestRuns = 60;
