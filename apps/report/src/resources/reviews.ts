@@ -96,37 +96,24 @@ export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Servic
       return { as_of, state, signed_by, signed_at, review_sha256: sha256, holes };
     },
   });
-  reviewRoutes(app, services);
+  addReads(app, services);
+  addActions(app, services);
   reviewPages(pages, services);
 }
 
 const readReview = async (db: Reader, number: string) =>
   await requireItem(db, reviewList({ number }), ['review with this number', '/v1/reviews']);
 
-function reviewRoutes(app: OpenAPIHono<Env>, services: Services): void {
-  const { db, sql } = services;
-  const show = async (number: string) =>
-    await requireOne(db, reviewList({ number }), ['review with this number', '/v1/reviews']);
-  addRoute(
-    app,
-    {
-      method: 'post',
-      path: '/v1/reviews',
-      summary: 'Opens a review of a frozen snapshot of keys: those that exist now, or existed at as_of',
-      access: auditor,
-      body: newReview,
-      response: reviewItem,
-      status: 201,
-    },
-    async ({ c, body, principal }) => {
-      const review = await toReviewRequest(db, body, await c.req.json<z.input<typeof newReview>>());
-      return await show(await openReview(services, { principal, title: body.title, review }));
-    },
-  );
+/** Returns a review as the API shows it. */
+const showReview = async (db: Reader, number: string) =>
+  await requireOne(db, reviewList({ number }), ['review with this number', '/v1/reviews']);
+
+/** Adds what can be read of one review. */
+function addReads(app: OpenAPIHono<Env>, { db, sql }: Services): void {
   addRoute(
     app,
     { path: '/v1/reviews/{review}', summary: 'One review and its progress', access, params, response: reviewItem },
-    async ({ params: { review } }) => await show(review),
+    async ({ params: { review } }) => await showReview(db, review),
   );
   addList(
     app,
@@ -162,6 +149,44 @@ function reviewRoutes(app: OpenAPIHono<Env>, services: Services): void {
   addRoute(
     app,
     {
+      path: '/v1/reviews/{review}/document',
+      summary: 'The canonical JSON of a review; the signature has its SHA-256',
+      access,
+      params,
+      response: z.object({
+        review: z.record(z.string(), z.unknown()),
+        items: z.array(z.record(z.string(), z.unknown())),
+      }),
+    },
+    async ({ params: { review } }) => {
+      await requireReview(db, review);
+      return await readReviewDocument(sql, review);
+    },
+  );
+}
+
+/** Adds what can be done with reviews. */
+function addActions(app: OpenAPIHono<Env>, services: Services): void {
+  const { db } = services;
+  addRoute(
+    app,
+    {
+      method: 'post',
+      path: '/v1/reviews',
+      summary: 'Opens a review of a frozen snapshot of keys: those that exist now, or existed at as_of',
+      access: auditor,
+      body: newReview,
+      response: reviewItem,
+      status: 201,
+    },
+    async ({ c, body, principal }) => {
+      const review = await toReviewRequest(db, body, await c.req.json<z.input<typeof newReview>>());
+      return await showReview(db, await openReview(services, { principal, title: body.title, review }));
+    },
+  );
+  addRoute(
+    app,
+    {
       method: 'post',
       path: '/v1/reviews/{review}/decisions',
       summary:
@@ -174,7 +199,7 @@ function reviewRoutes(app: OpenAPIHono<Env>, services: Services): void {
     },
     async ({ params: { review }, body, principal }) => {
       await decideReview(services, { principal, request: { review, ...body, reason: body.reason ?? null } });
-      return await show(review);
+      return await showReview(db, review);
     },
   );
   addRoute(
@@ -205,23 +230,6 @@ function reviewRoutes(app: OpenAPIHono<Env>, services: Services): void {
     async ({ params: { review }, principal }) => {
       const { isSigned: _isSigned, ...effects } = await signReview(services, { principal, review });
       return effects;
-    },
-  );
-  addRoute(
-    app,
-    {
-      path: '/v1/reviews/{review}/document',
-      summary: 'The canonical JSON of a review; the signature has its SHA-256',
-      access,
-      params,
-      response: z.object({
-        review: z.record(z.string(), z.unknown()),
-        items: z.array(z.record(z.string(), z.unknown())),
-      }),
-    },
-    async ({ params: { review } }) => {
-      await requireReview(db, review);
-      return await readReviewDocument(sql, review);
     },
   );
 }

@@ -6,6 +6,7 @@ import {
   listArchivedOrganizations,
   listArchivedProjects,
   type Position,
+  type Reader,
 } from '@keywarden/db/report';
 import { type Context, Hono } from 'hono';
 import { HTTPException } from 'hono/http-exception';
@@ -27,9 +28,7 @@ class Refusal extends HTTPException {}
  * A bare time works as in the control plane.
  */
 export function archiveRoutes(services: Services): Hono<Env> {
-  const { db, log } = services;
   const api = new Hono<Env>();
-
   const requireToken = authenticated(services, () => {
     throw new Refusal(401, { message: 'supplied credentials do not pass authentication' });
   });
@@ -37,7 +36,21 @@ export function archiveRoutes(services: Services): Hono<Env> {
     await next();
     c.header('x-neon-ret-request-id', requestIdOf(c));
   });
+  addAccount(api);
+  addOrganizations(api, services);
+  addProjects(api, services);
+  addOperations(api, services);
+  api.all('*', (c) => renderError(c, 404, 'this route does not exist'));
+  api.onError((error, c) => {
+    if (error instanceof Refusal) return renderError(c, error.status, error.message);
+    const { status, message, headers } = toLoggedProblem(error, c, services.log);
+    for (const [name, value] of Object.entries(headers)) c.header(name, value);
+    return renderError(c, status, status === 500 ? 'internal error' : message);
+  });
+  return api;
+}
 
+function addAccount(api: Hono<Env>): void {
   // A token limited to organizations acts like an organization key; a token for the whole store acts like a personal key.
   api.get('/auth', (c) => {
     const { organizations, token } = c.get('principal');
@@ -51,30 +64,36 @@ export function archiveRoutes(services: Services): Hono<Env> {
     const limits = { active_seconds_limit: 0, projects_limit: 0, branches_limit: 0, max_autoscaling_limit: 0 };
     return c.json({ ...account, ...limits, auth_accounts: [] });
   });
+}
 
+function addOrganizations(api: Hono<Env>, { db }: Services): void {
   api.get('/users/me/organizations', async (c) => {
     requireWhole(c);
     const { records } = await listArchivedOrganizations(db, { organizations: null, page: everyone });
     return c.json({ organizations: records.map(render) });
   });
 
-  const requireOrganization = async (c: Context<Env>, id: string) => {
-    const { organizations } = c.get('principal');
-    const request = { id, organizations, page: { limit: 1, after: null } };
-    const [found] = id.includes('\0') ? [] : (await listArchivedOrganizations(db, request)).records;
-    if (found === undefined) throw new Refusal(404, { message: 'organization not found' });
-    return found;
-  };
+  api.get('/organizations/:org_id', async (c) =>
+    c.json(render(await requireOrganization(c, db, c.req.param('org_id')))),
+  );
+}
 
-  api.get('/organizations/:org_id', async (c) => c.json(render(await requireOrganization(c, c.req.param('org_id')))));
+async function requireOrganization(c: Context<Env>, db: Reader, id: string): Promise<ArchivedRecord> {
+  const { organizations } = c.get('principal');
+  const request = { id, organizations, page: { limit: 1, after: null } };
+  const [found] = id.includes('\0') ? [] : (await listArchivedOrganizations(db, request)).records;
+  if (found === undefined) throw new Refusal(404, { message: 'organization not found' });
+  return found;
+}
 
+function addProjects(api: Hono<Env>, { db }: Services): void {
   api.get('/projects', async (c) => {
     const limit = readLimit(c, { max: 400, fallback: 10 });
     const { organizations } = c.get('principal');
     const cursor = c.req.query('cursor');
     const after = cursor === undefined ? null : splitCursor(cursor, /^\d{1,18}$/);
     const organizationId = readWord(c, 'org_id');
-    if (organizationId !== undefined) await requireOrganization(c, organizationId);
+    if (organizationId !== undefined) await requireOrganization(c, db, organizationId);
     const { records, next } = await listArchivedProjects(db, {
       organizationId,
       organizations,
@@ -97,7 +116,9 @@ export function archiveRoutes(services: Services): Hono<Env> {
     if (found === undefined) throw new Refusal(404, { message: 'project not found' });
     return c.json({ project: render(found) });
   });
+}
 
+function addOperations(api: Hono<Env>, { db }: Services): void {
   const findProject = async (c: Context<Env>) => {
     const id = c.req.param('project_id') ?? '';
     const { organizations } = c.get('principal');
@@ -130,15 +151,6 @@ export function archiveRoutes(services: Services): Hono<Env> {
     if (found === '') throw new Refusal(404, { message: 'operation not found' });
     return c.body(`{"operation":${found}}`, 200, json);
   });
-
-  api.all('*', (c) => renderError(c, 404, 'this route does not exist'));
-  api.onError((error, c) => {
-    if (error instanceof Refusal) return renderError(c, error.status, error.message);
-    const { status, message, headers } = toLoggedProblem(error, c, log);
-    for (const [name, value] of Object.entries(headers)) c.header(name, value);
-    return renderError(c, status, status === 500 ? 'internal error' : message);
-  });
-  return api;
 }
 
 function renderError(c: Context, status: HTTPException['status'], message: string) {

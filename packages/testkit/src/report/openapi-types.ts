@@ -857,26 +857,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/v1/reviews/{review}/signature": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Signs a fully decided review: it can no longer change, and its decisions take effect
-         * @description Role operator. For tokens that see all organizations.
-         */
-        post: operations["postReviewsByReviewSignature"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/v1/reviews/{review}/document": {
         parameters: {
             query?: never;
@@ -891,6 +871,26 @@ export interface paths {
         get: operations["getReviewsByReviewDocument"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/reviews/{review}/signature": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Signs a fully decided review: it can no longer change, and its decisions take effect
+         * @description Role operator. For tokens that see all organizations.
+         */
+        post: operations["postReviewsByReviewSignature"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1807,75 +1807,6 @@ export interface components {
             revoke: number;
             rotate: number;
         };
-        NewReview: {
-            title: string;
-            /** @description Which keys to review; default: all existing keys */
-            keys?: {
-                organization_id?: string;
-                project_id?: string;
-                /** @enum {string} */
-                kind?: "personal" | "organization" | "project";
-                /**
-                 * @description missing: absent from one listing; two absences make it gone. unknown: at that past time it may have been gone
-                 * @enum {string}
-                 */
-                state?: "active" | "missing" | "gone" | "unknown";
-                creator_id?: string;
-                /** @description The owner of the key, as shown in the list */
-                owner?: string;
-                /** @description Last used longer ago than this (90d), or created longer ago and never used */
-                idle_for?: string;
-                /** @description Created longer ago than this: 365d */
-                older_than?: string;
-                /** @description Part of a name */
-                q?: string;
-                /**
-                 * Format: date-time
-                 * @description Shows keys as they were at this past time, according to the listings
-                 */
-                as_of?: string;
-            };
-            /** @description Which credentials that are not API keys to review, instead of keys */
-            credentials?: {
-                organization_id?: string;
-                project_id?: string;
-                branch_id?: string;
-                /**
-                 * @description branch_credential: for the storage, AI gateway and functions of a branch; role: a database role with a password; project_permission: a project shared with an address; project_member: the permissions of a member of the organization in a project; jwks: a key set whose tokens a project trusts
-                 * @enum {string}
-                 */
-                kind?: "branch_credential" | "role" | "project_permission" | "project_member" | "jwks";
-                /**
-                 * @description missing: absent from one listing; two absences make it gone. unknown: at that past time it may have been gone
-                 * @enum {string}
-                 */
-                state?: "active" | "missing" | "gone" | "unknown";
-                /** @description Who can use the credential */
-                holder?: string;
-                /** @description The owner of the key, as shown in the list */
-                owner?: string;
-                /** @description Last used longer ago than this (90d), or created longer ago and never used */
-                idle_for?: string;
-                /** @description Created longer ago than this: 365d */
-                older_than?: string;
-                /** @description Expires within this time (14d), or has expired */
-                expires_within?: string;
-                /**
-                 * @description true: only credentials that expire; false: only those that never expire
-                 * @enum {string}
-                 */
-                expires?: "true" | "false";
-                /** @description Part of a name */
-                q?: string;
-                /**
-                 * Format: date-time
-                 * @description Shows keys as they were at this past time, according to the listings
-                 */
-                as_of?: string;
-            };
-            /** @default 180 */
-            keep_for_days: number;
-        };
         ReviewedKeyInContext: {
             review_id: string;
             /** @description The key or other credential as it was when the review was opened; `use` and `organization_name` are missing in early reviews */
@@ -2013,6 +1944,75 @@ export interface components {
             decided_by: string;
             /** Format: date-time */
             decided_at: string;
+        };
+        NewReview: {
+            title: string;
+            /** @description Which keys to review; default: all existing keys */
+            keys?: {
+                organization_id?: string;
+                project_id?: string;
+                /** @enum {string} */
+                kind?: "personal" | "organization" | "project";
+                /**
+                 * @description missing: absent from one listing; two absences make it gone. unknown: at that past time it may have been gone
+                 * @enum {string}
+                 */
+                state?: "active" | "missing" | "gone" | "unknown";
+                creator_id?: string;
+                /** @description The owner of the key, as shown in the list */
+                owner?: string;
+                /** @description Last used longer ago than this (90d), or created longer ago and never used */
+                idle_for?: string;
+                /** @description Created longer ago than this: 365d */
+                older_than?: string;
+                /** @description Part of a name */
+                q?: string;
+                /**
+                 * Format: date-time
+                 * @description Shows keys as they were at this past time, according to the listings
+                 */
+                as_of?: string;
+            };
+            /** @description Which credentials that are not API keys to review, instead of keys */
+            credentials?: {
+                organization_id?: string;
+                project_id?: string;
+                branch_id?: string;
+                /**
+                 * @description branch_credential: for the storage, AI gateway and functions of a branch; role: a database role with a password; project_permission: a project shared with an address; project_member: the permissions of a member of the organization in a project; jwks: a key set whose tokens a project trusts
+                 * @enum {string}
+                 */
+                kind?: "branch_credential" | "role" | "project_permission" | "project_member" | "jwks";
+                /**
+                 * @description missing: absent from one listing; two absences make it gone. unknown: at that past time it may have been gone
+                 * @enum {string}
+                 */
+                state?: "active" | "missing" | "gone" | "unknown";
+                /** @description Who can use the credential */
+                holder?: string;
+                /** @description The owner of the key, as shown in the list */
+                owner?: string;
+                /** @description Last used longer ago than this (90d), or created longer ago and never used */
+                idle_for?: string;
+                /** @description Created longer ago than this: 365d */
+                older_than?: string;
+                /** @description Expires within this time (14d), or has expired */
+                expires_within?: string;
+                /**
+                 * @description true: only credentials that expire; false: only those that never expire
+                 * @enum {string}
+                 */
+                expires?: "true" | "false";
+                /** @description Part of a name */
+                q?: string;
+                /**
+                 * Format: date-time
+                 * @description Shows keys as they were at this past time, according to the listings
+                 */
+                as_of?: string;
+            };
+            /** @default 180 */
+            keep_for_days: number;
         };
         NewDecision: {
             keys: string[];
@@ -5715,7 +5715,7 @@ export interface operations {
             };
         };
     };
-    postReviewsByReviewSignature: {
+    getReviewsByReviewDocument: {
         parameters: {
             query?: never;
             header?: never;
@@ -5726,13 +5726,20 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Signs a fully decided review: it can no longer change, and its decisions take effect */
-            201: {
+            /** @description The canonical JSON of a review; the signature has its SHA-256 */
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Signature"];
+                    "application/json": {
+                        review: {
+                            [key: string]: unknown;
+                        };
+                        items: {
+                            [key: string]: unknown;
+                        }[];
+                    };
                 };
             };
             /** @description A parameter is unknown or invalid */
@@ -5787,7 +5794,7 @@ export interface operations {
             };
         };
     };
-    getReviewsByReviewDocument: {
+    postReviewsByReviewSignature: {
         parameters: {
             query?: never;
             header?: never;
@@ -5798,20 +5805,13 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The canonical JSON of a review; the signature has its SHA-256 */
-            200: {
+            /** @description Signs a fully decided review: it can no longer change, and its decisions take effect */
+            201: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        review: {
-                            [key: string]: unknown;
-                        };
-                        items: {
-                            [key: string]: unknown;
-                        }[];
-                    };
+                    "application/json": components["schemas"]["Signature"];
                 };
             };
             /** @description A parameter is unknown or invalid */
