@@ -20,7 +20,7 @@ import type { Dependencies, Env, Services } from './environment.ts';
 import { createStreams } from './export/stream.ts';
 import { createLimits } from './limits/limits.ts';
 import { createMetrics } from './metrics.ts';
-import { badParameter, Problem, renderProblem, toLoggedProblem } from './problem.ts';
+import { badParameter, issueInWords, Problem, renderProblem, toLoggedProblem } from './problem.ts';
 import { addResources } from './resources/index.ts';
 import { archiveRoutes } from './routes/archive.ts';
 import { assetRoutes } from './routes/assets.ts';
@@ -149,13 +149,7 @@ type Result = Parameters<NonNullable<ConstructorParameters<typeof OpenAPIHono<En
 
 /** Throws a Problem (400) that names the first invalid parameter. */
 function refuseInvalid(result: Result): void {
-  if (result.success) return;
-  const issue = result.error.issues[0];
-  if (issue === undefined) return;
-  const isUnknown = issue.code === 'unrecognized_keys';
-  const names = isUnknown ? [...issue.path, issue.keys.join(', ')].join('.') : issue.path.join('.') || 'the body';
-  const what = isUnknown ? 'is not a parameter here' : issue.message;
-  throw badParameter(`${names}: ${what}. /docs lists the parameters.`);
+  if (!result.success) throw badParameter(`${issueInWords(result.error)}. /docs lists the parameters.`);
 }
 
 /** How long a probe waits, in ms: probe clients have a time limit of their own, and a store that hangs never answers. */

@@ -99,3 +99,11 @@ export function toLoggedProblem(error: unknown, c: Context, log: Logger): Proble
   }
   return problem;
 }
+
+/** Returns what is wrong with a request that a schema refuses: the parameter or field, a colon, and why. */
+export function issueInWords({ issues: [issue] }: z.core.$ZodError): string {
+  if (issue === undefined) return 'the request: is invalid';
+  const isUnknown = issue.code === 'unrecognized_keys';
+  const names = isUnknown ? [...issue.path, issue.keys.join(', ')] : issue.path;
+  return `${names.join('.') || 'the body'}: ${isUnknown ? 'is not a parameter here' : issue.message}`;
+}

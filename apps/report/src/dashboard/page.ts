@@ -7,7 +7,7 @@ import { type Access, mayAct, permitted } from '../access/roles.ts';
 import type { Env, Services } from '../environment.ts';
 import { openCursor, sealCursor } from '../paging.ts';
 import { camelled, type ListQuery, reason } from '../parameters.ts';
-import { Problem } from '../problem.ts';
+import { issueInWords, Problem } from '../problem.ts';
 import { type Fields, fieldsFor } from './columns.ts';
 import { type Column, type Field, filterForm, type Html, type Part, table } from './html.ts';
 import { type Page, renderPage } from './layout.ts';
@@ -96,9 +96,7 @@ export function readQuery<S extends z.ZodRawShape>(
 ): z.output<z.ZodObject<S>> {
   const parsed = z.strictObject(filters).safeParse(query);
   if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  const names = issue?.code === 'unrecognized_keys' ? issue.keys.join(', ') : issue?.path.join('.');
-  throw new Problem(400, 'Bad filter', `${names}: ${issue?.message ?? 'is invalid'}.`);
+  throw new Problem(400, 'Bad filter', `${issueInWords(parsed.error)}.`);
 }
 
 /** Returns why a query is refused, in words; null if it is not. */
@@ -136,12 +134,7 @@ export function readField(form: FormData, name: string): string {
 export function readForm<T extends z.ZodType>(schema: T, values: object): z.output<T> {
   const parsed = schema.safeParse(values);
   if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  throw new Problem(
-    400,
-    'Invalid form',
-    `${issue?.path.join('.')}: ${issue?.message}. Go back, fix it, and send it again.`,
-  );
+  throw new Problem(400, 'Invalid form', `${issueInWords(parsed.error)}. Go back, fix it, and send it again.`);
 }
 
 /** Returns the reason that a form gives. Throws a Problem (400) without one. */
