@@ -1,4 +1,5 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { addDays, monthOf } from '@keywarden/core/values';
 import { readControlPlaneNow } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow, allowWhole, nameOf } from '../access/roles.ts';
@@ -130,12 +131,14 @@ function exportsSection(isWhole: boolean): Html {
 }
 
 function sealedForm(today: string): Html {
+  // The newest days have no seals yet.
+  const to = addDays(`${monthOf(today)}-01`, -1);
   return section(
     'Operations with seals',
     html`<form class="forms" method="get" action="/v1/exports/sealed-operations">
       <p>Download the operations of whole days, with the receipts of their seals in the ledger. <code>keywarden verify</code> checks without this report
         that the archive has exactly these operations.</p>
-      ${periodFields({ name: 's', from: `${today.slice(0, 'YYYY-MM'.length)}-01`, today })}
+      ${periodFields({ name: 's', from: `${monthOf(to)}-01`, to, today })}
       <button type="submit">Download</button>
     </form>`,
   );
@@ -156,14 +159,14 @@ function evidenceForm(controls: Control[], today: string): Html {
           )}
         </fieldset>`,
       )}
-      ${periodFields({ name: 'e', from: yearBefore(today).slice(0, 10), today })}
+      ${periodFields({ name: 'e', from: yearBefore(today).slice(0, 10), to: today, today })}
       <button type="submit">Download</button>
     </form>`,
   );
 }
 
 /** Returns the fields of a period of days. `name` begins their ids, which a page has once. */
-function periodFields({ name, from, today }: { name: string; from: string; today: string }): Html {
+function periodFields({ name, from, to, today }: { name: string; from: string; to: string; today: string }): Html {
   return html`<div class="field"><label for="${name}-from">From</label><input id="${name}-from" type="date" name="from" value="${from}" max="${today}" required /></div>
-    <div class="field"><label for="${name}-to">To, included</label><input id="${name}-to" type="date" name="to" value="${today}" required /></div>`;
+    <div class="field"><label for="${name}-to">To, included</label><input id="${name}-to" type="date" name="to" value="${to}" max="${today}" required /></div>`;
 }
