@@ -54,9 +54,28 @@ test('every command with a result prints it as JSON, with --json and with -o jso
   const [code, { checks }] = (await parsed('check', '--json')) as [number, { checks: object[] }];
   expect(code).toBe(3);
   expect(checks).toContainEqual({ check: 'clock', state: 'ok', message: 'the sandbox keeps its own time' });
-  for (const words of [['keys', 'list'], ['owner', 'list'], ['exemptions'], ['incidents'], ['rotations'], ['coverage']])
-    expect(await parsed(...words, '-o', 'json')).toEqual(await parsed(...words, '--json'));
+  await keywarden('sync', 'operations');
+  for (const words of [
+    ['keys', 'list'],
+    ['owner', 'list'],
+    ['exemptions'],
+    ['incidents'],
+    ['rotations'],
+    ['coverage'],
+  ]) {
+    const printed = await parsed(...words, '--json');
+    expect(await parsed(...words, '-o', 'json')).toEqual(printed);
+    // Names of the code are not those of JSON.
+    expect(namesIn(printed).filter((name) => !/^[a-z\d_]+$/.test(name))).toEqual([]);
+  }
+  expect(namesIn(await parsed('coverage', '--json'))).toContain('last_listed_at');
 });
+
+/** Returns the names of all members of a value of JSON. */
+function namesIn(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return [...(Array.isArray(value) ? [] : Object.keys(value)), ...Object.values(value).flatMap(namesIn)];
+}
 
 test('lists print CSV with the columns of their table; a command without a list refuses it before it does anything', async () => {
   const { stdout } = await keywarden('plan', '-o', 'csv');

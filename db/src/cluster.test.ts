@@ -47,7 +47,7 @@ async function read(project: string) {
   const reader = readOver(store.sql);
   const coverage = await listCoverage(reader, { after: String(Number(project) - 1), limit: 1 });
   const { items } = await readPage(reader, operationList({}, [project]), { limit: 10, after: null });
-  return { known: coverage[0]?.known.length, operations: items.length };
+  return { known: coverage[0]?.coverage.known.length, operations: items.length };
 }
 
 /** Does work in a transaction whose commit has not arrived, and returns a function that lets it arrive. */

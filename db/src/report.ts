@@ -1,7 +1,6 @@
 export { findShards, isCluster } from './cluster.ts';
 export { connectionItem, connectionList, listBlindSpots } from './connections/list.ts';
 export {
-  coverageItemOf,
   type HoleReason,
   holeReasons,
   type Interval,
@@ -108,7 +107,7 @@ export { projectItem, projectList } from './projects/list.ts';
 export { readOver } from './reader.ts';
 export { campaignItem, campaignList, cancelCampaign, type NewCampaign, openCampaign } from './reviews/campaigns.ts';
 export {
-  findReview,
+  hasReview,
   reviewDecision,
   reviewDecisionList,
   reviewedKey,

@@ -61,7 +61,7 @@ func main() {
 		fmt.Printf("%s: %s\n", file, said)
 	}
 	if len(unused) > 0 && hasOthers && code == 0 {
-		fmt.Println("not proven: a receipt is of the export of another file")
+		fmt.Println("not proven: the file of an export, whose receipt is here, was not named")
 		code = 3
 	}
 	os.Exit(code)
@@ -84,14 +84,14 @@ func verify(path string) (said string, isWhole bool, err error) {
 	if at, isExported := exported[sum]; isExported {
 		delete(unused, sum)
 		hasOthers = true
-		more := map[bool]string{true: "; its contents are not compared: name the folder too", false: ""}[isArchive]
-		return fmt.Sprintf("proven: it is the file that the report exported at %q%s", at, more), !isArchive, nil
+		more := map[bool]string{true: "; its contents are compared only in the folder of its files", false: ""}[isArchive]
+		return fmt.Sprintf("proven: it is the file that the report exported, as recorded at %q%s", at, more), !isArchive, nil
 	}
 	require(!isArchive, "it is an archive: unpack it, and name the folder, or name the receipt of its export before it")
 	found := open(text)
 	if found.kind == "export.completed" {
 		sum := found.content.text("sha256")
-		exported[sum], unused[sum] = found.content.text("completed_at"), true
+		exported[sum], unused[sum] = found.recorded, true
 	}
 	return fmt.Sprintf("proven: %q of %q, recorded %q; it says that it was at %q", found.kind, found.subject, found.recorded, found.at), found.hidden == 0 && !found.isLate, nil
 }

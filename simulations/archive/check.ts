@@ -141,7 +141,7 @@ async function storedOf(store: Store, projectId: string): Promise<Stored[]> {
 }
 
 async function claimsOf(store: Store, projectId: string): Promise<(micros: number) => boolean> {
-  const [coverage] = await listCoverage(store.db, { projectId, limit: 1 });
+  const [{ coverage } = {}] = await listCoverage(store.db, { projectId, limit: 1 });
   const known = (coverage?.known ?? []).map(({ from, to, from_included, to_included }) => ({
     first: microsOf(from) + (from_included ? 0 : 1),
     last: microsOf(to) - (to_included ? 0 : 1),

@@ -6,7 +6,7 @@ import { Command, CommanderError } from 'commander';
 import { applyCommand } from './commands/apply.ts';
 import { backtestCommand } from './commands/backtest.ts';
 import { checkCommand } from './commands/check.ts';
-import { addCommand, type CommandOf, renderHelp } from './commands/command.ts';
+import { addCommand, type CommandOf, renderHelp, requireBelow } from './commands/command.ts';
 import { coverageCommand } from './commands/coverage.ts';
 import { sessionListCommand, sessionRevokeCommand } from './commands/dashboard-sessions.ts';
 import { enforceCommand } from './commands/enforce.ts';
@@ -137,7 +137,7 @@ export function describe(done: (code: number) => void): Command {
   for (const each of commands) addCommand(program, each, done);
   tab(program, { completionCommandName: 'completion' });
   for (const [name, examples] of Object.entries(completions))
-    program.commands.find((each) => each.name() === name)?.addHelpText('after', renderHelp({ name, examples }));
+    requireBelow(program, name).addHelpText('after', renderHelp({ name, examples }));
   return program;
 }
 

@@ -35,7 +35,7 @@ async function coverageOf(
     const proof = { from: day(from), isFromIncluded: false, below: day(below) };
     await saveOperationPage(daemon.sql, { project, operations: [], proof });
   }
-  const [coverage] = await listCoverage(report.db, { after: String(Number(project) - 1), limit: 1 });
+  const [{ coverage } = {}] = await listCoverage(report.db, { after: String(Number(project) - 1), limit: 1 });
   return coverage?.unknown.map(({ from, to, reason }): [string, string, HoleReason] => [from, to, reason]);
 }
 
@@ -69,7 +69,7 @@ test('a project that was walked minutes after its creation is recent, and one wi
     update keywarden.project set created_at = ${day(1)}, last_seen_at = '2026-05-01T00:03:00Z', walked_at = '2026-05-01T00:03:00Z'
     where number = ${project} returning id`;
   const reasons = async () => {
-    const [coverage] = await listCoverage(report.db, { after: String(Number(project) - 1), limit: 1 });
+    const [{ coverage } = {}] = await listCoverage(report.db, { after: String(Number(project) - 1), limit: 1 });
     return coverage?.unknown.map(({ reason }) => reason);
   };
   expect(await reasons()).toEqual(['recent']);
@@ -110,6 +110,6 @@ test('digits below the millisecond are preserved', async () => {
   const project = await makeProject(daemon.sql, controlPlane);
   const proof = { from: '2026-05-01T00:00:00.000001Z', isFromIncluded: true, below: '2026-05-02T00:00:00.123456Z' };
   await saveOperationPage(daemon.sql, { project, operations: [], proof });
-  const [coverage] = await listCoverage(report.db, { after: String(Number(project) - 1), limit: 1 });
+  const [{ coverage } = {}] = await listCoverage(report.db, { after: String(Number(project) - 1), limit: 1 });
   expect(coverage?.known).toEqual([{ from: proof.from, to: proof.below, from_included: true, to_included: false }]);
 });

@@ -54,19 +54,16 @@ const intervals = (
   'from_included', lower_inc(r), 'to_included', upper_inc(r)) order by r) from unnest(${of}) r), '[]')`;
 
 /** A project's coverage with what only the store needs. */
-export interface ListedCoverage extends ProjectCoverage {
+export interface ListedCoverage {
   /** The project's number in the store, which is its cursor position in the list. */
   number: string;
-  /** When it was deleted, if the control plane says so. A project that is only absent from lists may be hidden. */
-  deletedAt: string | null;
+  /** When it was deleted, if its control plane says so. A project that is only absent from lists may be hidden. */
+  endedAt: string | null;
+  coverage: ProjectCoverage;
 }
 
-/** Returns the coverage of a project as lists and files show it. */
-export const coverageItemOf = ({
-  number: _number,
-  deletedAt: _deletedAt,
-  ...coverage
-}: ListedCoverage): ProjectCoverage => coverage;
+/** A project `p` has ended then, if its control plane lists it as deleted: nothing is requested of later times. */
+export const endedAt = sql`case when p.deleted_at is not null then greatest(p.missing_since, p.deleted_at) end`;
 
 /**
  * Lists the covered intervals of each project, and the intervals that are not covered, in the order of the projects' numbers.
@@ -101,7 +98,7 @@ export async function listCoverage(
   const rows = await db.execute(sql`
     select p.number::text, o.base_url as control_plane, p.organization_id, p.id as project_id, p.name,
       ${time(sql`p.created_at`)} as created_at, ${time(sql`p.walked_at`)} as walked_at, ${time(sql`p.gone_at`)} as gone_at,
-      ${time(sql`p.last_seen_at`)} as last_listed_at, ${time(sql`case when p.deleted_at is not null then greatest(p.missing_since, p.deleted_at) end`)} as ended_at,
+      ${time(sql`p.last_seen_at`)} as last_listed_at, ${time(endedAt)} as ended_at,
       ${intervals(sql`covered.known`)} as known,
       ${intervals(sql`${asked} - covered.known - ${dropped}`)} as unknown,
       ${intervals(sql`(${asked} - covered.known) * ${dropped}`)} as dropped,
@@ -123,7 +120,7 @@ function toCoverage({
   number,
   dropped,
   has_rejected: hasRejected,
-  ended_at: deletedAt,
+  ended_at: ended,
   ...row
 }: Record<string, unknown>): ListedCoverage {
   const coverage = operationCoverage.parse({ ...row, known: parse(row.known), unknown: [] });
@@ -145,10 +142,9 @@ function toCoverage({
     ...parse(dropped).map((hole) => ({ ...hole, reason: 'retention' as const })),
   ];
   return {
-    ...coverage,
     number: String(number),
-    deletedAt: typeof deletedAt === 'string' ? deletedAt : null,
-    unknown: holes.toSorted((a, b) => (a.from < b.from ? -1 : 1)),
+    endedAt: typeof ended === 'string' ? ended : null,
+    coverage: { ...coverage, unknown: holes.toSorted((a, b) => (a.from < b.from ? -1 : 1)) },
   };
 }
 

@@ -57,7 +57,7 @@ test('only whole months over the retention are announced, only announced months 
   await drop('2020-01');
   await expect(drop('2020-03')).rejects.toThrow(/within their retention/);
   expect(await stored()).toEqual(['02', '03']);
-  const [coverage] = await listCoverage((await store.as('keywarden_report')).db, { limit: 10 });
+  const [{ coverage } = {}] = await listCoverage((await store.as('keywarden_report')).db, { limit: 10 });
   expect(coverage?.known[0]?.from).toBe('2020-02-01T00:00:00Z');
   expect(coverage?.unknown[0]).toMatchObject({
     from: '2020-01-01T00:00:00Z',

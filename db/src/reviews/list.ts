@@ -5,7 +5,7 @@ import { columnsOf, instant, json, time } from '../item.ts';
 import { inventoryHole } from '../keys/inventory-holes.ts';
 import { credentialItem, keyItem } from '../keys/list.ts';
 import { type List, type Reader, when, within } from '../list.ts';
-import { reviewDecisionDecisions, reviewSignature, review as reviewTable } from '../schema/reviews.ts';
+import { reviewDecisionDecisions, review as reviewTable } from '../schema/reviews.ts';
 
 export const reviewItem = z
   .strictObject({
@@ -236,14 +236,8 @@ export function reviewDecisionList(review: string): List<typeof reviewDecision> 
   };
 }
 
-/**
- * Returns the time for which a review's keys were chosen and whether it is signed; undefined if there is no such review.
- */
-export async function findReview(db: Reader, number: string): Promise<{ asOf: string; isSigned: boolean } | undefined> {
-  const [row] = await db
-    .select({ asOf: reviewTable.asOf, signed: reviewSignature.reviewNumber })
-    .from(reviewTable)
-    .leftJoin(reviewSignature, eq(reviewSignature.reviewNumber, reviewTable.number))
-    .where(eq(reviewTable.number, number));
-  return row === undefined ? undefined : { asOf: row.asOf, isSigned: row.signed !== null };
+/** Returns whether there is a review with this number. */
+export async function hasReview(db: Reader, number: string): Promise<boolean> {
+  const found = await db.select({ number: reviewTable.number }).from(reviewTable).where(eq(reviewTable.number, number));
+  return found.length > 0;
 }

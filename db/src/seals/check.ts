@@ -149,8 +149,8 @@ async function listUnsealedDays(tx: Tx, { number, gapsSettledTo }: SettledProjec
     const missing = daysOf({ from: first, to: gapsSettledTo }).filter((day) => !sealed.has(day));
     return missing.map((day) => ({ project: number, day }));
   }
-  const [coverage] = await listCoverage(builderOf(tx), { numbers: [number], limit: 1 });
-  const day = coverage === undefined ? null : await findFirstDay(tx, number, coverage);
+  const [listed] = await listCoverage(builderOf(tx), { numbers: [number], limit: 1 });
+  const day = listed === undefined ? null : await findFirstDay(tx, number, listed);
   return day !== null && day < gapsSettledTo ? [{ project: number, day }] : [];
 }
 
@@ -175,13 +175,12 @@ export async function checkMonth(tx: Tx, { project, month }: { project: string; 
   for (const { day, number, before, is_unlinked: isUnlinked } of broken)
     if (isUnlinked === true || !isDroppedAfter(String(day), String(before), String(number))) faults.add(String(day));
   for (const day of await listKept(tx, { project, range, dropped: drops.get(month)?.at(-1)?.at })) faults.add(day);
-  const [coverage] = await listCoverage(builderOf(tx), { numbers: [project], limit: 1 });
+  const [listed] = await listCoverage(builderOf(tx), { numbers: [project], limit: 1 });
   const hashed = await hashDays(tx, project, range);
   for (const [day, seal] of seals) {
     if (!hashed.has(day) && isDroppedAfter(day, seal.number)) continue;
     const { operations, root } = hashed.get(day) ?? { operations: 0, root: emptyRootText };
-    const { covered, gaps }: DayCoverage =
-      coverage === undefined ? { covered: [], gaps: [] } : coverageOf(coverage, day);
+    const { covered, gaps }: DayCoverage = listed === undefined ? { covered: [], gaps: [] } : coverageOf(listed, day);
     const isCovered = [covered, covered.filter(isLived)].some((each) => canonicalJson(each) === seal.covered);
     const isSame = isCovered && canonicalJson(timesOf(gaps)) === timesOfSealed(seal.gaps);
     if (operations !== seal.operations || root !== seal.root || !isSame) faults.add(day);

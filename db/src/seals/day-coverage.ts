@@ -9,21 +9,14 @@ export interface DayCoverage {
 }
 
 /** Returns the part of a project's coverage that is about one day. */
-export function coverageOf(
-  {
-    known,
-    unknown,
-    created_at: createdAt,
-    deletedAt,
-  }: Pick<ListedCoverage, 'known' | 'unknown' | 'created_at' | 'deletedAt'>,
-  day: string,
-): DayCoverage {
+export function coverageOf({ coverage, endedAt }: ListedCoverage, day: string): DayCoverage {
+  const { known, unknown, created_at: createdAt } = coverage;
   const [from, to] = [startOfDay(day), startOfDay(addDays(day, 1))];
   const covered: DayCoverage['covered'] = known.flatMap((each) => clip(each, from, to));
   if (dayOf(createdAt) === day)
     covered.unshift({ from, to: createdAt, from_included: true, to_included: false, reason: 'not_created' });
-  if (deletedAt !== null && dayOf(deletedAt) === day)
-    covered.push({ from: deletedAt, to, from_included: false, to_included: false, reason: 'deleted' });
+  if (endedAt !== null && dayOf(endedAt) === day)
+    covered.push({ from: endedAt, to, from_included: false, to_included: false, reason: 'deleted' });
   return { covered, gaps: unknown.flatMap((each) => clip(each, from, to)) };
 }
 

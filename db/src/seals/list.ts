@@ -1,5 +1,6 @@
 import { startOfDay } from '@keywarden/core/values';
 import { sql } from 'drizzle-orm';
+import { endedAt } from '../coverage/coverage.ts';
 import { type PlacedEvent, readPlacedEvents } from '../ledger/receipts.ts';
 import type { Reader } from '../list.ts';
 import { droppedAtOf, subjectsOfDrops } from './read.ts';
@@ -28,7 +29,7 @@ export async function listSealedProjects(
     select p.number::text, cp.base_url || ' ' || p.id as name from keywarden.project p
       join keywarden.control_plane cp on cp.number = p.control_plane_number
     where exists (select from keywarden.operation_seal s where s.project_number = p.number)
-      and p.created_at < ${startOfDay(to)}::timestamptz and (p.deleted_at is null or greatest(p.missing_since, p.deleted_at) >= ${startOfDay(from)}::timestamptz)
+      and p.created_at < ${startOfDay(to)}::timestamptz and coalesce(${endedAt} >= ${startOfDay(from)}::timestamptz, true)
       and (${projectId ?? null}::text is null or p.id = ${projectId ?? null})
       and (${organizations === null} or p.organization_id = any(${sql.param(organizations ?? [])}::text[]))
     order by p.number`);

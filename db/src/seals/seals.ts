@@ -1,6 +1,6 @@
 import { canonicalJson, type DayRange, dayMs, dayOf, daysOf } from '@keywarden/core/values';
 import { eq, sql as raw } from 'drizzle-orm';
-import { type ListedCoverage, listCoverage, type ProjectCoverage } from '../coverage/coverage.ts';
+import { type ListedCoverage, listCoverage } from '../coverage/coverage.ts';
 import { toInstant } from '../schema/columns.ts';
 import { operationSealing } from '../schema/operations.ts';
 import { builderOf, type Sql, type Tx, toArray } from '../sql.ts';
@@ -129,24 +129,24 @@ export class LostOperations extends Error {
 export async function sealProjects(tx: Tx, projects: SettledProject[], signal?: AbortSignal): Promise<Seal[]> {
   const numbers = projects.map(({ number }) => number);
   await holdPages(tx, numbers);
-  const coverages = await listCoverage(builderOf(tx), { numbers, limit: numbers.length });
+  const listed = await listCoverage(builderOf(tx), { numbers, limit: numbers.length });
   const states = await readStates(tx, numbers);
   const firsts = await readFirstSeals(tx, numbers);
   const seals: Seal[] = [];
   const sealed: { projectNumber: string; sealedTo: string }[] = [];
   for (const { number, settledTo, gapsSettledTo } of projects) {
     signal?.throwIfAborted();
-    const coverage = coverages.find((each) => each.number === number);
+    const project = listed.find((each) => each.number === number);
     const state = states.get(number);
-    const first = state?.sealedTo ?? (await findFirstDay(tx, number, coverage));
+    const first = state?.sealedTo ?? (await findFirstDay(tx, number, project));
     // A project of a clock that was ahead begins in days that have not ended.
-    if (coverage === undefined || first === null || (state === undefined && first >= settledTo)) continue;
-    const isSealable = (day: string) => day < gapsSettledTo || coverageOf(coverage, day).gaps.length === 0;
+    if (project === undefined || first === null || (state === undefined && first >= settledTo)) continue;
+    const isSealable = (day: string) => day < gapsSettledTo || coverageOf(project, day).gaps.length === 0;
     const settled = { from: first, to: settledTo };
     const sealedTo = daysOf(settled).find((day) => !isSealable(day)) ?? (first < settledTo ? settledTo : first);
     const firstSeal = firsts.get(number);
     for (const range of [...rangesToSeal(state, firstSeal), { from: first, to: sealedTo }]) {
-      const found = await sealRange(tx, { coverage, range, hasSeals: firstSeal !== undefined });
+      const found = await sealRange(tx, { project, range, hasSeals: firstSeal !== undefined });
       if (found.lost.length > 0) throw new LostOperations(found.lost);
       seals.push(...found.seals);
     }
@@ -180,11 +180,11 @@ function rangesToSeal(state: SealingState | undefined, firstSeal: string | undef
 export async function sealChangedDays(tx: Tx, project: string): Promise<string[]> {
   const state = (await readStates(tx, [project])).get(project);
   const changed = rangesToSeal(state, (await readFirstSeals(tx, [project])).get(project));
-  const [coverage] = await listCoverage(builderOf(tx), { numbers: [project], limit: 1 });
-  if (changed.length === 0 || coverage === undefined) return [];
+  const [listed] = await listCoverage(builderOf(tx), { numbers: [project], limit: 1 });
+  if (changed.length === 0 || listed === undefined) return [];
   const lost: string[] = [];
   for (const range of changed) {
-    const found = await sealRange(tx, { coverage, range, hasSeals: true });
+    const found = await sealRange(tx, { project: listed, range, hasSeals: true });
     await insertSeals(tx, found.seals);
     lost.push(...found.lost);
   }
@@ -197,9 +197,9 @@ export async function sealChangedDays(tx: Tx, project: string): Promise<string[]
 export async function findFirstDay(
   tx: Tx,
   project: string,
-  coverage: ProjectCoverage | undefined,
+  listed: ListedCoverage | undefined,
 ): Promise<string | null> {
-  const covered = coverage?.known[0]?.from;
+  const covered = listed?.coverage.known[0]?.from;
   const days = [covered === undefined ? null : dayOf(toInstant(covered)), await readOldestDay(tx, project)];
   return days.filter((day) => day !== null).toSorted()[0] ?? null;
 }
@@ -217,9 +217,9 @@ export async function readOldestDay(tx: Sql | Tx, project: string): Promise<stri
  */
 async function sealRange(
   tx: Tx,
-  { coverage, range, hasSeals }: { coverage: ListedCoverage; range: DayRange; hasSeals: boolean },
+  { project: listed, range, hasSeals }: { project: ListedCoverage; range: DayRange; hasSeals: boolean },
 ): Promise<{ seals: Seal[]; lost: string[] }> {
-  const { number: project } = coverage;
+  const { number: project, coverage } = listed;
   const drops: Drops = hasSeals ? await readDrops(tx, range) : new Map<string, never>();
   const hashed = await hashDays(tx, project, range);
   const newest = hasSeals ? await readNewestSeals(tx, project, range) : new Map<string, never>();
@@ -235,7 +235,7 @@ async function sealRange(
     const before = newest.get(day);
     const isDropped = before !== undefined && isDroppedAfter(day, before.number);
     if (isDropped && !hashed.has(day)) continue;
-    const { covered, gaps } = coverageOf(coverage, day);
+    const { covered, gaps } = coverageOf(listed, day);
     const { operations, root } = hashed.get(day) ?? { operations: 0, root: emptyRootText };
     const seal = { operations, root, covered: canonicalJson(covered), gaps: canonicalJson(gaps) };
     if (before !== undefined && operations < before.operations && !isDropped) lost.push(day);

@@ -26,9 +26,7 @@ export interface CommandOf {
 export function addCommand(program: Command, described: CommandOf, done: (code: number) => void): void {
   const { name, about, required = {}, options = {}, output, run } = described;
   const words = name.split(' ');
-  const parent = words
-    .slice(0, -1)
-    .reduce((above, word) => above.commands.find((each) => each.name() === word) ?? above, program);
+  const parent = words.slice(0, -1).reduce((above, word) => requireBelow(above, word), program);
   const command = parent.command(words.at(-1) ?? '').description(about);
   for (const [argument, of] of Object.entries(described.arguments ?? {})) command.argument(argument, of);
   for (const [flags, of] of Object.entries(required)) command.requiredOption(flags, of);
@@ -39,6 +37,13 @@ export function addCommand(program: Command, described: CommandOf, done: (code: 
   // Commander passes what the arguments and options of the same description name.
   if (run !== undefined) command.action(async (...given: unknown[]) => done(await run(...(given as never[]))));
   command.addHelpText('after', renderHelp(described));
+}
+
+/** Returns the command of a word below another one. Throws if it is not described before. */
+export function requireBelow(above: Command, word: string): Command {
+  const found = above.commands.find((each) => each.name() === word);
+  if (found === undefined) throw new Error(`there is no command ${word} below ${above.name()}`);
+  return found;
 }
 
 /** Returns the examples and the exit codes of a command, as they are printed below its options. */

@@ -50,7 +50,7 @@ async function runCoverage({
     const found: ProjectCoverage[] = [];
     for (let after: string | null = null; ; ) {
       const rows = await listCoverage(store.db, { projectId: project, after, limit: batch });
-      found.push(...rows.map(({ number: _number, ...coverage }) => coverage));
+      found.push(...rows.map(({ coverage }) => coverage));
       if (rows.length < batch) break;
       after = rows.at(-1)?.number ?? null;
     }

@@ -62,7 +62,7 @@ test('A7: a project created and deleted between two passes is found among the re
   const project = await makeShortLived();
   expect(await pass(project)).toEqual({ vanished: 1, isDeleted: true, isGone: true });
   expect(await pass(project)).toEqual({ vanished: 0, isDeleted: true, isGone: true });
-  const [coverage] = await listCoverage(fixture.context.store.db, { projectId: project, limit: 1 });
+  const [{ coverage } = {}] = await listCoverage(fixture.context.store.db, { projectId: project, limit: 1 });
   expect(coverage?.unknown.map(({ reason }) => reason)).toEqual(['deleted']);
   await fixture.ask('POST', `/projects/${project}/recover`);
   expect(await pass(project)).toEqual({ vanished: 0, isDeleted: false, isGone: false });

@@ -31,7 +31,8 @@ async function countStored(fixture: Fixture): Promise<number> {
 
 /** Expects each project's archived operations in the control plane's list order, including those of the same time. */
 async function expectSameOrder(fixture: Fixture): Promise<void> {
-  for (const { number, project_id: projectId } of await listCoverage(fixture.owner.db, { limit: 100 })) {
+  for (const { number, coverage } of await listCoverage(fixture.owner.db, { limit: 100 })) {
+    const { project_id: projectId } = coverage;
     const { served } = await fixture.controls.operations(projectId);
     const asked = { project: number, projectId, page: { limit: 10_000, after: null } };
     const { records } = await listArchivedOperations(fixture.owner.db, asked);
@@ -41,7 +42,9 @@ async function expectSameOrder(fixture: Fixture): Promise<void> {
 }
 
 const reasonsOf = async (fixture: Fixture) =>
-  (await listCoverage(fixture.owner.db, { limit: 100 })).flatMap(({ unknown }) => unknown.map(({ reason }) => reason));
+  (await listCoverage(fixture.owner.db, { limit: 100 })).flatMap(({ coverage: { unknown } }) =>
+    unknown.map(({ reason }) => reason),
+  );
 
 const settings = (['every_page', 'full_pages'] as const).flatMap((pagination) =>
   (['seconds', 'microseconds'] as const).map((times) => ({ pagination, times })),

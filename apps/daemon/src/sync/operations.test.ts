@@ -235,7 +235,8 @@ test('a month that was dropped during this process is created again for a projec
 test('A6: a project that vanishes between its listing and its walk stops nothing; it is kept, marked, and its coverage ends there', async () => {
   const [gone] = (await fixture.controls.projects()).toReversed();
   const kept = await stored(gone?.id ?? '');
-  const known = async () => (await listCoverage(fixture.context.store.db, { projectId: gone?.id, limit: 1 }))[0];
+  const known = async () =>
+    (await listCoverage(fixture.context.store.db, { projectId: gone?.id, limit: 1 }))[0]?.coverage;
   await fixture.ask('DELETE', `/projects/${gone?.id}`);
   const before = await known();
   await sync();

@@ -127,7 +127,8 @@ async function verifyProject(archive: Archive, projectPart: ProjectPart): Promis
   let [proven, operations] = [0, 0];
   const unsealed: string[] = [];
   const gone: string[] = [];
-  const createdAt = createdAtOf(seals);
+  const sealedDays = [...seals.keys()].toSorted();
+  const createdAt = seals.get(sealedDays[0] ?? '')?.createdAt ?? null;
   const isBefore = (day: string) => createdAt !== null && day < dayOf(createdAt) && !days.has(day);
   const lifetime = requestedDays.filter((day) => !isBefore(day));
   for (const day of lifetime) {
@@ -148,7 +149,7 @@ async function verifyProject(archive: Archive, projectPart: ProjectPart): Promis
     }
   }
   for (const day of days.keys()) fail(`it has operations of ${day}, outside its period`);
-  const deletedAt = seals.get([...seals.keys()].toSorted().at(-1) ?? '')?.newest.deletedAt ?? null;
+  const deletedAt = seals.get(sealedDays.at(-1) ?? '')?.newest.deletedAt ?? null;
   for (const range of inRanges(unsealed))
     markUnproven(
       deletedAt !== null && range > deletedAt
@@ -165,20 +166,13 @@ async function verifyProject(archive: Archive, projectPart: ProjectPart): Promis
     verdict.proven.push(`${project}: it was created at ${createdAt}, after ${range}`);
 }
 
-/**
- * Returns when a project was created, as the seal of its first day says from the first one on; null if it does not. One that says so only later could hide the
- * days before.
- */
-function createdAtOf(seals: Map<string, DaySeals>): string | null {
-  const { first, newest } = seals.get([...seals.keys()].toSorted()[0] ?? '') ?? {};
-  return first?.replaces === null && newest?.createdAt === first.createdAt ? first.createdAt : null;
-}
-
 /** The seals of one day, in the order of the ledger. */
 interface DaySeals {
   first: Seal;
   newest: Seal;
   index: number;
+  /** When the project was created, if all seals of the day say so from the first on: one that says so only later could hide the days before. */
+  createdAt: string | null;
 }
 
 /**
@@ -203,7 +197,15 @@ async function readSeals(
     if (seal.project !== part.project) fail(`the seal of ${seal.day} is of ${seal.project}`);
     else if (before !== undefined && (index <= before.index || seal.replaces !== before.newest.number))
       fail(`the seals of ${seal.day} do not follow each other`);
-    else days.set(seal.day, { first: before?.first ?? seal, newest: seal, index });
+    else {
+      const isSaid = before === undefined ? seal.replaces === null : before.createdAt === seal.createdAt;
+      days.set(seal.day, {
+        first: before?.first ?? seal,
+        newest: seal,
+        index,
+        createdAt: isSaid ? seal.createdAt : null,
+      });
+    }
     if (isLate)
       addSentence(unproven, `${part.project}: ${seal.day} was not recorded within an hour of the time of its seal`);
     if (before !== undefined)

@@ -42,12 +42,13 @@ export async function verifyFiles(files: string[], judge: Judge): Promise<{ file
     for (const event of exported) used.add(event);
     if (kinds.get(file) === 'archive') results.set(file, addExport(await verifyArchive(file, judge), exported));
     else if (exported[0] !== undefined) results.set(file, verdictOfExport(exported[0]));
-    else if (kinds.get(file) === 'other') results.set(file, verifyReceipt(file, judge));
-    else if (exports.length > 0) results.set(file, { ...noArchive, verdict: wrong(isNotExported) });
-    else
+    else if (kinds.get(file) === 'rows' && ofKind('receipt').length === 0)
       throw usageError(
         `${file} is an export without receipts; name the receipt of this export beside it (/v1/exports/SHA256/receipt), or use /v1/exports/sealed-operations, which gives operations with theirs.`,
       );
+    else if (kinds.get(file) === 'rows' || exports.length > 0)
+      results.set(file, { ...noArchive, verdict: wrong(isNotExported) });
+    else results.set(file, verifyReceipt(file, judge));
   }
   for (const { event, unproven } of exports)
     if (others.length > 0 && !used.has(event)) unproven.push('that a file beside it is the one that was exported');
@@ -69,7 +70,8 @@ function kindOf(file: string): 'folder' | 'archive' | 'receipt' | 'rows' | 'othe
 }
 
 const noArchive = { kind: 'archive', head: null, seals: new Map<string, number>() } as const;
-const isNotExported = 'it is not the file of any receipt beside it: it was changed or cut, or is another export';
+const isNotExported =
+  'no proven receipt beside it is of this file: it was changed or cut, is another export, or its receipt is damaged';
 
 /** Returns the event of a file's export with what is not proven of it, if a receipt is of one. */
 function exportOf(result: Result): { event: ProvenEvent; unproven: string[] }[] {
@@ -78,20 +80,27 @@ function exportOf(result: Result): { event: ProvenEvent; unproven: string[] }[] 
   return event.type === 'export.completed' ? [{ event, unproven }] : [];
 }
 
-const inWords = ({ origin, at }: ProvenEvent) => `it is the file that the report of ${origin} exported at ${at}`;
+/** The time is that of the recording: a row can have another one. */
+const inWords = ({ origin, recorded }: ProvenEvent) =>
+  `it is the file that the report of ${origin} exported, as recorded at ${recorded}`;
 
-/** Adds what the receipt of an archive's export proves beside its own receipts, which must be of the same ledger. */
+/** Adds what the receipts of an archive's export prove beside its own receipts. Only one of the same ledger proves what these do not. */
 function addExport({ computed = [], ...result }: ArchiveResult, receipts: ProvenEvent[]): ArchiveResult {
   const { proven, unproven } = result.verdict;
-  const exported = receipts.find(({ origin }) => origin === result.head?.origin);
-  if (exported === undefined) unproven.push(...computed);
-  else proven.push(`${inWords(exported)}; what the ledger has no events about was computed then`);
+  const own = receipts.find(({ origin }) => origin === result.head?.origin);
+  const [exported = own] = own === undefined ? receipts : [own];
+  if (exported !== undefined) proven.push(inWords(exported));
+  if (own !== undefined) proven.push('what the ledger has no events about is what the report computed for that export');
+  else unproven.push(...computed);
+  if (exported !== undefined && own === undefined)
+    unproven.push(`that this export is of the ledger of the archive: its receipt is of ${exported.origin}`);
   return result;
 }
 
 function verdictOfExport(exported: ProvenEvent): ArchiveResult {
-  const records = `with ${textOf(exported.content.records)} records`;
-  const verdict = { proven: [`${inWords(exported)}, ${records}`], unproven: [], wrong: [] };
+  const records = `${textOf(exported.content.records)} records of ${textOf(exported.content.path)}`;
+  const scope = 'the ledger does not have its filters, or which organizations its token saw';
+  const verdict = { proven: [`${inWords(exported)}, with ${records}; ${scope}`], unproven: [], wrong: [] };
   return { ...noArchive, verdict, head: exported };
 }
 

@@ -2,7 +2,7 @@ import * as store from '@keywarden/db/report';
 import {
   type Chosen,
   campaignList,
-  findReview,
+  hasReview,
   type Inventoried,
   type KeyFilter,
   listInventoryHoles,
@@ -112,9 +112,7 @@ export async function signReview(
   throw conflict(`${keys} undecided; decide about every key before you sign.`);
 }
 
-/** Returns a review. Throws a Problem (404) if it does not exist. */
-export async function requireReview(db: Services['db'], number: string): Promise<{ isSigned: boolean }> {
-  const found = await findReview(db, number);
-  if (found === undefined) throw notFound('review with this number', '/v1/reviews');
-  return found;
+/** Throws a Problem (404) if there is no such review. */
+export async function requireReview(db: Services['db'], number: string): Promise<void> {
+  if (!(await hasReview(db, number))) throw notFound('review with this number', '/v1/reviews');
 }

@@ -2,7 +2,6 @@ import { verifyPage } from '@keywarden/core/ledger';
 import { compareInstants, dayOf } from '@keywarden/core/values';
 import {
   countItems,
-  coverageItemOf,
   inventoryCoverage,
   listBlindSpots,
   listCoverage,
@@ -116,7 +115,7 @@ export async function* attachCoverage(snapshot: Snapshot, zip: Zip): AsyncGenera
   const projects = writeLines(zip, 'coverage/operations.ndjson');
   for (let after: string | null = null; ; ) {
     const rows = await listCoverage(snapshot, { after, limit: projectsAtOnce });
-    projects.write(rows.map((row) => JSON.stringify(coverageItemOf(row))));
+    projects.write(rows.map((row) => JSON.stringify(row.coverage)));
     yield zip.take();
     after = rows.at(-1)?.number ?? null;
     if (rows.length < projectsAtOnce) break;

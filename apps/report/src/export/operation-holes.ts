@@ -56,7 +56,7 @@ export async function readOperationHoles(
   let count = 0;
   for (let after: string | null = null; ; ) {
     const projects = await listCoverage(reader, { projectId, organizations, after, limit: batch });
-    for (const coverage of projects) {
+    for (const { coverage } of projects) {
       for (const hole of [...coverage.unknown, ...unlisted(coverage, controlPlaneNowMs)]) {
         if (Date.parse(hole.to) < fromMs || Date.parse(hole.from) >= toMs) continue;
         if (hole.reason === 'recent' && Date.parse(hole.from) > settledMs) continue;

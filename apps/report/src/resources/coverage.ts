@@ -1,6 +1,5 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import {
-  coverageItemOf,
   holeReasons,
   inventoryCoverage,
   listCoverage,
@@ -31,7 +30,7 @@ export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db }: Serv
     const rows = await listCoverage(db, { ...of, limit: limit + 1 });
     const shown = rows.slice(0, limit);
     return {
-      projects: shown.map(coverageItemOf),
+      projects: shown.map(({ coverage }) => coverage),
       next: rows.length > limit ? (shown.at(-1)?.number ?? null) : null,
     };
   };

@@ -65,7 +65,7 @@ export function addProjects(app: OpenAPIHono<Env>, pages: Pages, services: Servi
     const project = await requireItem(db, projectList({ id }, organizations), ['project with this id', '/projects']);
     const numbers = await findProjectNumbers(db, { projectId: id, organizations });
     const controlPlaneNowMs = Date.parse(await readControlPlaneNow(db));
-    const [coverage] = await listCoverage(db, { projectId: id, organizations, limit: 1 });
+    const [{ coverage } = {}] = await listCoverage(db, { projectId: id, organizations, limit: 1 });
     const newest = await firstPart(db, operationList({}, numbers), {
       limit: 20,
       caption: 'Newest operations',

@@ -31,6 +31,7 @@ export { hashOperation, readMembers, sealedColumns } from './operations.ts';
 export {
   type EventContent,
   formatReceipt,
+  leftOutOfEvidence,
   type ProvenEvent,
   type ReceiptExtra,
   readLeaf,
@@ -42,7 +43,6 @@ export {
   createDayHasher,
   gapSettlingMs,
   type HashedDay,
-  leftOutOfEvidence,
   mostGapsListed,
   readDroppedMonth,
   readSeal,

@@ -133,3 +133,6 @@ function parseCanonical<T>(schema: z.ZodType<T>, text: string): T | null {
     return null;
   }
 }
+
+/** The types of events whose receipts archives of evidence leave out: there are many of them, and no table is about them. */
+export const leftOutOfEvidence = ['archive.sealed', 'export.completed'];

@@ -77,9 +77,6 @@ export function readSeal({ type, content }: Pick<ProvenEvent, 'type' | 'content'
   }
 }
 
-/** The types of events whose receipts archives of evidence leave out: there are many of them, and no table is about them. */
-export const leftOutOfEvidence = ['archive.sealed', 'export.completed'];
-
 const endOf = (day: string) => startOfDay(addDays(day, 1));
 
 /** Returns the times of a day that are in none of some intervals: each an interval, or one instant. */

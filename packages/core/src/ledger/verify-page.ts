@@ -11,8 +11,8 @@ On any machine, without the database and without a network:
 It prints what is proven and what is not. It exits with 0 if everything is proven, with 1 if something contradicts the ledger, and with 3 if something is
 not proven.
 
-The ledger has the export of this file too. The report gives the receipt of that to an auditor, at /v1/exports/ with the SHA-256 of this file and /receipt.
-Name it beside the archive, and it proves that the whole file is as it was exported then.
+The ledger also has the export of this archive. The report gives its receipt to an auditor, at /v1/exports/ with the SHA-256 of the archive and /receipt.
+Name it beside the archive, and it proves that the whole archive is as it was exported.
 
 Add the public keys of witnesses, and it says whether they cosigned. Name the folder of a copy of the whole ledger beside the archive, and it looks for newer
 seals.

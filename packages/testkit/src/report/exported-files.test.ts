@@ -47,7 +47,7 @@ test('an archive of evidence beside the receipt of its export is proven whole, a
   const whole = await verifyBeside(bytes, receipt);
   expect(whole.ranks).toEqual([0, 0]);
   expect(whole.words).toMatch(
-    /it is the file that the report of test exported at 20\d\d-\S+Z; what the ledger has no events/,
+    /it is the file that the report of test exported, as recorded at 20\d\d-\S+Z.+what the ledger has no events/,
   );
   expect(whole.words).toMatch(/-incidents\.ndjson: \d+ rows are what the ledger recorded/);
   // The same files in another archive, and one that contradicts the ledger.
@@ -64,14 +64,28 @@ test.each(['ndjson', 'csv', 'json'])(
   async (format) => {
     const { bytes, receipt } = await exportFile(`/v1/exports/keys?format=${format}`);
     const whole = await verifyBeside(bytes, receipt);
-    expect(whole).toEqual({ ranks: [0, 0], words: expect.stringMatching(/exported at \S+Z, with [1-9]\d* records/) });
+    expect(whole).toEqual({
+      ranks: [0, 0],
+      words: expect.stringMatching(
+        /as recorded at \S+Z, with [1-9]\d* records of \/v1\/exports\/keys; the ledger does not have its filters/,
+      ),
+    });
     const cut = await verifyBeside(bytes.slice(0, -2), receipt);
     expect(cut).toEqual({ ranks: [2, 1], words: expect.stringContaining('it was changed or cut') });
     // A receipt of another event proves nothing of the file.
     const [event] = await packs.fixture.store.sql`
     select number::text from keywarden.ledger_event where type = 'incident.opened' order by number limit 1`;
     const other = await download(packs.fixture, `/v1/ledger/events/${String(event?.number)}/receipt`);
-    await expect(verifyBeside(bytes, Buffer.from(other).toString())).rejects.toThrow('is an export without receipts');
+    expect((await verifyBeside(bytes, Buffer.from(other).toString())).ranks).toEqual([2, 0]);
+    // A damaged receipt hides no other result. Only a file without any receipt is refused.
+    expect((await verifyBeside(bytes, receipt.replace('index ', 'index 1'))).ranks).toEqual([2, 2]);
+    const alone = join(packs.folder, 'alone');
+    writeFileSync(alone, bytes);
+    await expect(verifyTogether([alone], [packs.fixture.ledger.publicKey])).rejects.toThrow(
+      'is an export without receipts; name the receipt',
+    );
+    // A file that lost its beginning.
+    expect((await verifyBeside(bytes.slice(3), receipt)).ranks).toEqual([2, 1]);
   },
 );
 
