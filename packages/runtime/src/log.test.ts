@@ -20,4 +20,12 @@ test('our own errors are logged with their message, all others only with class a
   });
   const foreign = "Object.assign(new Error('parameters: napi_secret'), { code: '42P01' })";
   expect(logged(foreign)).toEqual({ type: 'Error', code: '42P01' });
+  const fields =
+    "{ name: 'PostgresError', code: '23514', table_name: 'operation', routine: 'ExecFindPartition', detail: 'napi_secret' }";
+  expect(logged(`Object.assign(new Error('napi_secret'), ${fields})`)).toEqual({
+    type: 'PostgresError',
+    code: '23514',
+    table: 'operation',
+    routine: 'ExecFindPartition',
+  });
 });
