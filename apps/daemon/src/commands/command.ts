@@ -9,7 +9,7 @@ export interface CommandOf {
   about: string;
   /** Each argument with its description: `<file>`, `[key...]`. */
   arguments?: Record<string, string>;
-  /** Each option with its description, and with its value if it is not given. */
+  /** Each option with its description. A `value` counts where the option is not given. */
   required?: Record<string, string>;
   options?: Record<string, string | { about: string; value: string }>;
   /** `list` has table, JSON and CSV, `result` has text and JSON, `text` has no choice. Commands that only have others below them have none. */

@@ -88,10 +88,11 @@ const inWords = ({ origin, recorded }: ProvenEvent) =>
 function addExport({ computed = [], ...result }: ArchiveResult, receipts: ProvenEvent[]): ArchiveResult {
   const { proven, unproven } = result.verdict;
   const own = receipts.find(({ origin }) => origin === result.head?.origin);
-  const [exported = own] = own === undefined ? receipts : [own];
+  const exported = own ?? receipts[0];
   if (exported !== undefined) proven.push(inWords(exported));
-  if (own !== undefined) proven.push('what the ledger has no events about is what the report computed for that export');
-  else unproven.push(...computed);
+  if (own === undefined) unproven.push(...computed);
+  else if (computed.length > 0)
+    proven.push('what the ledger has no events about is what the report computed for that export');
   if (exported !== undefined && own === undefined)
     unproven.push(`that this export is of the ledger of the archive: its receipt is of ${exported.origin}`);
   return result;
