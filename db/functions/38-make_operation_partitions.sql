@@ -1,7 +1,8 @@
 -- Creates the partitions of both tables for these months. Existing partitions stay unchanged. A month that no operation can have is refused: the
--- daemon's role, or a control plane with absurd times, would otherwise create thousands.
+-- daemon's role, or a control plane with absurd times, would otherwise create thousands. Gives up if it cannot lock the tables, because every reader
+-- would have to wait behind it.
 create or replace function keywarden.make_operation_partitions(months date[]) returns void
-language plpgsql security definer set search_path = keywarden, pg_temp as $$
+language plpgsql security definer set search_path = keywarden, pg_temp set lock_timeout = '1s' as $$
 declare
   month timestamp;
   parent text;
@@ -15,11 +16,10 @@ begin
     foreach parent in array array['operation', 'operation_version'] loop
       name := parent || to_char(month, '_YYYY_MM');
       if to_regclass(format('keywarden.%I', name)) is null then
-        -- The partition is attached, because readers of other months can continue meanwhile. Creating it as a partition would wait for all
-        -- of them.
-        execute format('create table keywarden.%I (like keywarden.%I including defaults)', name, parent);
-        execute format('alter table keywarden.%I attach partition keywarden.%I for values from (%L) to (%L)',
-          parent, name, month at time zone 'UTC', (month + interval '1 month') at time zone 'UTC');
+        -- No partition may be attached while others read the table: a session that reads the list of partitions at that moment does not see the new
+        -- one until the next change of the table, and then finds no rows in it (docs/adr/0031). This statement locks the table.
+        execute format('create table keywarden.%I partition of keywarden.%I for values from (%L) to (%L)',
+          name, parent, month at time zone 'UTC', (month + interval '1 month') at time zone 'UTC');
       end if;
     end loop;
   end loop;

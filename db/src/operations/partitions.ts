@@ -1,21 +1,41 @@
-import { secondOf, toMs } from '@keywarden/core/values';
-import { codeOf } from '@keywarden/runtime';
+import { setTimeout } from 'node:timers/promises';
+import { monthOf, secondOf, toMs } from '@keywarden/core/values';
+import { codeOf, UserError } from '@keywarden/runtime';
 import { type Sql, sqlState } from '../sql.ts';
 
-// Operations are partitioned by the month of their created_at, in UTC.
+// Operations are partitioned by the month of their created_at, in UTC. A month is added while nobody reads operations (docs/adr/0031).
 
-/** Creates the partitions of these months, each `YYYY-MM`. */
-export async function makeOperationPartitions(sql: Sql, months: string[]): Promise<void> {
-  await sql`select keywarden.make_operation_partitions(${months.map((month) => `${month}-01`)}::text[]::date[])`;
+/** Creates the partitions of these months, each `YYYY-MM`. Throws a UserError if operations are being read for longer than a second, each time. */
+export async function makeOperationPartitions(sql: Sql, months: string[], attempts = 1): Promise<void> {
+  for (let attempt = 1; !(await tryToMake(sql, months)); attempt += 1) {
+    if (attempt >= attempts)
+      throw new UserError(
+        'store',
+        `The database cannot add ${months.join(', ')} to the operations while a long transaction reads them, such as an export or a backup; try again when it has ended.`,
+        { canRetry: true },
+      );
+    await setTimeout(pauseMs);
+  }
 }
 
-/** Creates the partitions of an instant's month and of the next two, so that no page waits for them. */
+/** Returns false if operations are being read for longer than a second. */
+async function tryToMake(sql: Sql, months: string[]): Promise<boolean> {
+  try {
+    await sql`select keywarden.make_operation_partitions(${months.map((month) => `${month}-01`)}::text[]::date[])`;
+    return true;
+  } catch (error) {
+    if (codeOf(error) !== sqlState.lockNotAvailable) throw error;
+    return false;
+  }
+}
+
+/** Creates the partitions of an instant's month and of the next two, so that no page waits for them. If they are being read, a later call does. */
 export async function makePartitionsAhead(sql: Sql, now: string): Promise<void> {
   const first = new Date(toMs(now));
   const months = [0, 1, 2].map((ahead) =>
     new Date(Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + ahead)).toISOString().slice(0, 7),
   );
-  await makeOperationPartitions(sql, months);
+  await tryToMake(sql, months);
 }
 
 const madeMonths = new WeakMap<Sql, Set<string>>();
@@ -34,17 +54,16 @@ export async function withPartitions<T>(sql: Sql, createdAts: string[], write: (
   });
 }
 
+/** A page asks so often for its months. In the pauses, those who wait behind it continue. */
+const attemptsOfPage = 20;
+const pauseMs = 500;
+
 /** Creates the partitions that this process has not seen yet. */
 async function makeMissing(sql: Sql, createdAts: string[]): Promise<void> {
   const made = madeMonths.get(sql) ?? new Set();
   madeMonths.set(sql, made);
-  const missing = [...new Set(createdAts.map(monthOf))].filter((month) => !made.has(month));
+  const missing = [...new Set(createdAts.map((at) => monthOf(secondOf(at))))].filter((month) => !made.has(month));
   if (missing.length === 0) return;
-  await makeOperationPartitions(sql, missing);
+  await makeOperationPartitions(sql, missing, attemptsOfPage);
   for (const month of missing) made.add(month);
-}
-
-/** Returns YYYY-MM in UTC. */
-function monthOf(at: string): string {
-  return secondOf(at).slice(0, 'YYYY-MM'.length);
 }

@@ -1,0 +1,59 @@
+import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import type { Sql } from '../sql.ts';
+import { saveOperationPage } from './pages.ts';
+import { makeOperationPartitions, makePartitionsAhead } from './partitions.ts';
+
+let store: TestStore;
+let sql: Sql;
+let project: string;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  sql = (await store.as('keywarden_daemon')).sql;
+  project = await makeProject(sql, await makeControlPlane(sql));
+});
+afterAll(async () => await store.close());
+
+const months = async () => {
+  const rows =
+    await sql`select relname from pg_class where relkind = 'r' and relname ~ '^operation(_version)?_\\d' order by 1`;
+  return rows.map(({ relname }) => String(relname));
+};
+const page = (createdAt: string) => ({ project, operations: [makeWireOperation(1, { createdAt })] });
+
+test('a month is not added while a transaction reads operations: a page waits, one call says so, and the months ahead are left to the next pass', async () => {
+  await makeOperationPartitions(sql, ['2026-05']);
+  const before = await months();
+  const reader = store.connect({ max: 1 });
+  const { promise: isRead, resolve: end } = Promise.withResolvers<undefined>();
+  const { promise: reads, resolve: begun } = Promise.withResolvers<undefined>();
+  const reading = reader.begin(async (tx) => {
+    await tx`select count(*) from keywarden.operation`;
+    begun(undefined);
+    await isRead;
+  });
+  await reads;
+  await expect(makeOperationPartitions(sql, ['2026-06', '2026-07'])).rejects.toThrow(
+    'The database cannot add 2026-06, 2026-07 to the operations while a long transaction reads them',
+  );
+  await makePartitionsAhead(sql, '2026-06-11T00:00:00Z');
+  expect(await months()).toEqual(before);
+  // Months that exist need no lock.
+  await makePartitionsAhead(sql, '2026-03-11T00:00:00Z').then(async () => expect(await months()).toEqual(before));
+  expect(await saveOperationPage(sql, page('2026-05-02T00:00:00Z'))).toMatchObject({ inserted: 1 });
+  const waiting = saveOperationPage(sql, page('2026-06-02T00:00:00Z'));
+  await expect(Promise.race([waiting, makeOperationPartitions(sql, ['2026-06'])])).rejects.toThrow(
+    'cannot add 2026-06',
+  );
+  end(undefined);
+  await reading;
+  await reader.end();
+  expect(await waiting).toMatchObject({ inserted: 1 });
+  expect(await months()).toEqual([
+    'operation_2026_05',
+    'operation_2026_06',
+    'operation_version_2026_05',
+    'operation_version_2026_06',
+  ]);
+});
