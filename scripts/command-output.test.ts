@@ -141,14 +141,12 @@ test('colors are for terminals, and obey NO_COLOR and FORCE_COLOR', async () => 
 
 test('a shell completes commands, subcommands and options', async () => {
   const complete = async (...words: string[]) =>
-    (await run([...entry.keywarden, 'complete', '--', ...words], {})).stdout
-      .split('\n')
-      .map((line) => line.split('\t')[0]);
+    (await host.run(['complete', '--', ...words], {})).stdout.split('\n').map((line) => line.split('\t')[0]);
   expect(await complete('inc')).toContain('incidents');
   expect(await complete('keys', '')).toEqual(expect.arrayContaining(['list', 'show']));
   expect(await complete('keys', 'list', '--idle')).toContain('--idle-for');
   for (const shell of ['bash', 'zsh', 'fish'])
-    expect(await run([...entry.keywarden, 'completion', shell], {})).toMatchObject({
+    expect(await host.run(['completion', shell], {})).toMatchObject({
       code: 0,
       stdout: expect.stringContaining('keywarden complete --'),
     });

@@ -2,11 +2,10 @@ import type { Store } from '@keywarden/db/store';
 import { masks } from '@keywarden/testkit';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { compareDerivations } from '../governance/derivations.ts';
 import { type GovernSimulation, govern } from '../governance/live.ts';
 import { type Simulation, simulate } from './simulate.ts';
 
-// Counter-tests of the hostile control plane: each disables one guard, and must find harm within a number of seeds. And what takes too long between all passes.
+// Counter-tests of the hostile control plane: each disables one guard, and must find harm. A run begins with a seed that is known to do so; if it no longer does after a change, the next ones are tried.
 
 const mostRuns = 500;
 
@@ -18,18 +17,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await store.close());
 
-test('between all passes under a hostile control plane, the report shows what the policy judges', async () => {
-  let compared = 0;
-  for (let seed = 1; seed <= 5; seed += 1) {
-    const own = await createTestStore(inject('postgresUrl'));
-    const betweenPasses = async () => void (compared += await compareDerivations(own));
-    await govern({ seed, store: own, betweenPasses });
-    await own.close();
-  }
-  expect(compared).toBeGreaterThan(150);
-});
-
-/** Returns the first harm in this many seeds, or null. A failure of another kind counts as harm. */
+/** Returns the first harm in this many seeds, or that there was none. */
 async function firstHarm(run: (seed: number) => Promise<unknown>, first: number, isHarm: RegExp): Promise<string> {
   for (let seed = first; seed < first + mostRuns; seed += 1) {
     try {
@@ -46,22 +34,22 @@ type ArchiveChange = Pick<Simulation, 'only' | 'mask'>;
 const falseClaim = /claims .* and lacks operation|which never existed/;
 
 test.each<[string, number, ArchiveChange]>([
-  ['the age of answers', 1, { only: ['cache'], mask: ({ now }) => masks.hideAge(now) }],
-  ['empty pages with cursors', 2, { only: ['empty pages'], mask: () => masks.hideCursorsOfEmptyPages }],
-  ['lists that end at round numbers', 3, { only: ['capped silently'], mask: () => masks.hideRoundNumbers }],
-  ['short pages that differ', 4, { only: ['dropped'], mask: () => masks.hideDifferences }],
-  ['rows of other projects', 5, { only: ['foreign rows'], mask: () => masks.hideProjects }],
+  ['the age of answers', 1_000_001, { only: ['cache'], mask: ({ now }) => masks.hideAge(now) }],
+  ['empty pages with cursors', 2_000_000, { only: ['empty pages'], mask: () => masks.hideCursorsOfEmptyPages }],
+  ['lists that end at round numbers', 3_000_005, { only: ['capped silently'], mask: () => masks.hideRoundNumbers }],
+  ['short pages that differ', 4_000_001, { only: ['dropped'], mask: () => masks.hideDifferences }],
+  ['rows of other projects', 5_000_000, { only: ['foreign rows'], mask: () => masks.hideProjects }],
   [
     'impossible times',
-    6,
+    6_000_008,
     { only: ['odd creation'], mask: () => masks.hideImpossibleTimes(['operations'], () => '2026-06-14T00:00:00Z') },
   ],
 ])(
   'A2, counter-test: without a check of %s the archive claims rows that it does not have',
-  async (_what, number, change) => {
+  async (_what, first, change) => {
     const run = async (seed: number) =>
       await simulate({ seed, store: daemon, databaseUrl: store.url, isShort: true, isHostile: true, ...change });
-    expect(await firstHarm(run, number * 1_000_000, falseClaim)).toMatch(falseClaim);
+    expect(await firstHarm(run, first, falseClaim)).toMatch(falseClaim);
   },
 );
 
@@ -69,27 +57,31 @@ type GovernChange = Omit<GovernSimulation, 'seed' | 'store'>;
 const wrongRevocation = /was revoked at .* and|th within a day/;
 
 test.each<[string, number, GovernChange]>([
-  ['R1: the age of answers', 1, { only: ['cache'], mask: ({ now }) => masks.hideAge(now) }],
-  ['R1: empty pages with cursors', 2, { only: ['capped', 'empty pages'], mask: () => masks.hideCursorsOfEmptyPages }],
-  ['R1: what makes a key another key', 3, { only: ['reused ids'], mask: () => masks.hideIdentity() }],
+  ['R1: the age of answers', 1_000_000, { only: ['cache'], mask: ({ now }) => masks.hideAge(now) }],
+  [
+    'R1: empty pages with cursors',
+    2_000_003,
+    { only: ['capped', 'empty pages'], mask: () => masks.hideCursorsOfEmptyPages },
+  ],
+  ['R1: what makes a key another key', 3_000_001, { only: ['reused ids'], mask: () => masks.hideIdentity() }],
   [
     'R1: impossible creation times',
-    4,
+    4_000_006,
     { only: ['odd creation'], mask: () => masks.hideImpossibleTimes(['keys'], () => '2026-01-01T00:00:00Z') },
   ],
   [
     'R1: what happened before a revocation is sent again',
-    5,
+    5_000_006,
     { only: ['busy'], mask: ({ sleep }) => masks.repeatRevocations(sleep) },
   ],
   [
     'R1: the current members',
-    6,
+    6_000_006,
     { only: ['reordered'], mask: ({ now }) => masks.hideChangesOfMembers(now, 100 * 3_600_000) },
   ],
   [
     'R3: calls that may have been carried out',
-    7,
+    7_000_000,
     {
       only: ['any status', 'contrary answers', 'lost lines', 'redirects'],
       betweenPasses: async ({ sql }) => {
@@ -101,7 +93,7 @@ test.each<[string, number, GovernChange]>([
       },
     },
   ],
-])('%s: without a check of it a key is wrongly revoked', async (_what, number, change) => {
+])('%s: without a check of it a key is wrongly revoked', async (_what, first, change) => {
   const run = async (seed: number) => {
     const own = await createTestStore(inject('postgresUrl'));
     try {
@@ -110,5 +102,5 @@ test.each<[string, number, GovernChange]>([
       await own.close();
     }
   };
-  expect(await firstHarm(run, number * 1_000_000, wrongRevocation)).toMatch(wrongRevocation);
+  expect(await firstHarm(run, first, wrongRevocation)).toMatch(wrongRevocation);
 });

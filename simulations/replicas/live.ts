@@ -70,8 +70,10 @@ export async function live({
   const order = { databaseUrl: store.url, connection, channels: [receiver.channel], policy, controlUrl, isUnlimited };
   const fleet = await startFleet(replicas, order, { nodeOptions: nodeOptions ?? process.execArgv });
   const scene: Scene = { store, sandbox, receiver, fleet, controls, times: new Map(), beganMs: 0, kills: 0 };
+  // One answer shows the harm, and replicas that go on would wait after each.
+  const isOver = async () => isUnlimited && (await controls.stats()).rate_limited > 0;
   try {
-    await settled(store);
+    await settled(store, isOver);
     const projects = await controls.projects();
     const beganMs = await nowMs(scene);
     scene.beganMs = beganMs;
@@ -80,7 +82,7 @@ export async function live({
     let day = 0;
     for (
       let atMs = beganMs;
-      atMs < beganMs + days * dayMs && performance.now() < stopAtMs;
+      atMs < beganMs + days * dayMs && performance.now() < stopAtMs && !(await isOver());
       atMs = await goOn(scene, atMs)
     ) {
       await addWork(scene, random, projects);
@@ -94,13 +96,13 @@ export async function live({
         await fleet.kill(random.below(replicas));
         scene.kills += 1;
       }
-      await settled(store);
+      await settled(store, isOver);
       if (Math.floor((atMs - beganMs) / dayMs) > day) {
         day += 1;
         await onDay?.(day, fleet);
       }
     }
-    await settled(store);
+    await settled(store, isOver);
     return await checkSimulation(scene, { days: ((await nowMs(scene)) - beganMs) / dayMs });
   } finally {
     await fleet.close();
@@ -148,13 +150,13 @@ async function addWork({ controls }: Scene, random: Random, projects: { id: stri
   await controls.addOperations(random.pick(projects).id, groups);
 }
 
-/** Waits until no job is waiting or running. */
-async function settled({ sql }: TestStore): Promise<void> {
+/** Waits until no job is waiting or running, or the simulation is over. */
+async function settled({ sql }: TestStore, isOver: () => Promise<boolean>): Promise<void> {
   await until(
     async () => {
       const [row] =
         await sql`select count(*)::int as jobs from keywarden_jobs.job where name <> 'failed' and state <= 'active'`;
-      return row?.jobs === 0;
+      return row?.jobs === 0 || (await isOver());
     },
     { everyMs: 15, what: 'all jobs to end' },
   );

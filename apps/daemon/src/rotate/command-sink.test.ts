@@ -57,7 +57,9 @@ test.each<[string, string, string | null, string[], string[]]>([
   const sinks = parseSinks([{ name: 'files', kind: 'command', command, timeout: '1s', ...read }]);
   const { bot } = await prepare(['bot', 'survivor'], { sinks });
   await exempt('survivor');
-  for (let passes = 0; passes < 16; passes += 1) {
+  // The use of a successor is awaited for 14 days. Other rotations stall in the first pass.
+  const most = whys.includes(stall) ? 4 : 16;
+  for (let passes = 0; passes < most; passes += 1) {
     await use(bot.key);
     await age();
     await pass(day);

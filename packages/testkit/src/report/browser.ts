@@ -45,30 +45,34 @@ export function watch(page: Page, origin: string): string[] {
   return complaints;
 }
 
-/** Returns the serious accessibility violations that axe finds on a page. */
-export async function violations(page: Page): Promise<string[]> {
+/** Returns the serious accessibility violations that axe finds on a page, of all its rules or of some. */
+export async function violations(page: Page, rules?: string[]): Promise<string[]> {
   if (!(await page.evaluate<boolean>('"axe" in globalThis'))) await page.evaluate(axe);
-  const found = await page.evaluate(async () => {
+  const found = await page.evaluate(async (runOnly) => {
     // The library has defined this global.
     const { axe: library } = globalThis as unknown as {
       axe: {
         run(options: object): Promise<{ violations: { id: string; impact: string; nodes: { target: unknown[] }[] }[] }>;
       };
     };
-    return (await library.run({ resultTypes: ['violations'] })).violations.map(({ id, impact, nodes }) => ({
-      id,
-      impact,
-      at: nodes.map(({ target }) => target.join(' ')),
-    }));
-  });
+    return (await library.run({ resultTypes: ['violations'], preload: false, ...runOnly })).violations.map(
+      ({ id, impact, nodes }) => ({
+        id,
+        impact,
+        at: nodes.map(({ target }) => target.join(' ')),
+      }),
+    );
+  }, rules && { runOnly: rules });
   return found
     .filter(({ impact }) => ['serious', 'critical'].includes(impact))
     .map(({ id, at }) => `${id}: ${at.slice(0, 3).join(', ')}`);
 }
 
-/** Returns whether the page is wider than its window, or a table wider than its place. */
+/** Returns whether the page is wider than its window, or a table wider than its place. Charts are drawn again two frames after a change of the window. */
 export async function isTooWide(page: Page): Promise<boolean> {
-  return await page.evaluate<boolean>(`
-    document.documentElement.scrollWidth > window.innerWidth ||
-    [...document.querySelectorAll('.scroll')].some((each) => each.offsetParent !== null && each.scrollWidth > each.clientWidth + 1)`);
+  return await page.evaluate<boolean>(`(async () => {
+    for (let frame = 0; frame < 3; frame += 1) await new Promise(requestAnimationFrame);
+    return document.documentElement.scrollWidth > window.innerWidth ||
+    [...document.querySelectorAll('.scroll')].some((each) => each.offsetParent !== null && each.scrollWidth > each.clientWidth + 1);
+  })()`);
 }

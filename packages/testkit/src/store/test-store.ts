@@ -60,7 +60,7 @@ export async function createTestStore(postgresUrl: string): Promise<TestStore> {
     maxConnections: 1,
   });
   const name = `test_${randomBytes(6).toString('hex')}`;
-  await administrator.sql.unsafe(`create database ${name} template ${templateDatabase}`);
+  await administrator.sql.unsafe(`create database ${name} template ${templateDatabase} strategy file_copy`);
   const url = urlOf(postgresUrl, name);
   const store = await openStore({ ...options, databaseUrl: url });
   const others: Store[] = [];

@@ -1,20 +1,36 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
- * The slowest test files; most of their time is waiting for processes. If they began last, they would run alone at the end.
+ * The slowest test files of both suites. If they began last, they would run alone at the end.
  */
 const first = [
   'archive/hostile',
-  'archive/simulation',
-  'governance/evidence',
-  'outages',
+  'replicas',
   'dashboard',
+  'archive/simulation',
+  'sequencer',
+  'governance/evidence',
+  'writer-kills',
+  'src/hostile',
+  'measures',
+  'other-readers',
+  'ledger/kills',
   'start',
-  'schedule/daemon',
   'rotate-faults',
   'rotate-kills',
+  'outages',
+  'schedule/daemon',
+  'command-sink',
+  'triggers',
+  'ledger-packs',
+  'command-line',
+  'command-output',
+  'evidence-archives',
+  'ledger/events',
+  'notices',
+  'rotate/secrets',
+  'bad-input',
   'apply-faults',
-  'replicas',
 ];
 
 /** Orders test files: the slowest first, then in vitest's order. */
