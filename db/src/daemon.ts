@@ -1,10 +1,4 @@
-export {
-  endReplica,
-  listAccounts,
-  removeOtherConnections,
-  type SeenConnection,
-  saveConnection,
-} from './connections/connections.ts';
+export { endReplica, listAccounts, removeOtherConnections, saveConnection } from './connections/connections.ts';
 export {
   type HoleReason,
   holeReasons,
@@ -12,11 +6,7 @@ export {
   listCoverage,
   type ProjectCoverage,
 } from './coverage/coverage.ts';
-export {
-  endExemption,
-  grantExemption,
-  type NewExemption,
-} from './exemptions/exemptions.ts';
+export { endExemption, grantExemption } from './exemptions/exemptions.ts';
 export { type Exemption, exemptionList } from './exemptions/list.ts';
 export { type Gauge, gauges, readGauges } from './figures/gauges.ts';
 export { countKeysOfDay } from './figures/trend.ts';
@@ -32,17 +22,16 @@ export {
   readIncidentOfKey,
 } from './incidents/incidents.ts';
 export { type Incident, listIncidents } from './incidents/list.ts';
-export { finishJobRun, forgetOldJobs, type NewJobRun, openJobIncident, startJobRun } from './jobs/runs.ts';
-export { claimSlot, readSlots, recordSlotJobs, type SlotState } from './jobs/slots.ts';
+export { finishJobRun, forgetOldJobs, openJobIncident, startJobRun } from './jobs/runs.ts';
+export { claimSlot, readSlots, recordSlotJobs } from './jobs/slots.ts';
 export { readFacts } from './keys/facts.ts';
 export { endCredentialsOfGoneProjects } from './keys/gone-projects.ts';
 export { readHistory } from './keys/history.ts';
 export { type InventoryCoverage, listInventoryCoverage, listSuspectScopes } from './keys/inventory.ts';
-export type { KeyListing } from './keys/key-listing.ts';
 export { factScope } from './keys/key-listing.ts';
 export { type KeyFilter, keyList, keyObservationList, keyUseList } from './keys/list.ts';
 export { type SavedListing, saveKeyListing } from './keys/listing.ts';
-export type { FactsRequest, ScopeReference } from './keys/scope-facts.ts';
+export type { ScopeReference } from './keys/scope-facts.ts';
 export { isCutOff, staleWords } from './keys/suspect-listing.ts';
 export { findTreeFault, listLedgerRowFaults } from './ledger/check.ts';
 export {
@@ -54,13 +43,12 @@ export {
   readNewestCosignature,
   readOldestWaiting,
   recordBeginning,
-  type StoredCheckpoint,
   saveCosignature,
 } from './ledger/checkpoints.ts';
 export { listChangedMachinery } from './ledger/machinery.ts';
 export { listEventsOf, makeReceipts, readPlacedEvents, readReceipt, readSignedTree } from './ledger/receipts.ts';
 export { type Inconsistency, integrateEvents } from './ledger/sequencer.ts';
-export { continues, readConsistency, readInclusion, readRoot } from './ledger/tree.ts';
+export { continues, readConsistency, readInclusion } from './ledger/tree.ts';
 export { createBudgetRows } from './limits/request-budgets.ts';
 export { readItems } from './list.ts';
 export {
@@ -68,17 +56,11 @@ export {
   listPending,
   listStallsToNotify,
   listWritten,
-  type NewMessage,
   type PendingMessage,
   recordAttempt,
   writeMessage,
 } from './notifications/notices.ts';
-export {
-  markOperationPruned,
-  type Proof,
-  saveOperationPage,
-  type WalkStep,
-} from './operations/pages.ts';
+export { markOperationPruned, type Proof, saveOperationPage } from './operations/pages.ts';
 export { makeOperationPartitions, makePartitionsAhead } from './operations/partitions.ts';
 export {
   announceExpiredMonths,
@@ -101,23 +83,11 @@ export {
 } from './operations/walks.ts';
 export { listOrganizationIds, readMemberRole, saveMembers, saveOrganizations } from './organizations/organizations.ts';
 export { type Assignment, assignOwners, listKeyOwners, listLiveKeys, type NamedKey } from './owners/owners.ts';
-export { endPause, openPause, type Pause, readPause, withDestructiveCall } from './pauses/pauses.ts';
-export { type EnforcementState, readEnforcementState, saveEnforcementState } from './plans/enforcement-state.ts';
-export { choosePart, derivePlan, type PartFilter } from './plans/parts.ts';
-export {
-  type Approval,
-  approvePlan,
-  endApproval,
-  listReportApprovals,
-  readPlan,
-  readStanding,
-  savePlan,
-} from './plans/plans.ts';
-export {
-  markWalkRefused,
-  saveDeletedProjects,
-  saveProjects,
-} from './projects/projects.ts';
+export { endPause, openPause, readPause, withDestructiveCall } from './pauses/pauses.ts';
+export { saveEnforcementState } from './plans/enforcement-state.ts';
+export { choosePart, derivePlan } from './plans/parts.ts';
+export { approvePlan, endApproval, listReportApprovals, readPlan, readStanding, savePlan } from './plans/plans.ts';
+export { markWalkRefused, saveDeletedProjects, saveProjects } from './projects/projects.ts';
 export {
   forgetRejectedRows,
   listRejectedRows,
@@ -139,7 +109,6 @@ export {
   listGoneKeys,
   listObservers,
   listUnsettledScopes,
-  type Outcome,
   type RevocationCause,
   readNow,
   reconcileIntents,
@@ -157,23 +126,14 @@ export {
   readFirstKey,
   readRotation,
 } from './rotations/reads.ts';
-export {
-  answerRotationRequest,
-  listRotationRequests,
-  type RotationRequest,
-} from './rotations/requests.ts';
-export {
-  moveRotation,
-  openRotation,
-  type RotatedKey,
-  type StoredRotation,
-} from './rotations/rotations.ts';
+export { answerRotationRequest, listRotationRequests } from './rotations/requests.ts';
+export { moveRotation, openRotation, type RotatedKey, type StoredRotation } from './rotations/rotations.ts';
 export { endSlot, isSlotDue } from './rotations/slots.ts';
 export { finishRun, hasFinishedRun, type RunKind, startRun } from './runs/runs.ts';
 export { checkSeals } from './seals/check.ts';
 export { sealDays } from './seals/seals.ts';
 export { isRefusedRow } from './sql.ts';
-export { revokeSession, sessionItem, sessionList } from './tokens/sessions.ts';
+export { revokeSession, sessionList } from './tokens/sessions.ts';
 export {
   createToken,
   ensureToken,

@@ -110,27 +110,16 @@ function refuseWeakUser(error: unknown): never {
 
 /** Throws if the database's schema is not the one of this version. */
 export async function assertCurrent(sql: Sql): Promise<void> {
+  const outdated = (message: string) => new UserError('store', message, { exit: 2, canRetry: true });
   const missing = await countMissing(sql);
-  if (missing > 0) {
-    throw new UserError('store', `The database lacks ${missing} of this version's migrations; run keywarden migrate.`, {
-      exit: 2,
-      canRetry: true,
-    });
-  }
+  if (missing > 0) throw outdated(`The database lacks ${missing} of this version's migrations; run keywarden migrate.`);
   const stale = await countStaleRepeatables(sql);
-  if (stale > 0) {
-    throw new UserError(
-      'store',
+  if (stale > 0)
+    throw outdated(
       `${stale} of the database's functions, views and grants differ from this version's; run keywarden migrate with the newest version.`,
-      { exit: 2, canRetry: true },
     );
-  }
   if (!(await hasQueues(sql)))
-    throw new UserError(
-      'store',
-      "The database's queues differ from this version's; run keywarden migrate with the newest version.",
-      { exit: 2, canRetry: true },
-    );
+    throw outdated("The database's queues differ from this version's; run keywarden migrate with the newest version.");
 }
 
 /**

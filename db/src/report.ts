@@ -1,13 +1,6 @@
 export { findShards, isCluster } from './cluster.ts';
 export { connectionItem, connectionList, listBlindSpots } from './connections/list.ts';
-export {
-  type HoleReason,
-  holeReasons,
-  type Interval,
-  listCoverage,
-  operationCoverage,
-  type ProjectCoverage,
-} from './coverage/coverage.ts';
+export { holeReasons, listCoverage, operationCoverage, type ProjectCoverage } from './coverage/coverage.ts';
 export { endExemptionAs, grantExemptionAs } from './exemptions/exemptions.ts';
 export { coversOnly, exemptionItem, exemptionList } from './exemptions/list.ts';
 export {
@@ -19,7 +12,7 @@ export {
   type Figure,
   readControlPlaneNow,
 } from './figures/figures.ts';
-export { type Gauge, gauges, readGauges } from './figures/gauges.ts';
+export { gauges, readGauges } from './figures/gauges.ts';
 export { readSuggestions, type SuggestedFilter, type Suggestion, suggestedFilters } from './figures/suggestions.ts';
 export { readIdleTrend, type WeekCount } from './figures/trend.ts';
 export { addMark, readMark, reportMarkFile, reportOlderStore } from './high-water-mark.ts';
@@ -27,14 +20,13 @@ export { incidentItem, incidentList } from './incidents/list.ts';
 export { instant, isInstant, unwrap } from './item.ts';
 export { type Assessed, assess, assessedItems, judgeListed } from './keys/assessed.ts';
 export { inventoryCoverage, listInventoryCoverage } from './keys/inventory.ts';
-export { type InventoryHole, inventoryHole, listInventoryHoles } from './keys/inventory-holes.ts';
+export { inventoryHole, listInventoryHoles } from './keys/inventory-holes.ts';
 export {
   credentialItem,
   credentialList,
   findHiddenKey,
   inventoryList,
   type KeyFilter,
-  type KeyOrder,
   keyItem,
   keyList,
   keyObservation,
@@ -43,14 +35,13 @@ export {
   keyUseList,
   seesKey,
 } from './keys/list.ts';
-export { keyReference } from './keys/reference.ts';
 export type { Inventoried } from './keys/source.ts';
 export { readBundle, readTile } from './ledger/bundles.ts';
+export { listLedgerKeys } from './ledger/checkpoints.ts';
 export { type LedgerRecordKind, ledgerEventItem, ledgerEventList, ledgerRecordKinds } from './ledger/list.ts';
 export {
   makeReceipts,
   type PlacedEvent,
-  readLedgerKeys,
   readPlacedEvents,
   readReceipt,
   readSignedTree,
@@ -77,7 +68,6 @@ export {
   listArchivedProjects,
 } from './operations/archive.ts';
 export {
-  type BucketSize,
   findProjectNumbers,
   operationBucket,
   operationBucketList,
@@ -125,7 +115,6 @@ export {
   openReview,
   readReviewDocument,
   readReviewDocumentOf,
-  reportBrokenReviews,
   type Signature,
   signReview,
 } from './reviews/reviews.ts';
@@ -133,7 +122,6 @@ export { revocationItem, revocationList } from './revocations/list.ts';
 export { rotationItem, rotationList, rotationRequestItem, rotationRequestList } from './rotations/list.ts';
 export { requestRotation } from './rotations/requests.ts';
 export { runItem, runList } from './runs/list.ts';
-export { incidentKinds } from './schema/incidents.ts';
 export {
   listSealedProjects,
   readDropEvents,

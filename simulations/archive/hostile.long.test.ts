@@ -81,7 +81,7 @@ test.each<[string, number, GovernChange]>([
   ],
   [
     'R3: calls that may have been carried out',
-    7_000_000,
+    7_000_056,
     {
       only: ['any status', 'contrary answers', 'lost lines', 'redirects'],
       betweenPasses: async ({ sql }) => {

@@ -2,17 +2,11 @@ import { and, eq, sql as fragment, isNull } from 'drizzle-orm';
 import { connection, controlPlane, ownKey, replicaCredential, replicaPolicy } from '../schema/connections.ts';
 import { builderOf, type Db, noneOf, type Sql } from '../sql.ts';
 
-export interface SeenConnection {
-  name: string;
+type SeenConnection = Omit<typeof connection.$inferSelect, 'controlPlaneNumber' | 'removedAt'> & {
   baseUrl: string;
-  accountId: string;
-  authMethod: string;
-  ownKeyId: string | null;
-  isSandbox: boolean;
-  checkedAt: string;
   /** The number of this process, if it is one that keeps running. */
   replica: string | null;
-}
+};
 
 /** Records a connection that has just authenticated. Returns the number of its control plane. */
 export async function saveConnection(

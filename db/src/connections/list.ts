@@ -36,7 +36,6 @@ export function connectionList(): List<typeof connectionItem> {
     item: {
       ...columnsOf(connectionItem, 'n'),
       control_plane: sql`c.base_url`,
-      own_key_id: sql`n.own_key_id::text`,
       scopes: sql`coalesce((select json_agg(${jsonOf(scope, 's')} order by s.scope)
         from keywarden.connection_scope s where s.connection = n.name), '[]')`,
       blind_spots: sql`coalesce((select json_agg(${jsonOf(blindSpot, 'b')} order by b.scope, b.kind) from keywarden.blind_spot b

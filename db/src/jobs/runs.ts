@@ -1,16 +1,7 @@
 import { jobRun } from '../schema/jobs.ts';
 import type { Db, Sql } from '../sql.ts';
 
-export interface NewJobRun {
-  jobId: string;
-  kind: string;
-  account: string;
-  /** The time of its schedule, RFC 3339; null for a job without a schedule. */
-  slotAt: string | null;
-  /** Starts at 1. */
-  attempt: number;
-  replica: string;
-}
+type NewJobRun = Pick<typeof jobRun.$inferSelect, 'jobId' | 'kind' | 'account' | 'slotAt' | 'attempt' | 'replica'>;
 
 /** Records the start of an attempt at a job. Returns its number. */
 export async function startJobRun(db: Db, run: NewJobRun): Promise<string> {

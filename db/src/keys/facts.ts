@@ -148,22 +148,9 @@ type CredentialRow = typeof credential.$inferSelect;
 type OfOthers = 'branchId' | 'holder' | 'expiresAt';
 /** The row of any credential, or of a key, which has fewer columns. */
 type KeyRow = Omit<CredentialRow, OfOthers> & Partial<Pick<CredentialRow, OfOthers>>;
-type DerivedFact =
-  | 'isCreationUnknown'
-  | 'isInQuestion'
-  | 'otherScope'
-  | 'lineage'
-  | 'reviewedOut'
-  | 'creator'
-  | 'owner'
-  | 'exemptions'
-  | 'announcements'
-  | 'isAcknowledged'
-  | 'hasFailedLately'
-  | 'addresses';
 
 /** Returns the facts in a key's own row. */
-export function toKeyFacts(row: KeyRow): Omit<KeyFacts, DerivedFact> {
+export function toKeyFacts(row: KeyRow) {
   const { number, id, kind, name, organizationId, projectId, creatorId, creatorName, createdAt } = row;
   const scope = factScope(row.controlPlaneNumber, row.scope);
   const { presentSince, firstSeenAt, expiresAt, branchId } = row;
@@ -176,7 +163,7 @@ export function toKeyFacts(row: KeyRow): Omit<KeyFacts, DerivedFact> {
     use: useOf(row),
     ...(expiresAt == null ? {} : { expiresAt }),
     ...(branchId == null ? {} : { branchId }),
-  };
+  } satisfies Partial<KeyFacts>;
 }
 
 /**

@@ -1,9 +1,8 @@
 import { otherKinds } from '@keywarden/core/wire';
 import { type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { instant } from '../item.ts';
+import { instant, time } from '../item.ts';
 import { type Reader, visible } from '../list.ts';
-import { toInstant } from '../schema/columns.ts';
 import type { Inventoried } from './source.ts';
 
 /**
@@ -79,20 +78,11 @@ export async function listInventoryHoles(
       union all
       ${never}
     )
-    select c.base_url as control_plane, s.scope, s.opens, s.closes from gap s
+    select c.base_url as control_plane, s.scope, ${time(sql`s.opens`)} as "from", ${time(sql`s.closes`)} as "to" from gap s
       join keywarden.control_plane c on c.number = s.control_plane_number
     where ${visible(organizationOf, organizations) ?? sql`true`}
       and (s.opens is null or coalesce(s.closes, ${to}::timestamptz) - s.opens > ${due})
       and coalesce(s.opens, '-infinity') < ${to}::timestamptz and coalesce(s.closes, 'infinity') > ${from}::timestamptz
     order by c.base_url, s.scope, s.opens nulls first`);
-  return rows.map((row) => ({
-    control_plane: String(row.control_plane),
-    scope: String(row.scope),
-    from: toTime(row.opens),
-    to: toTime(row.closes),
-  }));
-}
-
-function toTime(value: unknown): string | null {
-  return typeof value === 'string' ? toInstant(value) : null;
+  return rows.map((row) => inventoryHole.parse(row));
 }

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { instant } from '../item.ts';
+import { instant, time } from '../item.ts';
 import type { Reader } from '../list.ts';
 import { toInstant } from '../schema/columns.ts';
 import type { Sql } from '../sql.ts';
@@ -61,30 +61,17 @@ export async function listInventoryCoverage(db: Reader): Promise<InventoryCovera
       from keywarden.key_listing d left join last_trusted b on b.control_plane_number = d.control_plane_number and b.scope = d.scope
       where d.why_suspect is not null and d.number > coalesce(b.last, 0) group by 1, 2
     )
-    select c.base_url, l.scope, min(l.listed_at) filter (where l.why_suspect is null) as first,
-      max(l.listed_at) filter (where l.why_suspect is null) as last, count(*) filter (where l.why_suspect is null)::int as listings,
-      coalesce(json_agg(json_build_object('from', l.before, 'to', l.listed_at) order by l.listed_at)
-        filter (where l.why_suspect is null and l.listed_at - l.before > interval '1 day'), '[]') as gaps, d.since, d.why
+    select c.base_url as control_plane, l.scope, ${time(sql`min(l.listed_at) filter (where l.why_suspect is null)`)} as first_listed_at,
+      ${time(sql`max(l.listed_at) filter (where l.why_suspect is null)`)} as last_listed_at,
+      count(*) filter (where l.why_suspect is null)::int as listings,
+      coalesce(json_agg(json_build_object('from', ${time(sql`l.before`)}, 'to', ${time(sql`l.listed_at`)}) order by l.listed_at)
+        filter (where l.why_suspect is null and l.listed_at - l.before > interval '1 day'), '[]')::text as gaps,
+      ${time(sql`d.since`)} as since, d.why
     from listing l join keywarden.control_plane c on c.number = l.control_plane_number
       left join suspect d on d.control_plane_number = l.control_plane_number and d.scope = l.scope
     group by c.number, c.base_url, l.scope, d.since, d.why order by c.number, l.scope`);
-  const timeOf = (value: unknown) => (typeof value === 'string' ? toInstant(value) : null);
-  return rows.map((row) => {
-    const suspect = typeof row.why !== 'string' ? null : { since: toInstant(String(row.since)), why: row.why };
-    return {
-      control_plane: String(row.base_url),
-      scope: String(row.scope),
-      first_listed_at: timeOf(row.first),
-      last_listed_at: timeOf(row.last),
-      listings: Number(row.listings),
-      gaps: parseGaps(row.gaps).map(({ from, to }) => ({ from: toInstant(from), to: toInstant(to) })),
-      suspect,
-      doubt: suspect,
-    };
+  return rows.map(({ gaps, since, why, ...row }) => {
+    const suspect = why === null ? null : { since, why };
+    return inventoryCoverage.parse({ ...row, gaps: JSON.parse(String(gaps)), suspect, doubt: suspect });
   });
 }
-
-const gaps = z.array(z.object({ from: z.string(), to: z.string() }));
-
-/** Some connections return JSON as text. */
-const parseGaps = (value: unknown) => gaps.parse(typeof value === 'string' ? JSON.parse(value) : value);

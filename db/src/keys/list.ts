@@ -87,7 +87,7 @@ export interface KeyFilter {
 }
 
 /** The sort order of keys. The default is the number, which is the order in which they were first seen. */
-export type KeyOrder = 'number' | 'name' | 'created_at' | 'last_used_at';
+type KeyOrder = 'number' | 'name' | 'created_at' | 'last_used_at';
 
 interface Shown {
   organizations: string[] | null;

@@ -13,7 +13,7 @@ export const keyReference = z.strictObject({
   organization_id: z.string().nullable(),
 });
 
-const fields = { number: sql`k.number::text`, id: sql`k.id::text` };
+const fields = { number: sql`k.number::text` };
 
 /** The reference to the credential or key `k`. */
 export const referenceToKey = jsonOf(keyReference, 'k', fields);

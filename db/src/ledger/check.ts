@@ -3,9 +3,8 @@ import {
   emptyRoot,
   growTree,
   hashLeaf,
-  hashRanges,
   hashSize,
-  isSameHash,
+  isTreeOf,
   parseCheckpoint,
   splitNote,
   type Tile,
@@ -118,9 +117,7 @@ async function compareTree(
       if (!isEntryOf(row)) return unlike(row);
     }
     if (size > at && size <= at + rows.length) {
-      const signed = growTree(at, edge, leaves.slice(0, size - at));
-      const [found] = hashRanges([{ from: 0, to: size }], signed);
-      isSigned = found !== undefined && isSameHash(found, root);
+      isSigned = isTreeOf({ size, root }, growTree(at, edge, leaves.slice(0, size - at)));
     }
     const changed = growTree(at, edge, leaves);
     at += rows.length;

@@ -1,4 +1,5 @@
 import { asc, desc, eq, isNull, or, sql } from 'drizzle-orm';
+import { type Reader } from '../list.ts';
 import { ledgerBeginning, ledgerCheckpoint, ledgerCosignature, ledgerEvent, ledgerKey } from '../schema/ledger.ts';
 import { anyOf, type Db } from '../sql.ts';
 
@@ -75,7 +76,7 @@ export async function endLedgerKeys(db: Db, publicKeys: string[]): Promise<void>
 }
 
 /** Lists the public keys that the store has for its ledger. Nothing proves them but signatures that a machine accepts. */
-export async function listLedgerKeys(db: Db): Promise<(EndorsedKey & { endedAt: string | null })[]> {
+export async function listLedgerKeys(db: Reader): Promise<(EndorsedKey & { endedAt: string | null })[]> {
   const { publicKey, endedAt, endorsement, number } = ledgerKey;
   return await db.select({ publicKey, endedAt, endorsement }).from(ledgerKey).orderBy(asc(number));
 }

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { columnsOf, instant, time } from '../item.ts';
+import { columnsOf, instant } from '../item.ts';
 import { type List, when, within } from '../list.ts';
 
 export const ledgerEventItem = z
@@ -72,7 +72,6 @@ export function ledgerEventList({
       ...columnsOf(ledgerEventItem, 'e'),
       number: sql`e.number::text`,
       leaf_index: sql`e.leaf_index::text`,
-      recorded_at: time(sql`e.recorded_at`),
     },
     where: [
       when(number, (wanted) => sql`e.number = ${wanted}::bigint`),

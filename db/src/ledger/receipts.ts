@@ -9,7 +9,7 @@ import {
 import { sha256 } from '@keywarden/core/values';
 import { and, asc, eq, gt, lt, not, type SQL, sql } from 'drizzle-orm';
 import type { Reader } from '../list.ts';
-import { ledgerEvent, ledgerKey, ledgerSalt } from '../schema/ledger.ts';
+import { ledgerEvent, ledgerSalt } from '../schema/ledger.ts';
 import { anyOf, type Db } from '../sql.ts';
 import { readTiles } from './tree.ts';
 
@@ -122,12 +122,6 @@ async function readPersonalData(
     return typeof held === 'object' && held?.salted === sha256(`${salt}:${name}:${value}`);
   };
   return Object.fromEntries(Object.entries(data).filter(isRecorded));
-}
-
-/** Lists the public keys that the store has for its ledger. Nothing proves them. */
-export async function readLedgerKeys(db: Reader): Promise<string[]> {
-  const rows = await db.select({ key: ledgerKey.publicKey }).from(ledgerKey).orderBy(asc(ledgerKey.number));
-  return rows.map(({ key }) => key);
 }
 
 /** An event about a row. */

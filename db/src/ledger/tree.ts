@@ -1,8 +1,7 @@
 import {
-  emptyRoot,
   type Hash,
   hashRanges,
-  isSameHash,
+  isTreeOf,
   type LeafRange,
   rangesOfConsistency,
   rangesOfInclusion,
@@ -36,17 +35,6 @@ async function readHashes(db: Reader, ranges: LeafRange[]): Promise<Hash[]> {
   return hashRanges(ranges, await readTiles(db, tilesOf(ranges)));
 }
 
-/** Returns the root of the first `size` leaves; null if the store lacks one of their hashes. */
-export async function readRoot(db: Reader, size: number): Promise<Hash | null> {
-  if (size === 0) return emptyRoot;
-  try {
-    return (await readHashes(db, [{ from: 0, to: size }]))[0] ?? null;
-  } catch (error) {
-    if (error instanceof RangeError) return null;
-    throw error;
-  }
-}
-
 /** Returns the hashes that prove that a leaf is in the tree of this size. */
 export async function readInclusion(db: Reader, { index, size }: { index: number; size: number }): Promise<Hash[]> {
   return await readHashes(db, rangesOfInclusion(index, size));
@@ -62,6 +50,5 @@ export async function readConsistency(
 
 /** Returns whether the store's tree begins with the leaves of a tree that was seen before. */
 export async function continues(db: Reader, seen: TreeHead): Promise<boolean> {
-  const root = await readRoot(db, seen.size);
-  return root !== null && isSameHash(root, seen.root);
+  return isTreeOf(seen, await readTiles(db, tilesOf([{ from: 0, to: seen.size }])));
 }

@@ -88,41 +88,16 @@ export async function writeMessage(
       select a.number, t.step, ${channel}, ${message?.number ?? null}::bigint
       from json_to_recordset(${toJson(rows)}::json) as t(key_number bigint, rule text, step text)
         join keywarden.announcement a on a.key_number = t.key_number and a.rule = t.rule and a.ended_at is null`;
-    if (reminder !== undefined && message !== undefined)
-      await builderOf(tx)
-        .insert(reviewReminder)
-        .values(
-          reminder.reviews.map((reviewNumber) => ({
-            reviewNumber,
-            step: reminder.step,
-            channel,
-            messageNumber: message.number,
-          })),
-        );
+    if (reminder !== undefined && message !== undefined) {
+      const { reviews, step } = reminder;
+      const written = reviews.map((reviewNumber) => ({ reviewNumber, step, channel, messageNumber: message.number }));
+      await builderOf(tx).insert(reviewReminder).values(written);
+    }
   });
 }
 
-/** An open incident of a stalled rotation for which a channel has no message yet. */
-export interface StallToNotify {
-  incident: string;
-  controlPlane: string;
-  /** The old key, gone or not. */
-  key: {
-    number: string;
-    id: string;
-    kind: string;
-    name: string;
-    organizationId: string | null;
-    projectId: string | null;
-    creatorId: string;
-    createdAt: string;
-    lastUsedAt: string | null;
-  };
-  rule: string | null;
-  why: string;
-}
-
-export async function listStallsToNotify(db: Db, channel: string): Promise<StallToNotify[]> {
+/** Lists the open incidents of stalled rotations for which a channel has no message yet, with the old key, gone or not. */
+export async function listStallsToNotify(db: Db, channel: string) {
   const { number, id, kind, name, organizationId, projectId, creatorId, createdAt, lastUsedAt } = key;
   const messages = db
     .select({ number: noticeMessage.number })
@@ -144,15 +119,10 @@ export async function listStallsToNotify(db: Db, channel: string): Promise<Stall
 }
 
 /** A message that its channel has not accepted yet. */
-export interface PendingMessage {
-  number: string;
-  id: string;
-  controlPlane: string;
-  channel: string;
-  createdAt: string;
-  attempts: number;
-  body: Record<string, unknown>;
-}
+export type PendingMessage = Pick<
+  typeof noticeMessage.$inferSelect,
+  'number' | 'id' | 'channel' | 'createdAt' | 'attempts' | 'body'
+> & { controlPlane: string };
 
 /**
  * Lists the messages that a channel has not yet accepted: fewest attempts first, then the oldest. No message can therefore block all

@@ -14,7 +14,7 @@ export interface Proof {
 }
 
 /** The progress of a walk at one page. */
-export interface WalkStep {
+interface WalkStep {
   /** The control plane's time when the walk began. */
   beganAt: string;
   /** Below this the walk may stop; null if it goes to the end. */
@@ -61,6 +61,7 @@ async function write(
 ): Promise<{ inserted: number; changed: number }> {
   // Oldest first, as in the indexes. That takes a tenth less time than the order in which the rows came.
   const page = lastOfEach(operations, ({ id, createdAt }) => `${id} ${secondOf(createdAt)}`).toReversed();
+  const createdAts = page.map(({ createdAt }) => createdAt).toSorted(compareInstants);
   const [written] = await sql`
     ${withFence(sql, lease)}
     select inserted, changed, (select count(*) from held) from keywarden.save_operation_page(${project}, ${toArray(page, (row) => row.id)}::uuid[],
@@ -70,22 +71,11 @@ async function write(
       ${toArray(page, (row) => row.retryAt)}::timestamptz[], ${toArray(page, (row) => row.createdAt)}::timestamptz[],
       ${toArray(page, (row) => row.updatedAt)}::timestamptz[], ${toArray(page, (row) => row.totalDurationMs)}::bigint[],
       ${toArray(page, extraOf)}::jsonb[],
-      ${oldestOf(page)}::timestamptz, ${newestOf(page)}::timestamptz, ${rangeOf(proof)}::tstzrange, ${walk?.beganAt ?? null}::timestamptz,
+      ${createdAts[0] ?? null}::timestamptz, ${createdAts.at(-1) ?? null}::timestamptz, ${rangeOf(proof)}::tstzrange, ${walk?.beganAt ?? null}::timestamptz,
       ${walk?.floor ?? null}::timestamptz, ${walk?.next?.cursor ?? null}, ${walk?.next?.below ?? null}::timestamptz,
       ${walk?.reached ?? null}::timestamptz, ${walk?.isEnd ?? null}::boolean)`;
   return { inserted: Number(written?.inserted), changed: Number(written?.changed) };
 }
-
-const oldestOf = (page: WireOperation[]) =>
-  page.reduce<string | null>(
-    (at, { createdAt }) => (at !== null && compareInstants(at, createdAt) <= 0 ? at : createdAt),
-    null,
-  );
-const newestOf = (page: WireOperation[]) =>
-  page.reduce<string | null>(
-    (at, { createdAt }) => (at !== null && compareInstants(at, createdAt) >= 0 ? at : createdAt),
-    null,
-  );
 
 /** Returns a proof as a Postgres range. An empty proof is null. */
 function rangeOf(proof: Proof | null): string | null {

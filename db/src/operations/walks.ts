@@ -7,12 +7,7 @@ import { anyOf, builderOf, type Db, noneOf, type Sql } from '../sql.ts';
 /**
  * The position where an unfinished walk continues: the next page's cursor, and the time of the row that it points to.
  */
-export interface OpenWalk {
-  beganAt: string;
-  floor: string | null;
-  cursor: string;
-  below: string;
-}
+export type OpenWalk = Omit<typeof openWalk.$inferSelect, 'projectNumber'>;
 
 export interface WalkedProject {
   number: string;

@@ -23,15 +23,10 @@ export async function assignOwners(
 }
 
 /** A live key, with the values by which a person may name it. */
-export interface NamedKey {
-  number: string;
-  controlPlane: string;
-  scope: string;
-  id: string;
-  name: string;
-  kind: string;
-  organizationId: string | null;
-}
+export type NamedKey = Pick<
+  typeof credential.$inferSelect,
+  'number' | 'scope' | 'id' | 'name' | 'kind' | 'organizationId'
+> & { controlPlane: string };
 
 /** Lists all live keys, for a person to choose from, with the other credentials if requested. */
 export async function listLiveKeys(db: Db, { withOthers = false } = {}): Promise<NamedKey[]> {

@@ -4,11 +4,7 @@ import { pause } from '../schema/processes.ts';
 import type { Db } from '../sql.ts';
 import type { Store } from '../store.ts';
 
-export interface Pause {
-  pausedAt: string;
-  pausedBy: string;
-  reason: string | null;
-}
+export type Pause = Pick<typeof pause.$inferSelect, 'pausedAt' | 'pausedBy' | 'reason'>;
 
 const destructiveCalls = 'destructive calls';
 

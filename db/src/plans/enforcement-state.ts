@@ -3,21 +3,10 @@ import type { Reader } from '../list.ts';
 import { enforcementState } from '../schema/plans.ts';
 import type { Db } from '../sql.ts';
 
-/** What the last pass of a machine found that it may carry out. Times are RFC 3339. */
-export interface EnforcementState {
-  /** Why no approval of the report is carried out; null if approvals are. */
-  whyNotApproved: string | null;
-  /** Why nothing is revoked automatically; null if it may be. */
-  whyNotAutomatic: string | null;
-  /** Only approvals after this time are carried out; null for all. */
-  approvalsSince: string | null;
-  /** When the next pass begins; null if none is known. When it is saved, null leaves the known one. */
-  nextAt: string | null;
-  /** The number of configured sinks; null if a former version ran the pass. */
-  sinks: number | null;
-}
+/** What the last pass of a machine found that it may carry out. */
+export type EnforcementState = Omit<typeof enforcementState.$inferSelect, 'machine' | 'at'>;
 
-/** Records what a machine may carry out; with `isFirst`, only if nothing is recorded for it. */
+/** Records what a machine may carry out; with `isFirst`, only if nothing is recorded for it. If `nextAt` is null, the known one stays. */
 export async function saveEnforcementState(
   db: Db,
   machine: string,

@@ -2,14 +2,8 @@ import { asc, gt, sql } from 'drizzle-orm';
 import { replicaPolicy } from '../schema/connections.ts';
 import type { Db } from '../sql.ts';
 
-/** The policy that a replica uses, and when it reported that, as RFC 3339. */
-export interface ReplicaPolicy {
-  replica: string;
-  /** Null while its configuration file is invalid, which `why` explains. */
-  policySha256: string | null;
-  why: string | null;
-  reportedAt: string;
-}
+/** The policy that a replica uses. The hash is null while its configuration file is invalid, which `why` explains. */
+export type ReplicaPolicy = typeof replicaPolicy.$inferSelect;
 
 /** A replica reports its policy every minute. One that has not reported for this long, in s, is gone. */
 const reportedWithinSeconds = 180;

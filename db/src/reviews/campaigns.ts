@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { columnsOf, instant, time } from '../item.ts';
+import { columnsOf, instant } from '../item.ts';
 import { type List, when } from '../list.ts';
 import { campaignDefaults, campaignReasons, campaignSplits } from '../schema/reviews.ts';
 import { type Sql, toJson } from '../sql.ts';
@@ -60,7 +60,6 @@ export function campaignList({
       ...columnsOf(campaignItem, 'c'),
       id: sql`c.number::text`,
       state: stateNow,
-      due_at: time(sql`c.due_at`),
       reviews: sql`p.reviews`,
       signed: sql`p.signed`,
       keys: sql`p.keys`,

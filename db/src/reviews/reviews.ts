@@ -7,7 +7,6 @@ import type { Inventoried } from '../keys/source.ts';
 import { type List, type Reader, select } from '../list.ts';
 import { credential } from '../schema/keys.ts';
 import { reviewItemNow } from '../schema/views.ts';
-import type { Snapshot } from '../snapshot.ts';
 import { builderOf, countIf, noneOf, type Sql, toJson } from '../sql.ts';
 import type { Principal } from '../tokens/authenticate.ts';
 import { reviewItemList, reviewList } from './list.ts';
@@ -124,33 +123,23 @@ export async function reportBrokenReviews(sql: Sql): Promise<number> {
   return Number(row?.broken);
 }
 
-interface ReviewDocument {
-  review: Record<string, unknown>;
-  items: Record<string, unknown>[];
-}
-
 /**
- * Returns what a signature covers: the review without the fields that the signature adds, and each key with its decision.
+ * Returns the canonical JSON that a review's hash is computed from: the review without the fields that the signature adds, and each key with its decision.
  */
-async function readDocument(db: Reader, review: string): Promise<ReviewDocument> {
+export async function readReviewDocumentOf(db: Reader, review: string): Promise<string> {
   const [head] = await readAll(db, reviewList({ number: review }));
   const { id, title, as_of, filter, holes, plan_id, keep_for_days, opened_by, opened_at } = head ?? {};
-  return {
+  return canonicalJson({
     review: { id, title, as_of, filter, holes, plan_id, keep_for_days, opened_by, opened_at },
     items: await readAll(db, reviewItemList({ review })),
-  };
+  });
 }
 
-/** Returns the canonical JSON that a review's hash is computed from. */
+/** Returns the same, read at one time. */
 export async function readReviewDocument(sql: Sql, review: string): Promise<string> {
   return await sql.begin('isolation level repeatable read read only', async (tx) =>
-    canonicalJson(await readDocument(builderOf(tx), review)),
+    readReviewDocumentOf(builderOf(tx), review),
   );
-}
-
-/** Returns the same from a snapshot. */
-export async function readReviewDocumentOf(snapshot: Snapshot, review: string): Promise<string> {
-  return canonicalJson(await readDocument(snapshot, review));
 }
 
 /** Returns all items of a list as Postgres wrote them. A schema would drop fields that a signature covers. */

@@ -2,7 +2,6 @@ import type { KeyFacts } from '@keywarden/core/policy';
 import { currentMint, type MintIntent, type RotationFacts, type Sighting, wantsSink } from '@keywarden/core/rotation';
 import { and, countDistinct, desc, eq, isNull, sql as raw } from 'drizzle-orm';
 import { toKeyFacts } from '../keys/facts.ts';
-import { factScope } from '../keys/key-listing.ts';
 import { toInstant } from '../schema/columns.ts';
 import { replicaCredential } from '../schema/connections.ts';
 import { key } from '../schema/keys.ts';
@@ -168,25 +167,18 @@ export async function listSuspectedOrphans({ db, sql }: Pick<Store, 'db' | 'sql'
           or k.number = (select n.key_number from keywarden.minted_key n where n.rotation_number = m.rotation_number and n.attempt = m.attempt)
             and (m.outcome = 'lost' or m.outcome is null and r.ended_at < now() - interval '45 minutes'))
     order by k.number`;
+  const numbers = rows.map((row) => String(row.number));
   const keys = await db
     .select()
     .from(key)
-    .where(
-      and(
-        anyOf(
-          key.number,
-          rows.map((row) => String(row.number)),
-        ),
-        isNull(key.goneAt),
-      ),
-    );
+    .where(and(anyOf(key.number, numbers), isNull(key.goneAt)));
   const byNumber = new Map(keys.map((row) => [row.number, row]));
   return rows.flatMap((row): SuspectedOrphan[] => {
     const found = byNumber.get(String(row.number));
     if (found === undefined) return [];
     return [
       {
-        key: { ...toKeyFacts(found), scope: factScope(found.controlPlaneNumber, found.scope) },
+        key: toKeyFacts(found),
         intent: {
           attempt: Number(row.attempt),
           name: String(row.name),

@@ -64,20 +64,14 @@ async function readRotations(
     .where(where)
     .orderBy(...orderBy)
     .limit(limit);
-  const mints = await readMints(
-    db,
-    rows.map((row) => row.rotation.number),
-  );
+  const numbers = rows.map((row) => row.rotation.number);
+  const mints = await readMints(db, numbers);
   return rows.map((row) => ({
     ...row.rotation,
     ...row.last,
     ...row.times,
     mints: mints.get(row.rotation.number) ?? [],
-    key: {
-      ...row.key,
-      kind: row.key.kind, // the view has only API keys
-      factScope: factScope(row.key.controlPlane, row.key.scope),
-    },
+    key: { ...row.key, factScope: factScope(row.key.controlPlane, row.key.scope) },
   }));
 }
 

@@ -12,7 +12,9 @@ export const jobRun = keywarden.table(
     jobId: uuid('job_id').notNull(),
     kind: text('kind').notNull(),
     account: text('account').notNull(),
+    /** The time of its schedule; null for a job without a schedule. */
     slotAt: instant('slot_at'),
+    /** Starts at 1. */
     attempt: integer('attempt').notNull(),
     replica: uuid('replica').notNull(),
     startedAt: instant('started_at').notNull().default(sql`now()`),

@@ -125,10 +125,14 @@ export const planRejection = keywarden.table(
 export const enforcementState = keywarden.table('enforcement_state', {
   machine: text('machine').primaryKey(),
   at: instant('at').notNull().default(sql`now()`),
+  /** Why no approval of the report is carried out; null if approvals are. */
   whyNotApproved: text('why_not_approved'),
+  /** Why nothing is revoked automatically; null if it may be. */
   whyNotAutomatic: text('why_not_automatic'),
+  /** Only approvals after this time are carried out; null for all. */
   approvalsSince: instant('approvals_since'),
+  /** When the next pass begins; null if none is known. */
   nextAt: instant('next_at'),
-  /** The number of sinks: without one, no key can be rotated. */
+  /** The number of configured sinks, without which no key can be rotated; null if a former version ran the pass. */
   sinks: integer('sinks'),
 });

@@ -1,5 +1,5 @@
 import { addDays, canonicalJson, type DayRange, daysOf, monthOf, startOfDay } from '@keywarden/core/values';
-import { min, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { type Interval, interval, listCoverage } from '../coverage/coverage.ts';
 import { operationSeal } from '../schema/ledger.ts';
@@ -106,23 +106,17 @@ async function findUnsealed(store: Sql): Promise<SealFault[]> {
  */
 async function findBeforeFirst(store: Sql, signal: AbortSignal): Promise<SealFault[]> {
   const faults: SealFault[] = [];
-  const { projectNumber, day } = operationSeal;
-  const firsts = await builderOf(store)
-    .select({ project: projectNumber, first: min(day) })
-    .from(operationSeal)
-    .groupBy(projectNumber)
-    .orderBy(projectNumber);
-  const isBefore = async (tx: Sql | Tx, project: string, first: string | null) => {
+  const isBefore = async (tx: Sql | Tx, project: string, first: string | undefined) => {
     const oldest = await readOldestDay(tx, project);
-    return oldest !== null && first !== null && oldest < first ? oldest : null;
+    return oldest !== null && first !== undefined && oldest < first ? oldest : null;
   };
-  for (const { project, first } of firsts) {
+  for (const [project, first] of await readFirstSeals(store)) {
     signal.throwIfAborted();
     if ((await isBefore(store, project, first)) === null) continue;
     const found = await store.begin(async (tx) => {
       await holdPages(tx, [project]);
       await sealChangedDays(tx, project);
-      return await isBefore(tx, project, (await readFirstSeals(tx, [project])).get(project) ?? null);
+      return await isBefore(tx, project, (await readFirstSeals(tx, [project])).get(project));
     });
     if (found !== null) faults.push({ project, day: found });
   }

@@ -12,7 +12,7 @@ import {
 import { and, asc, desc, eq, gte, lt, min } from 'drizzle-orm';
 import { ledgerEvent, operationSeal } from '../schema/ledger.ts';
 import { operationSealing } from '../schema/operations.ts';
-import { anyOf, builderOf, type Tx } from '../sql.ts';
+import { anyOf, builderOf, type Sql, type Tx } from '../sql.ts';
 
 // What sealing and checking the seals read of a project.
 
@@ -129,14 +129,15 @@ export interface Sealable {
   gaps: string;
 }
 
-/** Returns the first day with a seal of each of these projects that has one. */
-export async function readFirstSeals(tx: Tx, numbers: string[]): Promise<Map<string, string>> {
+/** Returns the first day with a seal of each project that has one: of all, or of these. */
+export async function readFirstSeals(tx: Sql | Tx, numbers?: string[]): Promise<Map<string, string>> {
   const { projectNumber, day } = operationSeal;
   const rows = await builderOf(tx)
     .select({ projectNumber, first: min(day) })
     .from(operationSeal)
-    .where(anyOf(projectNumber, numbers))
-    .groupBy(projectNumber);
+    .where(numbers && anyOf(projectNumber, numbers))
+    .groupBy(projectNumber)
+    .orderBy(projectNumber);
   return new Map(rows.flatMap(({ projectNumber: number, first }) => (first === null ? [] : [[number, first]])));
 }
 

@@ -223,11 +223,8 @@ async function sealRange(
   const drops: Drops = hasSeals ? await readDrops(tx, range) : new Map<string, never>();
   const hashed = await hashDays(tx, project, range);
   const newest = hasSeals ? await readNewestSeals(tx, project, range) : new Map<string, never>();
-  const isDroppedAfter = await readDropOrder(
-    tx,
-    drops,
-    [...newest.values()].map(({ number }) => number),
-  );
+  const numbers = [...newest.values()].map(({ number }) => number);
+  const isDroppedAfter = await readDropOrder(tx, drops, numbers);
   const name = `${coverage.control_plane} ${coverage.project_id}`;
   const seals: Seal[] = [];
   const lost: string[] = [];

@@ -1,11 +1,11 @@
-import { isSameHash, type Signer } from '@keywarden/core/ledger';
+import { type Signer } from '@keywarden/core/ledger';
 import {
+  continues,
   endLedgerKeys,
   integrateEvents,
   listLedgerKeys,
   noteLedgerKeys,
   readNewestCheckpoint,
-  readRoot,
   recordBeginning,
 } from '@keywarden/db/daemon';
 import { usageError } from '@keywarden/runtime';
@@ -25,8 +25,7 @@ export async function beginAnew(context: LedgerContext, { reason, by }: { reason
   const [newest, seen] = [await readNewestCheckpoint(store.db), readSeen(folder)];
   const former = newest === null ? seen : readCheckpoint(newest.note);
   if (former === null) throw usageError('There is no ledger that could begin anew; the daemon begins the first one.');
-  const root = newest === null ? null : await readRoot(store.db, newest.size);
-  if (newest !== null && (root === null || !isSameHash(root, former.root)))
+  if (newest !== null && !(await continues(store.db, { size: newest.size, root: former.root })))
     throw usageError(
       'The hashes in this store are not those of its own last checkpoint: it was changed, not restored. Restore a backup first.',
     );

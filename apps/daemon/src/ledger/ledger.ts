@@ -15,7 +15,6 @@ import {
   noteLedgerKeys,
   openLedgerIncident,
   readNewestCheckpoint,
-  readRoot,
 } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { endorsedKeysOf, isAccepted } from './public-keys.ts';
@@ -91,8 +90,7 @@ async function followLedger(context: LedgerContext, signers: Signer[]): Promise<
     return await reportInconsistent(context, reasons.signature);
   if (!isAccepted(environment, newest.note, await listLedgerKeys(store.db)))
     return await reportInconsistent(context, reasons.signature);
-  const root = await readRoot(store.db, checkpoint.size);
-  if (root === null || !isSameHash(root, checkpoint.root)) return await reportInconsistent(context, reasons.hashes);
+  if (!(await continues(store.db, checkpoint))) return await reportInconsistent(context, reasons.hashes);
   // A machine that signs remembers a tree before the store has its checkpoint, but not before the store has its events.
   if (seen !== null && !(await continues(store.db, seen)))
     return await reportInconsistent(context, seen.size > checkpoint.size ? reasons.older : reasons.forked);

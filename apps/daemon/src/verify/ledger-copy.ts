@@ -7,9 +7,9 @@ import {
   growTree,
   type Hash,
   hashLeaf,
-  hashRanges,
   hashSize,
   isSameHash,
+  isTreeOf,
   parseTilePath,
   type Tile,
   tilePath,
@@ -77,7 +77,7 @@ function compareCopy(
     judge.nowMs,
   );
   const contents = createContentReader(readOf, { size, archives: beside.filter(({ head }) => head.origin === origin) });
-  for (const each of earlier) if (each.size === 0) compareRoots(emptyRoot, each, verdict);
+  for (const each of earlier) if (each.size === 0) compare(each, [], verdict);
   if (size === 0 && !isSameHash(newest.root, emptyRoot)) return wrong('its checkpoint signs no empty tree');
 
   let edge: Tile[] = [];
@@ -89,7 +89,7 @@ function compareCopy(
     const hashes = entries.map(hashLeaf);
     for (const each of earlier)
       if (each.size > at && each.size <= at + width)
-        compareRoots(rootOf(growTree(at, edge, hashes.slice(0, each.size - at)), each.size), each, verdict);
+        compare(each, growTree(at, edge, hashes.slice(0, each.size - at)), verdict);
     const changed = growTree(at, edge, hashes);
     for (const { level, index, hashes: computed } of changed) {
       const tile = tilePath({ level, index, width: computed.length / hashSize });
@@ -97,7 +97,7 @@ function compareCopy(
       if (stored !== null && Buffer.compare(stored, computed) !== 0)
         return wrong(`${tile} is not the tile of its entries`);
     }
-    if (at + width === size && !isRoot(rootOf(changed, size), newest.root))
+    if (at + width === size && !isTreeOf(newest, changed))
       return wrong('its entries are not those that its checkpoint signs');
     leaves.read(at, entries);
     const mistake = contents.read(at, entries);
@@ -173,15 +173,10 @@ function earlierOf(beside: Beside[], newest: Checkpoint, { unproven }: Verdict):
   });
 }
 
-function compareRoots(found: Hash | undefined, { name, root }: Earlier, verdict: Verdict): void {
-  if (isRoot(found, root)) addSentence(verdict.proven, `the copy continues ${name}`);
+function compare({ name, ...head }: Earlier, tiles: Tile[], verdict: Verdict): void {
+  if (isTreeOf(head, tiles)) addSentence(verdict.proven, `the copy continues ${name}`);
   else addSentence(verdict.wrong, `${name} has other events than the copy`);
 }
-
-const isRoot = (found: Hash | undefined, root: Hash) => found !== undefined && isSameHash(found, root);
-
-/** Returns the root of a tree of this size from the tiles at its edge. */
-const rootOf = (tiles: Tile[], size: number): Hash | undefined => hashRanges([{ from: 0, to: size }], tiles)[0];
 
 /** No file of a copy is longer: 256 contents, among them whole policies. */
 const longestFile = 256_000_000;

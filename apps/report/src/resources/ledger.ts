@@ -5,8 +5,8 @@ import {
   ledgerEventItem,
   ledgerEventList,
   ledgerRecordKinds,
+  listLedgerKeys,
   listSealedProjects,
-  readLedgerKeys,
   readReceipt,
   readSignedTree,
 } from '@keywarden/db/report';
@@ -137,7 +137,7 @@ function addReceipts(app: OpenAPIHono<Env>, pages: Pages, { db }: Services): voi
     const event = readParameter(c, 'event', eventNumber);
     const found = await requireItem(db, ledgerEventList({ number: event }), missing);
     const receipt = await readReceipt(db, event);
-    const keys = (await readLedgerKeys(db)).flatMap((text) => parseVerifier(text) ?? []);
+    const keys = (await listLedgerKeys(db)).flatMap(({ publicKey }) => parseVerifier(publicKey) ?? []);
     const proven = receipt === null ? 'the event waits for the daemon with the key' : verifyReceipt(receipt, keys);
     const isProven = typeof proven !== 'string';
     const shown: [string, Part][] = isProven

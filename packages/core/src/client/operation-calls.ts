@@ -7,23 +7,15 @@ import { type OperationEnd, type Time, type WaitOptions, waitForOperations } fro
 
 /** Returns the client's methods for operations. */
 export function operationCalls(call: Call, time: Time) {
-  const operationsPage = (
-    projectId: string,
-    { limit = 1000, cursor, signal }: ListOptions = {},
-  ): Promise<Page<wire.WireOperation>> => {
-    const request = { route: '/projects/{project_id}/operations', params: { project_id: projectId }, signal };
-    const shape = { list: 'operations', item: wire.operationSchema };
-    return fetchPage(call, { ...request, query: { limit, cursor } }, shape);
+  const shape = { list: 'operations', item: wire.operationSchema };
+  const pageRequest = (projectId: string, { limit = 1000, cursor, signal }: ListOptions) => {
+    const route = '/projects/{project_id}/operations';
+    return { route, params: { project_id: projectId }, query: { limit, cursor }, signal };
   };
-
-  const operationsPageEnd = (
-    projectId: string,
-    { limit = 1000, cursor, signal }: ListOptions = {},
-  ): Promise<PageEnd> => {
-    const request = { route: '/projects/{project_id}/operations', params: { project_id: projectId }, signal };
-    const shape = { list: 'operations', item: wire.operationSchema };
-    return fetchPageEnd(call, { ...request, query: { limit, cursor } }, shape);
-  };
+  const operationsPage = (projectId: string, page: ListOptions = {}): Promise<Page<wire.WireOperation>> =>
+    fetchPage(call, pageRequest(projectId, page), shape);
+  const operationsPageEnd = (projectId: string, page: ListOptions = {}): Promise<PageEnd> =>
+    fetchPageEnd(call, pageRequest(projectId, page), shape);
 
   const operation = async (
     projectId: string,
@@ -49,9 +41,9 @@ export function operationCalls(call: Call, time: Time) {
      */
     operations(
       projectId: string,
-      { limit = 1000, cursor: first, signal }: ListOptions = {},
+      { cursor: first, ...page }: ListOptions = {},
     ): AsyncGenerator<Page<wire.WireOperation>, void> {
-      return followPages((cursor) => operationsPage(projectId, { limit, cursor, signal }), first);
+      return followPages((cursor) => operationsPage(projectId, { ...page, cursor }), first);
     },
 
     /** Returns one page of a project's operations. */

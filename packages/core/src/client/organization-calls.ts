@@ -60,10 +60,10 @@ export function organizationCalls(call: Call) {
       organizationId: string,
       { limit = 400, cursor: first, recoverable = false, signal }: ListOptions & { recoverable?: boolean } = {},
     ): AsyncGenerator<ProjectPage, void> {
-      return followPages(
-        (cursor) => fetchProjects(call, { organizationId, cursor, limit, recoverable, signal }),
-        first,
-      );
+      return followPages((cursor) => {
+        const query = { org_id: organizationId, limit, cursor, recoverable: recoverable ? 'true' : undefined };
+        return fetchProjects(call, { route: '/projects', query, signal });
+      }, first);
     },
 
     /**

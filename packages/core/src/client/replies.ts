@@ -48,31 +48,11 @@ export async function fetchPageEnd<T extends { id: string }>(
   return { count: items.length, lastId: shape.item.safeParse(items.at(-1)).data?.id ?? null, cursor };
 }
 
-export async function fetchProjects(
-  call: Call,
-  {
-    organizationId,
-    cursor,
-    limit,
-    recoverable,
-    signal,
-  }: {
-    organizationId: string;
-    cursor: string | undefined;
-    limit: number;
-    recoverable: boolean;
-    signal: AbortSignal | undefined;
-  },
-): Promise<ProjectPage> {
-  const route = '/projects';
-  const reply = await call({
-    method: 'GET',
-    route,
-    query: { org_id: organizationId, limit, cursor, ...(recoverable ? { recoverable: 'true' } : {}) },
-    signal,
-  });
-  const unavailableIds = parse(unavailableSchema, reply, route).unavailable_project_ids ?? [];
-  return { ...readPage(reply, route, { list: 'projects', item: wire.projectSchema }), unavailableIds };
+/** Returns one page of an organization's projects. */
+export async function fetchProjects(call: Call, request: Request): Promise<ProjectPage> {
+  const reply = await call({ method: 'GET', ...request });
+  const unavailableIds = parse(unavailableSchema, reply, request.route).unavailable_project_ids ?? [];
+  return { ...readPage(reply, request.route, { list: 'projects', item: wire.projectSchema }), unavailableIds };
 }
 
 /**

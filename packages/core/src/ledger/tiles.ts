@@ -1,4 +1,15 @@
-import { type Hash, hashRange, hashSize, type LeafRange, nodesOf, type ReadNode, rootOfHashes } from './merkle.ts';
+import {
+  emptyRoot,
+  type Hash,
+  hashRange,
+  hashSize,
+  isSameHash,
+  type LeafRange,
+  nodesOf,
+  type ReadNode,
+  rootOfHashes,
+  type TreeHead,
+} from './merkle.ts';
 
 // How a log stores and serves its tree: c2sp.org/tlog-tiles. A tile has up to 256 hashes of one level. A hash of level L is the root of 256^L leaves.
 
@@ -70,6 +81,23 @@ export function hashRanges(ranges: LeafRange[], tiles: Tile[]): Hash[] {
     return rootOfHashes(bytes.subarray(first * hashSize, (first + width) * hashSize));
   };
   return ranges.map((range) => hashRange(range, readNode));
+}
+
+/** Returns the root of the first `size` leaves, computed from tiles; null if they lack one of its hashes. */
+export function rootOf(size: number, tiles: Tile[]): Hash | null {
+  if (size === 0) return emptyRoot;
+  try {
+    return hashRanges([{ from: 0, to: size }], tiles)[0] ?? null;
+  } catch (error) {
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
+}
+
+/** Returns whether tiles are of the tree with this root. */
+export function isTreeOf({ size, root }: TreeHead, tiles: Tile[]): boolean {
+  const found = rootOf(size, tiles);
+  return found !== null && isSameHash(found, root);
 }
 
 /** A level of hashes, the bundles of entries, or the contents whose hashes the entries have (docs/LEDGER.md). */

@@ -15,18 +15,10 @@ export {
 } from './facts.ts';
 export type { Finding, Judgement } from './finding.ts';
 export { hasSeen } from './guard.ts';
-export { type Hold, incidentHold, revocationHold, type Verdict } from './holds.ts';
-export { type Assessment, assessor, type Measured } from './measures.ts';
+export { incidentHold, revocationHold, type Verdict } from './holds.ts';
+export { assessor, type Measured } from './measures.ts';
 export { type DueNotice, dueNotices, lapsedAnnouncements } from './notices.ts';
-export {
-  hashPolicy,
-  isApprovedContent,
-  judge,
-  makePlan,
-  type Plan,
-  type PlanDocument,
-  planVersion,
-} from './plan.ts';
+export { hashPolicy, isApprovedContent, judge, makePlan, type Plan, type PlanDocument, planVersion } from './plan.ts';
 export { isSameReason, type PlanItem, toItem } from './plan-item.ts';
 export { reminderDue } from './review-reminders.ts';
 export {

@@ -6,7 +6,7 @@ import { currentMint, type Rotation, type RotationFacts } from './rotation.ts';
 /**
  * Returns how long the old key must be quiet: as configured, at least 7 days and twice its longest observed gap (T1).
  */
-export function quietNeededMs({ quietForMs }: Pick<Rotation, 'quietForMs'>, longestGapMs: number): number {
+function quietNeededMs({ quietForMs }: Pick<Rotation, 'quietForMs'>, longestGapMs: number): number {
   return Math.max(leastQuietMs, quietForMs, 2 * longestGapMs);
 }
 

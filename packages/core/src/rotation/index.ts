@@ -1,7 +1,6 @@
-export { quietNeededMs, whyNotAdopted } from './adoption.ts';
 export { decide, isOverdue, type Step } from './decide.ts';
 export { lineageName, makeRotationId, successorName } from './name.ts';
-export { type OpeningLimits, openingLimits, type Refusal } from './opening.ts';
+export { type OpeningLimits, openingLimits } from './opening.ts';
 export { whyNoOrphan } from './orphan.ts';
 export {
   currentMint,

@@ -23,7 +23,7 @@ export interface OpeningFacts {
 }
 
 /** Why a rotation does not open. `isTransient`: another pass may open it. */
-export interface Refusal {
+interface Refusal {
   whyNot: string;
   isTransient: boolean;
 }

@@ -4,7 +4,6 @@ export { clientNetwork, isNetwork, makeGlobTest, makeNetworkTest } from './patte
 export {
   before,
   compareInstants,
-  type Duration,
   daysInWords,
   duration,
   isInstant,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { toMs } from '../values/time.ts';
 import type { OtherKind } from './kinds.ts';
-import { instant } from './primitives.ts';
+import { instant, maybe } from './primitives.ts';
 import { unknownCreator, type WireKey } from './schemas.ts';
 
 // The rows of a project's lists of credentials other than API keys. Only these fields are read, because any other may be a secret.
@@ -25,7 +25,6 @@ export interface WireCredential extends WireKey {
 /** The zero time, which services use for "no time". */
 export const unknownTime = '0001-01-01T00:00:00Z';
 
-const maybe = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? null);
 const when = maybe(instant).transform((value) => (value === null || toMs(value) <= toMs(unknownTime) ? null : value));
 const id = z.string().min(1).max(200);
 const word = maybe(z.string().max(1000));
@@ -37,7 +36,8 @@ export interface CredentialLocation {
   branchId: string | null;
 }
 
-type Made = Pick<WireCredential, 'kind' | 'id' | 'name'> & Partial<WireCredential>;
+type Made = Pick<WireCredential, 'kind' | 'id' | 'name'> &
+  Partial<Omit<WireCredential, 'createdAt'>> & { createdAt: string | null };
 
 const make = (place: CredentialLocation, made: Made): WireCredential => ({
   holder: null,
@@ -131,7 +131,7 @@ export const credentialSchemas: Record<OtherKind, (place: CredentialLocation) =>
         kind: 'branch_credential',
         id: `${place.branchId ?? ''}/${row.token_id}`,
         name: row.name ?? row.token_id,
-        createdAt: row.created_at ?? unknownTime,
+        createdAt: row.created_at,
         lastUsedAt: row.last_used_at,
         expiresAt: row.expires_at,
         revokedAt: row.revoked_at,
@@ -145,7 +145,7 @@ export const credentialSchemas: Record<OtherKind, (place: CredentialLocation) =>
         kind: 'role',
         id: `${place.branchId ?? ''}/${row.name}`,
         name: row.name,
-        createdAt: row.created_at ?? unknownTime,
+        createdAt: row.created_at,
         extra: detail({
           protected: row.protected,
           authentication_method: row.authentication_method,
@@ -160,7 +160,7 @@ export const credentialSchemas: Record<OtherKind, (place: CredentialLocation) =>
         id: row.id,
         name: row.granted_to_email,
         holder: row.granted_to_email,
-        createdAt: row.granted_at ?? unknownTime,
+        createdAt: row.granted_at,
         revokedAt: row.revoked_at,
       }),
     ),
@@ -172,7 +172,7 @@ export const credentialSchemas: Record<OtherKind, (place: CredentialLocation) =>
         id: `${place.projectId}/${row.member_id}`,
         name: row.email ?? row.member_id,
         holder: row.email ?? row.user_id,
-        createdAt: row.joined_at ?? unknownTime,
+        createdAt: row.joined_at,
         extra: detail({
           user_id: row.user_id,
           organization_role: row.org_role,
@@ -189,7 +189,7 @@ export const credentialSchemas: Record<OtherKind, (place: CredentialLocation) =>
         id: row.id,
         name: row.provider_name,
         branchId: row.branch_id,
-        createdAt: row.created_at ?? unknownTime,
+        createdAt: row.created_at,
         extra: detail({
           url: plainUrl(row.jwks_url),
           audience: row.jwt_audience,

@@ -1,4 +1,4 @@
-export { type CredentialLocation, tokenIdOf, unknownTime, type WireCredential } from './credentials.ts';
+export { tokenIdOf, unknownTime, type WireCredential } from './credentials.ts';
 export {
   type CredentialKind,
   credentialKinds,

@@ -14,6 +14,9 @@ export const uuid = withCheck(z.string().regex(anyUuid, 'not a UUID'), matches(a
 export const text = withCheck(z.string(), (value) => typeof value === 'string');
 export const whole = withCheck(z.int(), Number.isSafeInteger);
 
+/** A field that may be missing. */
+export const maybe = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? null);
+
 /** An int64 as decimal digits. `parseJson` returns integers beyond 2^53 as text and others as numbers. */
 export const int64 = z
   .union([z.int(), z.string()])

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { instant, int64, text, uuid, whole } from './primitives.ts';
+import { instant, int64, maybe, text, uuid, whole } from './primitives.ts';
 import { optional, wireRecord } from './record.ts';
 
 /** Terminal statuses: such an operation no longer changes. `failed` can still be retried. */
@@ -84,15 +84,12 @@ const keyFields = {
   name: z.string(),
   created_at: instant,
   created_by: creator.nullish().transform((value) => value ?? { id: unknownCreator, name: null }),
-  last_used_at: instant.nullish().transform((value) => value ?? null),
+  last_used_at: maybe(instant),
   last_used_from_addr: z
     .string()
     .nullish()
     .transform((value) => value || null),
-  project_id: z
-    .string()
-    .nullish()
-    .transform((value) => value ?? null),
+  project_id: maybe(z.string()),
 };
 
 export const keySchema = wireRecord(keyFields);

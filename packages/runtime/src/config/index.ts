@@ -9,4 +9,4 @@ export {
   readCredential,
 } from './read.ts';
 export { configJsonSchema } from './schema.ts';
-export { placeholders, type Sink } from './sink-schema.ts';
+export { type Sink } from './sink-schema.ts';
