@@ -130,17 +130,17 @@ export { answerRotationRequest, listRotationRequests } from './rotations/request
 export { moveRotation, openRotation, type RotatedKey, type StoredRotation } from './rotations/rotations.ts';
 export { endSlot, isSlotDue } from './rotations/slots.ts';
 export { finishRun, hasFinishedRun, type RunKind, startRun } from './runs/runs.ts';
+export { reportTokenRoles as roles } from './schema/tokens.ts';
 export { checkSeals } from './seals/check.ts';
 export { sealDays } from './seals/seals.ts';
 export { isRefusedRow } from './sql.ts';
+export type { Role } from './tokens/authenticate.ts';
 export { revokeSession, sessionList } from './tokens/sessions.ts';
 export {
   createToken,
   ensureToken,
   listLastingTokens,
   listTokens,
-  type Role,
   revokeToken,
-  roles,
   type StoredToken,
 } from './tokens/tokens.ts';

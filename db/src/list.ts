@@ -1,10 +1,8 @@
-import { is, SQL, sql } from 'drizzle-orm';
-import { PgDialect } from 'drizzle-orm/pg-core';
-import type { ParameterOrJSON } from 'postgres';
+import { and, is, SQL, sql } from 'drizzle-orm';
 import type { z } from 'zod';
 import type { Fields } from './item.ts';
 import { type ListRow, mergeOrdered, type Order, type Position } from './merge.ts';
-import { builderRunning, type Db, type Run } from './sql.ts';
+import { builderRunning, type Db, type Run, toStatement } from './sql.ts';
 
 export type { Position };
 
@@ -158,15 +156,6 @@ export function readerOf(run: Run): Reader {
   };
 }
 
-const dialect = new PgDialect();
-
-/** Returns a statement for the driver itself, for its own transactions or cursors. */
-export function toStatement(statement: SQL): { text: string; params: ParameterOrJSON<never>[] } {
-  const { sql: text, params } = dialect.sqlToQuery(statement);
-  // drizzle types these as unknown. Each is a text, a number, null or a list of texts.
-  return { text, params: params as ParameterOrJSON<never>[] };
-}
-
 /**
  * Returns a list as one statement. Each row has its `item`, and its position as `at0`, `at1` and so on. Without a limit it returns all
  * rows.
@@ -185,14 +174,13 @@ export function select(
   const columns = is(item, SQL)
     ? []
     : Object.entries(item).map(([name, value]) => sql`${value} as ${sql.identifier(name)}`);
-  const tests = [...where, afterPosition({ order, direction }, after)].filter((test) => test !== undefined);
   const turn = sql.raw(direction);
   const ordered = sql`order by ${sql.join(
     order.map(({ by }) => sql`${by} ${turn}`),
     sql`, `,
   )}`;
   const most = limit === null ? sql`` : sql`limit ${limit}`;
-  const page = sql`where ${tests.length === 0 ? sql`true` : sql.join(tests, sql` and `)} ${ordered} ${most}`;
+  const page = sql`where ${and(...where, afterPosition({ order, direction }, after)) ?? sql`true`} ${ordered} ${most}`;
   return sql`select ${sql.join(positions, sql`, `)}, ${json} as item
     from ${rows === undefined ? sql`` : sql`(select o.* from ${rows} ${page}) o`} ${from}
       ${columns.length === 0 ? sql`` : sql`cross join lateral (select ${sql.join(columns, sql`, `)}) _item`}
@@ -237,8 +225,8 @@ export const contains = (column: SQL, text: string): SQL =>
 const texts = (values: string[]): SQL => sql`${sql.param(values)}::text[]`;
 
 /** Returns the condition that a row belongs to the organizations visible to the caller; null means all. */
-export const visible = (organizationId: SQL, organizations: string[] | null): SQL | undefined =>
-  when(organizations, (allowed) => sql`${organizationId} = any(${texts(allowed)})`);
+export const visible = (organizationId: SQL, organizations: string[] | null): SQL =>
+  organizations === null ? sql`true` : sql`${organizationId} = any(${texts(organizations)})`;
 
 /** Returns the conditions that a time is at or after one instant and before another. */
 export const within = (column: SQL, { from, to }: { from?: string | undefined; to?: string | undefined }) => [

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
+import { sha256 } from '@keywarden/core/values';
 import { codeOf, UserError } from '@keywarden/runtime';
 import type { Sql } from './sql.ts';
 
@@ -32,7 +32,7 @@ function readRepeatables(): Repeatable[] {
     .toSorted()
     .map((name) => {
       const text = readFileSync(new URL(name, folder), 'utf8');
-      return { name, text, sha256: createHash('sha256').update(text).digest('hex') };
+      return { name, text, sha256: sha256(text) };
     });
   return read;
 }

@@ -59,7 +59,6 @@ export {
   readOne,
   readPage,
   select,
-  toStatement,
 } from './list.ts';
 export {
   type ArchivedRecord,
@@ -122,6 +121,7 @@ export { revocationItem, revocationList } from './revocations/list.ts';
 export { rotationItem, rotationList, rotationRequestItem, rotationRequestList } from './rotations/list.ts';
 export { requestRotation } from './rotations/requests.ts';
 export { runItem, runList } from './runs/list.ts';
+export { reportTokenRoles as roles } from './schema/tokens.ts';
 export {
   listSealedProjects,
   readDropEvents,
@@ -130,7 +130,8 @@ export {
   type SealedProject,
 } from './seals/list.ts';
 export { openSnapshot, type Snapshot } from './snapshot.ts';
+export { toStatement } from './sql.ts';
 export { accessItem, accessList } from './tokens/access-list.ts';
 export { type Access, recordAccess } from './tokens/access-log.ts';
-export { authenticate, hashCredential, type Principal } from './tokens/authenticate.ts';
+export { authenticate, hashCredential, type Principal, tokenReference } from './tokens/authenticate.ts';
 export { endSession, openSession, sessionItem, sessionList } from './tokens/sessions.ts';

@@ -52,6 +52,13 @@ export function noneOf<T extends Column>(column: T, values: readonly T['_']['dat
 export const countIf = (condition: SQL | undefined) =>
   raw<number>`(count(*) filter (where ${condition}))::int`.mapWith(Number);
 
+/** Returns a statement for the driver itself, for its own transactions or cursors. */
+export function toStatement(statement: SQL): { text: string; params: ParameterOrJSON<never>[] } {
+  const { sql: text, params } = dialect.sqlToQuery(statement);
+  // drizzle types these as unknown. Each is a text, a number, null or a list of texts.
+  return { text, params: params as ParameterOrJSON<never>[] };
+}
+
 /** The least-privileged roles of the two apps, and of the command line where it manages tokens and sessions. functions/90-grants.sql lists their permissions. */
 export const storeRoles = ['keywarden_admin', 'keywarden_daemon', 'keywarden_report'] as const;
 export type StoreRole = (typeof storeRoles)[number];

@@ -81,8 +81,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     return opened;
   };
   const sql = open({ max: options.maxConnections ?? 10 });
-  // This sets the pool's parsers: times and JSON pass as text unless one of our queries maps them.
-  const db = drizzle(sql);
+  const db = builderOver(sql);
   const locks = createLocks(open);
   const close = async () => {
     await Promise.all(pools.map((pool) => pool.end({ timeout: 5 })));
@@ -105,7 +104,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
 async function migrateAsOwner(url: string, options: StoreOptions): Promise<void> {
   const { statementTimeoutMs: _none, ...owner } = options;
   const sql = connect(url, { ...owner, role: undefined, pool: { max: 3 } });
-  drizzle(sql);
+  builderOver(sql);
   try {
     await readVersion(sql, url, undefined);
     await migrateStore(sql);

@@ -1,8 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { OpenAPIHono } from '@hono/zod-openapi';
-import { pingStore } from '@keywarden/db/report';
-import { assertCurrent, type Sql, whyNodesMissing } from '@keywarden/db/store';
-import { type Logger, UserError, within } from '@keywarden/runtime';
 import type { Context } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { etag } from 'hono/etag';
@@ -24,10 +21,10 @@ import { badParameter, issueInWords, Problem, renderProblem, toLoggedProblem } f
 import { addResources } from './resources/index.ts';
 import { archiveRoutes } from './routes/archive.ts';
 import { assetRoutes } from './routes/assets.ts';
-import { describeOtherRoutes } from './routes/described.ts';
 import { renderDocs } from './routes/docs.ts';
 import { makeDocument } from './routes/document.ts';
 import { ledgerRoutes } from './routes/ledger.ts';
+import { addProbes } from './routes/probes.ts';
 
 /** Returns the report as an app that never listens. Probes, the API description and assets are open; everything else requires a token. */
 export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
@@ -91,17 +88,7 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
     if (!c.res.headers.has('cache-control')) c.header('cache-control', 'no-store');
   });
 
-  app.get('/healthz', (c) => c.json({ status: 'ok' }));
-  const whyNotReadyOnce = oneAtATime(async () => await whyNotReady(accessSql, log));
-  const areNodesMissingOnce = oneAtATime(async () => await areNodesMissing(accessSql));
-  app.get('/readyz', async (c) => {
-    const why =
-      limits.whyOverloaded() ?? (await within(probeMs, whyNotReadyOnce(), 'the store does not answer in time'));
-    if (why !== null) return c.json({ status: 'not ready', why }, 503);
-    // Most of the report does not need the node, and the answer needs no token, so it names no host.
-    const lacking = await within(probeMs, areNodesMissingOnce(), false);
-    return c.json(lacking ? { status: 'degraded', why: nodesMissing } : { status: 'ready' });
-  });
+  addProbes(app, services);
   app.use(readTransport(transport, peerOf));
   app.use(bodyLimit({ maxSize: 1_000_000, onError: () => refuseLongBody() }));
   app.get(
@@ -128,7 +115,6 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
     c.header('cache-control', 'private, no-cache');
     return await revalidate(c, next);
   });
-  describeOtherRoutes(app);
   const pages = makePages(app, services);
   signInPages(app, services);
   overviewPage(pages, services);
@@ -150,31 +136,4 @@ type Result = Parameters<NonNullable<ConstructorParameters<typeof OpenAPIHono<En
 /** Throws a Problem (400) that names the first invalid parameter. */
 function refuseInvalid(result: Result): void {
   if (!result.success) throw badParameter(`${issueInWords(result.error)}. /docs lists the parameters.`);
-}
-
-/** How long a probe waits, in ms: probe clients have a time limit of their own, and a store that hangs never answers. */
-const probeMs = 3000;
-
-const nodesMissing =
-  'a node of the store’s cluster does not answer, so some operations cannot be read; keywarden check names it';
-
-/** Returns a function whose calls share the work that is going on: probes do not pile up on a store that hangs. */
-function oneAtATime<T>(work: () => Promise<T>): () => Promise<T> {
-  let going: Promise<T> | undefined;
-  return async () => await (going ??= work().finally(() => (going = undefined)));
-}
-
-async function areNodesMissing(sql: Sql): Promise<boolean> {
-  return (await whyNodesMissing(sql).catch(() => null)) !== null;
-}
-
-async function whyNotReady(sql: Sql, log: Logger): Promise<string | null> {
-  try {
-    await assertCurrent(sql);
-    await pingStore(sql);
-    return null;
-  } catch (error) {
-    log.warn({ err: error }, 'the report is not ready');
-    return error instanceof UserError ? error.message : 'the store does not answer';
-  }
 }

@@ -54,7 +54,7 @@ export async function listBlindSpots(db: Reader, organizations: string[] | null)
     select json_build_object('kind', b.kind, 'control_plane', c.base_url, 'scope', b.scope, 'connection', b.connection,
       'members', b.members, 'since', ${time(sql`b.since`)})::text as item
     from keywarden.blind_spot b join keywarden.control_plane c on c.number = b.control_plane_number
-    where ${visible(sql`substring(b.scope from '^organization:(.*)$')`, organizations) ?? sql`true`}
+    where ${visible(sql`substring(b.scope from '^organization:(.*)$')`, organizations)}
     order by c.base_url, b.scope, b.kind, b.connection`);
   // Postgres wrote this JSON.
   return rows.map((row) => JSON.parse(String(row.item)) as object);

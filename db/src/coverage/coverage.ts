@@ -1,4 +1,4 @@
-import { type SQL, sql } from 'drizzle-orm';
+import { and, type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { instant, time } from '../item.ts';
 import { type Reader, visible, when } from '../list.ts';
@@ -85,14 +85,14 @@ export async function listCoverage(
     limit: number;
   },
 ): Promise<ListedCoverage[]> {
-  const tests = [
+  const isAsked = and(
     when(wanted, (some) => sql`p.number = any(${sql.param(some)}::bigint[])`),
     when(projectId, (id) => sql`p.id = ${id}`),
     visible(sql`p.organization_id`, organizations),
     sql`p.number > coalesce(${after}::bigint, 0)`,
-  ].filter((test) => test !== undefined);
+  );
   const page = await db.execute(sql`
-    select p.number::text from keywarden.project p where ${sql.join(tests, sql` and `)} order by p.number limit ${limit}`);
+    select p.number::text from keywarden.project p where ${isAsked} order by p.number limit ${limit}`);
   if (page.length === 0) return [];
   const numbers = sql`${sql.param(page.map(({ number }) => String(number)))}::bigint[]`;
   const rows = await db.execute(sql`
@@ -110,7 +110,7 @@ export async function listCoverage(
       left join (select project_number, known from keywarden.operation_coverage where project_number = any(${numbers}) offset 0) c
         on c.project_number = p.number
       cross join lateral (select coalesce(c.known, '{}'::tstzmultirange) as known) covered
-    where p.number = any(${numbers}) and ${sql.join(tests, sql` and `)} order by p.number`);
+    where p.number = any(${numbers}) and ${isAsked} order by p.number`);
   return rows.map(toCoverage);
 }
 

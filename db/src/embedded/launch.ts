@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { chmodSync, chownSync, cpSync, existsSync, lstatSync, mkdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
+import { sha256 } from '@keywarden/core/values';
 import { UserError } from '@keywarden/runtime';
 
 /** How to run Postgres's programs on this machine, and where the cluster is. */
@@ -26,7 +26,7 @@ export function planLaunch(dataFolder: string, { canMapUser = mapsUser() } = {})
   if (process.getuid?.() !== 0)
     return { programs, prefix: [], cluster: join(dataFolder, 'postgres'), owner: undefined };
   if (canMapUser) return { programs, prefix: mapUser, cluster: join(dataFolder, 'postgres'), owner: undefined };
-  const name = `keywarden-${createHash('sha256').update(dataFolder).digest('hex').slice(0, 16)}`;
+  const name = `keywarden-${sha256(dataFolder).slice(0, 16)}`;
   const folder = join('/var/tmp', name);
   mkdirSync(folder, { recursive: true, mode: 0o755 });
   // Any user can create a folder of this name first, and could then supply the programs that we run.

@@ -41,7 +41,7 @@ export interface ExemptionFilter {
 
 /** Lists exemptions, newest first, each with those of its keys that are visible to the caller. */
 export function exemptionList(filter: ExemptionFilter, organizations: string[] | null): List<typeof exemptionItem> {
-  const sees = visible(sql`k.organization_id`, organizations) ?? sql`true`;
+  const sees = visible(sql`k.organization_id`, organizations);
   return {
     schema: exemptionItem,
     from: sql`keywarden.exemption e`,
@@ -80,5 +80,5 @@ const sharedReason = 'It also covers keys of other organizations.';
 
 /** SQL: whether an exemption covers keys, and only those of these organizations. */
 const coversOnlySeen = (number: SQL, organizations: string[] | null) => sql`(
-  select coalesce(bool_and(coalesce(${visible(sql`k.organization_id`, organizations) ?? sql`true`}, false)), false)
+  select coalesce(bool_and(coalesce(${visible(sql`k.organization_id`, organizations)}, false)), false)
   from keywarden.exemption_key x join keywarden.credential k on k.number = x.key_number where x.exemption_number = ${number})`;

@@ -10,7 +10,7 @@ export interface Figure {
 
 type Organizations = string[] | null;
 
-const seen = (organizations: Organizations): SQL => visible(sql`k.organization_id`, organizations) ?? sql`true`;
+const seen = (organizations: Organizations): SQL => visible(sql`k.organization_id`, organizations);
 
 async function read(db: Reader, query: SQL): Promise<Figure[]> {
   const rows = await db.execute(query);

@@ -49,7 +49,7 @@ export async function readIdleTrend(db: Reader, organizations: string[] | null):
     select max(w.day)::text as day, sum(w.live)::int as live, sum(w.idle)::int as idle, sum(w.unknown)::int as unknown
     from (select distinct on (date_trunc('week', c.day), c.control_plane_number, c.organization_id) date_trunc('week', c.day) as week, c.*
       from keywarden.key_count c
-      where c.day > (select max(l.day) from keywarden.key_count l) - 364 and ${visible(sql`c.organization_id`, organizations) ?? sql`true`}
+      where c.day > (select max(l.day) from keywarden.key_count l) - 364 and ${visible(sql`c.organization_id`, organizations)}
       order by date_trunc('week', c.day), c.control_plane_number, c.organization_id, c.day desc) w
     group by w.week order by w.week`);
   return rows.map((row) => {

@@ -80,7 +80,7 @@ export async function listInventoryHoles(
     )
     select c.base_url as control_plane, s.scope, ${time(sql`s.opens`)} as "from", ${time(sql`s.closes`)} as "to" from gap s
       join keywarden.control_plane c on c.number = s.control_plane_number
-    where ${visible(organizationOf, organizations) ?? sql`true`}
+    where ${visible(organizationOf, organizations)}
       and (s.opens is null or coalesce(s.closes, ${to}::timestamptz) - s.opens > ${due})
       and coalesce(s.opens, '-infinity') < ${to}::timestamptz and coalesce(s.closes, 'infinity') > ${from}::timestamptz
     order by c.base_url, s.scope, s.opens nulls first`);

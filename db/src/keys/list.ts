@@ -5,7 +5,7 @@ import { columnsOf, type Fields, instant, json, time } from '../item.ts';
 import { contains, type List, type Query, type Reader, visible, when } from '../list.ts';
 import { keyObservationEvents } from '../schema/keys.ts';
 import { keyReference } from './reference.ts';
-import { creatorState, type Inventoried, keysAsOf, keysNow } from './source.ts';
+import { creatorState, type Inventoried, keysAsOf, keysNow, trustedListings } from './source.ts';
 
 const states = z.enum(['active', 'missing', 'gone', 'unknown']).meta({
   description:
@@ -142,8 +142,7 @@ function inventoryQuery(
       control_plane: sql`c.base_url`,
       creator: sql`json_build_object('id', k.creator_id, 'name', k.creator_name)`,
       owner: sql`w.owner`,
-      last_seen_at: time(sql`(select l.listed_at from keywarden.key_listing l
-        where l.control_plane_number = k.control_plane_number and l.scope = k.scope and l.why_suspect is null
+      last_seen_at: time(sql`(select l.listed_at from ${trustedListings(sql`k`)}
           and l.listed_at < coalesce(k.missing_since, k.gone_at, ${filter.asOf ?? 'infinity'}::timestamptz + interval '1 microsecond')
         order by l.listed_at desc limit 1)`),
     },
@@ -247,7 +246,7 @@ export async function findHiddenKey(
 ): Promise<string | undefined> {
   const [row] = await db.execute(sql`
     select wanted::text as number from unnest(${sql.param(numbers)}::bigint[]) wanted where not exists (
-      select from keywarden.credential k where k.number = wanted and ${visible(sql`k.organization_id`, organizations) ?? sql`true`}) limit 1`);
+      select from keywarden.credential k where k.number = wanted and ${visible(sql`k.organization_id`, organizations)}) limit 1`);
   return row === undefined ? undefined : String(row.number);
 }
 
@@ -261,6 +260,6 @@ export async function seesKey(
 ): Promise<boolean> {
   const rows =
     await db.execute(sql`select from ${of === undefined ? sql`keywarden.credential k` : keysNow(of)} where k.number = ${number}::bigint
-    and ${visible(sql`k.organization_id`, organizations) ?? sql`true`}`);
+    and ${visible(sql`k.organization_id`, organizations)}`);
   return rows.length > 0;
 }

@@ -58,6 +58,10 @@ export const creatorState = (
     left join keywarden.member m on m.control_plane_number = k.control_plane_number and m.organization_id = k.organization_id
       and m.user_id = k.creator_id) end)`;
 
+/** The trusted listings `l` of the scope of a row, as the end of a FROM clause. */
+export const trustedListings = (row: SQL): SQL => sql`keywarden.key_listing l
+  where l.control_plane_number = ${row}.control_plane_number and l.scope = ${row}.scope and l.why_suspect is null`;
+
 /**
  * Returns the SQL of keys as they were at a time of the control plane. It has the keys created by then, with the state from their
  * observations. A key that one listing shows and the next lacks is `unknown` in between, and so is each key a day after the last listing. A key that was missing once exists again if the
@@ -78,34 +82,29 @@ export function keysAsOf(at: string, of: Inventoried): SQL {
         where o.key_number = n.number and o.event = 'missing' and o.seen_at <= ${then}) end as missing_since,
       case when e.event in ('gone', 'revoked') then e.seen_at end as gone_at,
       case when e.event in ('gone', 'revoked') then 'gone' when e.event = 'missing' then 'missing'
-        when x.event = 'missing' and not exists (select from keywarden.key_listing l
-          where l.control_plane_number = n.control_plane_number and l.scope = n.scope and l.why_suspect is null
+        when x.event = 'missing' and not exists (select from ${trustedListings(sql`n`)}
             and l.listed_at >= ${then} and l.listed_at < x.seen_at) then 'unknown'
         when n.created_at < '2000-01-01' and n.first_seen_at > ${then} then 'unknown'
-        when shown.at is null and x.event is null and not exists (select from keywarden.key_listing l
-          where l.control_plane_number = n.control_plane_number and l.scope = n.scope and l.why_suspect is null
+        when shown.at is null and x.event is null and not exists (select from ${trustedListings(sql`n`)}
             and l.listed_at between ${then} - interval '1 day' and ${then}) then 'unknown'
         else 'active' end as state
     from ${tables[of].from} n
       left join lateral (select o.record from keywarden.key_observation o where o.key_number = n.number and o.record is not null
         order by o.seen_at <= ${then} desc, case when o.seen_at <= ${then} then -o.number else o.number end limit 1) v on true
-      left join lateral (select case when o.event = 'missing' and exists (select from keywarden.key_listing l
-          where l.control_plane_number = n.control_plane_number and l.scope = n.scope and l.why_suspect is null
+      left join lateral (select case when o.event = 'missing' and exists (select from ${trustedListings(sql`n`)}
             and l.listed_at > o.seen_at and l.listed_at <= ${then}) then 'shown again' else o.event end as event, o.seen_at
         from keywarden.key_observation o where o.key_number = n.number and o.seen_at <= ${then} order by o.number desc limit 1) e on true
       left join lateral (select o.event, o.seen_at from keywarden.key_observation o where o.key_number = n.number
         and o.seen_at > ${then} and o.event in ('missing', 'gone', 'revoked') order by o.number limit 1) x on true
       left join lateral (select case when w.last_used_at <= ${then} then w.last_used_at else w.first_used_at end as last_used_at, w.address
         from keywarden.key_use w where w.key_number = n.number and w.first_used_at <= ${then} order by 1 desc limit 1) u on true
-      cross join lateral (select min(l.listed_at) as at from keywarden.key_listing l
-        where l.control_plane_number = n.control_plane_number and l.scope = n.scope and l.why_suspect is null
+      cross join lateral (select min(l.listed_at) as at from ${trustedListings(sql`n`)}
           and l.listed_at >= greatest(${then}, n.first_seen_at) and (x.seen_at is null or l.listed_at < x.seen_at)) shown
       cross join lateral (select ${showsUseOf(sql`n.kind`)} and not n.use_went_back and not (n.last_used_at is null and n.last_used_from is not null)
           and u.last_used_at >= n.created_at - interval '1 second' is not false and (
           shown.at is not null and not exists (select from keywarden.key_use w where w.key_number = n.number
             and (w.first_used_at > ${then} and w.first_used_at <= shown.at or w.last_used_at > ${then} and w.last_used_at <= shown.at))
           or n.first_seen_at <= ${then} and (e.event in ('missing', 'gone', 'revoked')) is not true and (
-            select max(l.listed_at) between ${then} - interval '1 day' and ${then} from keywarden.key_listing l
-            where l.control_plane_number = n.control_plane_number and l.scope = n.scope and l.why_suspect is null)) as is_known) w
+            select max(l.listed_at) between ${then} - interval '1 day' and ${then} from ${trustedListings(sql`n`)})) as is_known) w
     where n.created_at <= ${then}) k`;
 }

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { sha256 } from '@keywarden/core/values';
 import { codeOf } from '@keywarden/runtime';
 import { readViews } from '../repeatables.ts';
 import { type Sql, sqlState, type Tx } from '../sql.ts';
@@ -43,10 +43,7 @@ export async function readMachinery(sql: Sql | Tx): Promise<Machinery> {
     where p.pronamespace = 'keywarden'::regnamespace and exists (select from pg_catalog.pg_proc o where o.pronamespace = 'pg_catalog'::regnamespace and o.proname = p.proname)
     order by 1`;
   return Object.fromEntries(
-    rows.map(({ name, definition }) => [
-      String(name),
-      createHash('sha256').update(String(definition)).digest('hex').slice(0, 32),
-    ]),
+    rows.map(({ name, definition }) => [String(name), sha256(String(definition)).slice(0, 32)]),
   );
 }
 

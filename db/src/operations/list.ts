@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { and, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { columnsOf, instant, json, time } from '../item.ts';
 import { type List, type Reader, visible, when, within } from '../list.ts';
@@ -76,7 +76,7 @@ export async function findProjectNumbers(
   if (projectId === undefined && organizations === null) return null;
   const rows = await db.execute(sql`select number from ${project} p
     where ${when(projectId, (id) => sql`p.id = ${id}`) ?? sql`true`}
-      and ${visible(sql`p.organization_id`, organizations) ?? sql`true`} order by number`);
+      and ${visible(sql`p.organization_id`, organizations)} order by number`);
   return rows.map((row) => String(row.number));
 }
 
@@ -170,13 +170,12 @@ export function operationBucketList(
   const grouped = (name: 'action' | 'status' | 'project', column: string) =>
     by.includes(name) ? sql.raw(column) : sql.raw(`null::text`);
   const { where } = operationList(filter, projects);
-  const tests = where.filter((test) => test !== undefined);
   return {
     schema: operationBucket,
     from: sql`(select ${start} as start, ${grouped('action', 'o.action')} as action, ${grouped('status', 'o.status')} as status,
         ${grouped('project', 'o.project_number::text')} as project, count(*) as operations,
         count(*) filter (where o.failures_count > 0) as with_failures, avg(o.total_duration_ms)::int8 as mean_duration_ms
-      from keywarden.operation o where ${tests.length === 0 ? sql`true` : sql.join(tests, sql` and `)}
+      from keywarden.operation o where ${and(...where) ?? sql`true`}
       group by 1, 2, 3, 4) b left join keywarden.project p on p.number::text = b.project`,
     item: { ...columnsOf(operationBucket, 'b'), project_id: sql`p.id` },
     where: [],

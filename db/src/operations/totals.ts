@@ -19,18 +19,16 @@ export interface Totals {
 
 /** Counts all records. `servedSince` is the time before which the control plane serves no operations. */
 export async function readTotals(db: Db, servedSince: string): Promise<Totals> {
-  const count = async (table: typeof organization | typeof project | typeof key | typeof operation) =>
-    await db.$count(table);
   const [oldest] = await db
     .select({ createdAt: operation.createdAt })
     .from(operation)
     .orderBy(asc(operation.createdAt))
     .limit(1);
   return {
-    organizations: await count(organization),
-    projects: await count(project),
-    keys: await count(key),
-    operations: await count(operation),
+    organizations: await db.$count(organization),
+    projects: await db.$count(project),
+    keys: await db.$count(key),
+    operations: await db.$count(operation),
     oldest: oldest?.createdAt ?? null,
     unserved: await db.$count(operation, lt(operation.createdAt, servedSince)),
   };

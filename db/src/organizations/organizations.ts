@@ -4,7 +4,7 @@ import { isSuddenDrop } from '../keys/suspect-listing.ts';
 import { member, memberListing, organization } from '../schema/organizations.ts';
 import { builderOf, type Db, lastOfEach, packExtra, type Sql, toJson } from '../sql.ts';
 
-interface Listing {
+export interface Listing {
   controlPlane: string;
   /** The control plane's own time of the listing, RFC 3339. */
   seenAt: string;

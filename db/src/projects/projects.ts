@@ -1,15 +1,10 @@
 import type { WireProject } from '@keywarden/core/wire';
 import { and, eq, isNull } from 'drizzle-orm';
 import { isSuddenDrop } from '../keys/suspect-listing.ts';
+import { type Listing } from '../organizations/organizations.ts';
 import { project } from '../schema/projects.ts';
 import { markMissingDays } from '../seals/seals.ts';
 import { builderOf, type Db, lastOfEach, packExtra, type Sql, toJson } from '../sql.ts';
-
-interface Listing {
-  controlPlane: string;
-  /** The control plane's own time of the listing, RFC 3339. */
-  seenAt: string;
-}
 
 /**
  * Saves a complete list of an organization's projects. A project that is absent twice in a row is gone. Projects that the answer names as

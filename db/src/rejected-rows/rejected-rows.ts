@@ -1,11 +1,11 @@
-import { createHash } from 'node:crypto';
+import { sha256 } from '@keywarden/core/values';
 import { desc, eq, sql as fragment, lt } from 'drizzle-orm';
 import { controlPlane } from '../schema/connections.ts';
-import { rejectedRow } from '../schema/rejected-rows.ts';
+import { rejectedRow, rejectedRowLists } from '../schema/rejected-rows.ts';
 import { type Db, type Sql, toJson } from '../sql.ts';
 
 /** The lists that may have unreadable rows. */
-type RejectedList = 'organizations' | 'members' | 'keys' | 'projects' | 'operations' | 'credentials';
+type RejectedList = (typeof rejectedRowLists)[number];
 
 /** Where a list was requested. `place` is the scope, organization or project. */
 export interface RequestedList {
@@ -39,7 +39,7 @@ export async function saveRejectedRows(
   const rows = new Map(
     rejected.slice(0, mostKept).map(({ id, why, record }) => {
       const text = toJson({ record });
-      const row_key = id?.slice(0, 200) ?? createHash('sha256').update(text).digest('hex');
+      const row_key = id?.slice(0, 200) ?? sha256(text);
       const kept = text.length > longestText ? { cut: text.slice(0, longestText).toWellFormed() } : record;
       return [row_key, { row_id: id?.slice(0, 200) ?? null, why: why.slice(0, 500), record: kept, row_key }];
     }),

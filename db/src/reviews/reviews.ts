@@ -13,11 +13,12 @@ import { reviewItemList, reviewList } from './list.ts';
 
 /** The keys to review, frozen as they are shown now. */
 export interface Chosen {
-  /** `asOf` is a time of the control plane, or absent for now. */
+  /** Which inventory to review; API keys by default. */
   of?: Inventoried;
   filter: KeyFilter;
   /** The filter as requested, for readers of the review. */
   request: Record<string, unknown>;
+  /** A time of the control plane. */
   asOf: string;
   holes: object[];
   keepForDays: number;

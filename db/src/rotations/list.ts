@@ -1,5 +1,5 @@
 import { rotationStates } from '@keywarden/core/rotation';
-import { type SQL, sql } from 'drizzle-orm';
+import { and, type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { columnsOf, instant, jsonOf, time } from '../item.ts';
 import { keyReference, referenceToKey } from '../keys/reference.ts';
@@ -76,9 +76,10 @@ export function rotationList(filter: RotationFilter, organizations: string[] | n
 }
 
 function movedWithin({ from, to }: RotationFilter): SQL | undefined {
-  const tests = within(sql`e.at`, { from, to }).filter((test) => test !== undefined);
-  if (tests.length === 0) return undefined;
-  return sql`exists (select from keywarden.rotation_event e where e.rotation_number = r.number and ${sql.join(tests, sql` and `)})`;
+  const isWithin = and(...within(sql`e.at`, { from, to }));
+  return (
+    isWithin && sql`exists (select from keywarden.rotation_event e where e.rotation_number = r.number and ${isWithin})`
+  );
 }
 
 export const rotationRequestItem = z

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import { bigint, check, index, integer, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
 import { instant, int64, keywarden, oneOf, reference } from './columns.ts';
 
+/** Each role includes the roles before it. */
 export const reportTokenRoles = ['viewer', 'auditor', 'operator'] as const;
 
 /**

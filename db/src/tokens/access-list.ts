@@ -2,22 +2,20 @@ import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { columnsOf, instant } from '../item.ts';
 import { type List, when, within } from '../list.ts';
-import { accessLogEvents } from '../schema/tokens.ts';
+import { accessLogEvents, accessLogStreams } from '../schema/tokens.ts';
+import { referenceToToken, tokenReference } from './authenticate.ts';
 
 export const accessItem = z
   .strictObject({
     at: instant,
-    token: z
-      .strictObject({ id: z.string(), name: z.string(), role: z.enum(['viewer', 'auditor', 'operator']) })
-      .nullable()
-      .meta({ description: 'null if no valid token was presented' }),
+    token: tokenReference.nullable().meta({ description: 'null if no valid token was presented' }),
     event: z.enum(accessLogEvents),
     address: z.string(),
     method: z.string(),
     path: z.string(),
     query: z.string(),
     status: z.int(),
-    stream: z.enum(['begun', 'complete', 'cut']).nullable(),
+    stream: z.enum(accessLogStreams).nullable(),
     records: z.int().nullable(),
     sha256: z.string().nullable(),
     request_id: z.string(),
@@ -41,7 +39,7 @@ export function accessList({ tokenId, event, from, to }: AccessFilter): List<typ
     from: sql`keywarden.access_log a left join keywarden.report_token t on t.number = a.token_number`,
     item: {
       ...columnsOf(accessItem, 'a'),
-      token: sql`case when t.number is not null then json_build_object('id', t.number::text, 'name', t.name, 'role', t.role) end`,
+      token: sql`case when t.number is not null then ${referenceToToken} end`,
     },
     where: [
       when(tokenId, (id) => sql`a.token_number = ${id}::bigint`),

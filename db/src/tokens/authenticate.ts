@@ -1,12 +1,24 @@
-import { createHash } from 'node:crypto';
+import { sha256 } from '@keywarden/core/values';
+import { sql as fragment } from 'drizzle-orm';
+import { z } from 'zod';
+import { jsonOf } from '../item.ts';
+import { reportTokenRoles } from '../schema/tokens.ts';
 import type { Sql } from '../sql.ts';
+
+export type Role = (typeof reportTokenRoles)[number];
+
+/** A token in items: enough to recognize it. */
+export const tokenReference = z.strictObject({ id: z.string(), name: z.string(), role: z.enum(reportTokenRoles) });
+
+/** The reference to the token `t`. */
+export const referenceToToken = jsonOf(tokenReference, 't', { id: fragment`t.number::text` });
 
 /** The identity that a request of the report has; `organizations` null means all. */
 export interface Principal {
   /** The token's number. */
   token: string;
   name: string;
-  role: 'viewer' | 'auditor' | 'operator';
+  role: Role;
   organizations: string[] | null;
   /** The number of the session that the request belongs to; null for a request with the token itself. */
   session: string | null;
@@ -16,7 +28,7 @@ export interface Principal {
 
 /** Returns what the store keeps of a token or of a session's id: its SHA-256 in hex. */
 export function hashCredential(secret: string): string {
-  return createHash('sha256').update(secret).digest('hex');
+  return sha256(secret);
 }
 
 /**

@@ -5,12 +5,12 @@ import { columnsOf, instant } from '../item.ts';
 import { type List, when } from '../list.ts';
 import { reportSession } from '../schema/tokens.ts';
 import type { Db, Sql } from '../sql.ts';
-import { hashCredential, type Principal } from './authenticate.ts';
+import { hashCredential, type Principal, referenceToToken, tokenReference } from './authenticate.ts';
 
 export const sessionItem = z
   .strictObject({
     id: z.string(),
-    token: z.strictObject({ id: z.string(), name: z.string(), role: z.enum(['viewer', 'auditor', 'operator']) }),
+    token: tokenReference,
     state: z.enum(['live', 'ended', 'expired']),
     created_at: instant,
     last_seen_at: instant.meta({ description: 'To the minute' }),
@@ -36,7 +36,7 @@ export function sessionList(filter: {
     item: {
       ...columnsOf(sessionItem, 's'),
       id: fragment`s.number::text`,
-      token: fragment`json_build_object('id', t.number::text, 'name', t.name, 'role', t.role)`,
+      token: referenceToToken,
       state,
     },
     where: [

@@ -2,10 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { and, asc, eq, getTableColumns, isNull, sql } from 'drizzle-orm';
 import { reportToken } from '../schema/tokens.ts';
 import type { Db } from '../sql.ts';
-import { hashCredential } from './authenticate.ts';
-
-export type Role = (typeof reportToken.$inferSelect)['role'];
-export const roles: readonly Role[] = ['viewer', 'auditor', 'operator'];
+import { hashCredential, type Role } from './authenticate.ts';
 
 export interface NewToken {
   name: string;

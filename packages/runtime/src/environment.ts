@@ -23,21 +23,19 @@ const text = z
   .string()
   .optional()
   .transform((value) => (value === '' ? undefined : value));
+/** A setting that is unset or passes a test. Not for secrets: the error has the value. */
+const checked = (isValid: (value: string) => boolean, mustBe: string) =>
+  text.refine((value) => value === undefined || isValid(value), {
+    error: ({ input }) => `must be ${mustBe}, and "${String(input)}" is not`,
+  });
 const port = <T extends number | undefined>(fallback: T) =>
-  text.transform((value, context): number | T => {
-    if (value === undefined) return fallback;
-    const number = Number(value);
-    if (/^\d+$/.test(value) && number <= 65_535) return number;
-    context.addIssue({ code: 'custom', message: `must be a port from 0 to 65535, and "${value}" is not` });
-    return z.NEVER;
-  });
+  checked((value) => /^\d+$/.test(value) && Number(value) <= 65_535, 'a port from 0 to 65535').transform(
+    (value): number | T => (value === undefined ? fallback : Number(value)),
+  );
 const count = (fallback: number) =>
-  text.transform((value, context): number => {
-    if (value === undefined) return fallback;
-    if (/^[1-9]\d{0,6}$/.test(value)) return Number(value);
-    context.addIssue({ code: 'custom', message: `must be a number from 1 to 9999999, and "${value}" is not` });
-    return z.NEVER;
-  });
+  checked((value) => /^[1-9]\d{0,6}$/.test(value), 'a number from 1 to 9999999').transform((value) =>
+    value === undefined ? fallback : Number(value),
+  );
 const oneOf = <const T extends readonly [string, ...string[]]>(values: T) =>
   text.pipe(z.enum(values, { error: () => `must be one of ${values.join(', ')}` }).optional());
 const url = (...protocols: string[]) =>
@@ -46,11 +44,7 @@ const url = (...protocols: string[]) =>
   });
 
 /** A setting that weakens a protection; only 1 turns it on. */
-const allowance = text.transform((value, context): boolean => {
-  if (value === undefined || value === '1') return value === '1';
-  context.addIssue({ code: 'custom', message: `must be 1 or unset, and "${value}" is neither` });
-  return z.NEVER;
-});
+const allowance = checked((value) => value === '1', '1 or unset').transform((value) => value === '1');
 
 const schema = z.object({
   DATABASE_URL: url('postgres:', 'postgresql:'),

@@ -1,4 +1,4 @@
-import { printable } from './printable.ts';
+import { printError } from './printable.ts';
 
 /** Exit codes of every command: done; failed; wrong usage or configuration; done but a person must act. */
 export const exitCode = { done: 0, failed: 1, usage: 2, needsPerson: 3 } as const;
@@ -92,36 +92,33 @@ export function deniedByDeno(error: unknown): string | null {
   return null;
 }
 
-/**
- * Runs an entry point. Prints a UserError as one line on standard error. Any other error is a bug and prints its stack's own frames.
- */
+/** Runs an entry point. Prints why it failed on standard error: for a UserError one line, for any other error, which is a bug, its stack's own frames. */
 export async function runMain(main: () => Promise<number>): Promise<void> {
   try {
     process.exitCode = await main();
   } catch (error) {
-    const denied = deniedByDeno(error);
-    if (denied !== null) {
-      console.error(printable(denied));
-      process.exitCode = exitCode.usage;
-    } else if (error instanceof UserError) {
-      console.error(printable(error.message));
-      process.exitCode = error.exit;
-    } else if (isStoreUnavailable(error)) {
-      console.error(
-        `The database does not answer (${codeOf(error)}); check that it runs, and on a cluster each of its nodes, then try again.`,
-      );
-      process.exitCode = exitCode.failed;
-    } else if (isStoreFailure(error)) {
-      console.error(
-        'The database has an internal error (XX000). On a cluster, keywarden check names a node that does not answer; otherwise see the log of the database.',
-      );
-      process.exitCode = exitCode.failed;
-    } else {
-      const frames =
-        error instanceof Error ? (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line)) : [];
-      console.error(`Unexpected error (${codeOf(error)}); please report it with these lines:`);
-      console.error(frames.slice(0, 8).join('\n'));
-      process.exitCode = exitCode.failed;
-    }
+    const [message, exit] = explain(error);
+    printError(message);
+    process.exitCode = exit;
   }
+}
+
+function explain(error: unknown): [message: string, exit: number] {
+  const denied = deniedByDeno(error);
+  if (denied !== null) return [denied, exitCode.usage];
+  if (error instanceof UserError) return [error.message, error.exit];
+  if (isStoreUnavailable(error))
+    return [
+      `The database does not answer (${codeOf(error)}); check that it runs, and on a cluster each of its nodes, then try again.`,
+      exitCode.failed,
+    ];
+  if (isStoreFailure(error))
+    return [
+      'The database has an internal error (XX000). On a cluster, keywarden check names a node that does not answer; otherwise see the log of the database.',
+      exitCode.failed,
+    ];
+  const heading = `Unexpected error (${codeOf(error)}); please report it with these lines:`;
+  const stack = error instanceof Error ? (error.stack ?? '').split('\n') : [];
+  const frames = stack.filter((line) => /^\s+at /.test(line)).slice(0, 8);
+  return [[heading, ...frames].join('\n'), exitCode.failed];
 }

@@ -1,12 +1,9 @@
-import type { Principal } from '@keywarden/db/report';
+import { type Principal, roles } from '@keywarden/db/report';
 import type { MiddlewareHandler } from 'hono';
 import type { Env } from '../environment.ts';
 import { Problem } from '../problem.ts';
 
 export type Role = Principal['role'];
-
-/** Each role includes the roles before it. */
-const roles: readonly Role[] = ['viewer', 'auditor', 'operator'];
 
 /** The access that a route requires. */
 export interface Access {

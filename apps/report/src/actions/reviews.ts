@@ -3,8 +3,6 @@ import {
   type Chosen,
   campaignList,
   hasReview,
-  type Inventoried,
-  type KeyFilter,
   listInventoryHoles,
   type NewCampaign,
   type Principal,
@@ -15,14 +13,8 @@ import {
 import type { Services } from '../environment.ts';
 import { cannotBeDone, conflict, notFound } from '../problem.ts';
 
-export interface ReviewRequest {
-  /** Which inventory to review; API keys by default. */
-  of?: Inventoried;
-  filter: KeyFilter;
-  /** The filter as requested. */
-  request: Record<string, unknown>;
-  keepForDays: number;
-}
+/** The keys that a person asks to review, and how long kept ones need no other review. */
+export type ReviewRequest = Omit<Chosen, 'asOf' | 'holes' | 'principal'>;
 
 /** Opens a review on behalf of the principal and returns its number. Throws a Problem (422) if the filter selects no key or too many. */
 export async function openReview(
@@ -66,25 +58,15 @@ function requireOpened(number: string | null, what: 'review' | 'campaign'): stri
   throw cannotBeDone(`A ${what} covers 1 to ${store.mostReviewed} keys; change its filter.`);
 }
 
-export interface DecisionRequest {
-  review: string;
-  keys: string[];
-  decision: 'keep' | 'revoke' | 'rotate';
-  reason: string | null;
-}
-
 /** Records decisions about keys of an open review on behalf of the principal. Throws a Problem for a signed review, or for keys outside it. */
-export async function decideReview(
-  { db, sql }: Services,
-  { principal, request }: { principal: Principal; request: DecisionRequest },
-): Promise<void> {
+export async function decideReview({ db, sql }: Services, request: store.NewDecision): Promise<void> {
   await requireReview(db, request.review);
   // The daemon would refuse the rotation after the signature.
   if (request.decision === 'rotate' && (await readEnforcementState(db))?.sinks === 0)
     throw cannotBeDone(
       'No sink is configured, so no key can be rotated; add one to sinks in keywarden.yaml, or keep or revoke the keys.',
     );
-  const outcome = await store.decideReview(sql, { ...request, principal });
+  const outcome = await store.decideReview(sql, request);
   if (outcome === 'signed') throw conflict('The review is signed and cannot change; open another.');
   if (outcome === 'not rotated') throw cannotBeDone('Only API keys can be rotated; keep or revoke the others.');
   if (outcome === 'no reason')

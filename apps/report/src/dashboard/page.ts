@@ -99,17 +99,6 @@ export function readQuery<S extends z.ZodRawShape>(
   throw new Problem(400, 'Bad filter', `${issueInWords(parsed.error)}.`);
 }
 
-/** Returns why a query is refused, in words; null if it is not. */
-function whyRefused(filters: z.ZodRawShape, query: Record<string, string>): string | null {
-  try {
-    readQuery(filters, query);
-    return null;
-  } catch (error) {
-    if (error instanceof Problem) return error.message;
-    throw error;
-  }
-}
-
 /** Parses a path parameter. Throws a Problem (404) if it is not valid. */
 export function readParameter<T extends z.ZodType>(c: Context, name: string, schema: T): z.output<T> {
   const parsed = schema.safeParse(c.req.param(name));
@@ -170,18 +159,19 @@ export async function listPart<S extends z.ZodObject, F extends z.ZodRawShape, O
   const form: Field[] = [];
   for (const field of fieldsFor(filters, fields))
     form.push({ ...field, suggestions: await suggestions(field.name, principal.organizations) });
-  const wrong = form.length === 0 ? null : whyRefused({ ...filters, ...paging }, query);
-  if (wrong !== null) {
+  const shape = { ...filters, ...paging };
+  const { error } = z.strictObject(shape).safeParse(query);
+  if (form.length > 0 && error !== undefined) {
     // The page keeps what was typed.
     c.status(400);
-    return html`${filterForm(c.req.path, form, query)}<p class="notice bad" role="alert">${wrong}</p>`;
+    return html`${filterForm(c.req.path, form, query)}<p class="notice bad" role="alert">${issueInWords(error)}.</p>`;
   }
   const {
     cursor,
     order: direction,
     sort,
     ...given
-  } = readQuery({ ...filters, ...paging }, query) as z.output<z.ZodObject<F>> & z.output<z.ZodObject<typeof paging>>;
+  } = readQuery(shape, query) as z.output<z.ZodObject<F>> & z.output<z.ZodObject<typeof paging>>;
   const list = await listOf({
     db,
     query: camelled(given) as ListQuery<F, O>['query'],

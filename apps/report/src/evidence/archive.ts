@@ -66,14 +66,10 @@ export async function* writeEvidence(
     from: period.from,
     to: period.to,
     as_of: period.asOf,
-    controls: controls.map(({ id, framework, title, requires }) => ({
-      id,
-      framework,
-      title,
-      requires,
-      exceptions: sumOf(files.filter((file) => file.control === id)),
-      not_assessable: countUnknown(files.filter((file) => file.control === id)),
-    })),
+    controls: controls.map(({ measures: _measures, ...control }) => {
+      const own = files.filter((file) => file.control === control.id);
+      return { ...control, exceptions: sumOf(own), not_assessable: countUnknown(own) };
+    }),
     files,
     partial: because.length > 0,
     partial_because: because,
@@ -87,7 +83,7 @@ export async function* writeEvidence(
   };
   writeText(zip, 'summary.md', summarize(manifest));
   writeText(zip, 'summary.html', await renderSummary(manifest));
-  const sha256 = writeText(zip, 'manifest.json', `${JSON.stringify(manifest, null, 2)}\n`);
+  const { sha256 } = writeText(zip, 'manifest.json', `${JSON.stringify(manifest, null, 2)}\n`);
   yield zip.take();
   zip.end();
   return { last: zip.take(), records: files.reduce((sum, { records }) => sum + records, 0), sha256 };

@@ -2,7 +2,6 @@ import { verifyPage } from '@keywarden/core/ledger';
 import { compareInstants, dayOf } from '@keywarden/core/values';
 import {
   countItems,
-  inventoryCoverage,
   listBlindSpots,
   listCoverage,
   listInventoryCoverage,
@@ -19,12 +18,19 @@ import {
 } from '@keywarden/db/report';
 import { readOperationHoles } from '../export/operation-holes.ts';
 import type { Control } from './controls.ts';
-import { writeLines, writeTable, writeText, type Zip } from './files.ts';
+import { type Written, writeLines, writeTable, writeText, type Zip } from './files.ts';
 import { daysBefore, type Period } from './measures.ts';
 import { originOf, receiptsOf, writeReceipts } from './sealed.ts';
 import type { Manifest } from './summary.ts';
 
 type Attachments = Manifest['attachments'];
+
+/** Writes objects to a file of JSON lines. */
+function attach(zip: Zip, file: string, items: object[]): Written {
+  const lines = writeLines(zip, file);
+  lines.write(items.map((item) => JSON.stringify(item)));
+  return lines.end();
+}
 
 /** Writes each policy that was in force in the period to a file, with the time from which it was used. */
 export async function attachPolicies(snapshot: Snapshot, zip: Zip, period: Period): Promise<Attachments> {
@@ -32,7 +38,7 @@ export async function attachPolicies(snapshot: Snapshot, zip: Zip, period: Perio
   return policies.map(({ sha256, used_from: usedFrom, document }) => {
     const file = `policies/${usedFrom.slice(0, 10)}-${sha256.slice(0, 12)}.json`;
     const text = `${JSON.stringify({ used_from: usedFrom, sha256, policy: JSON.parse(document) }, null, 2)}\n`;
-    return { file, records: 1, sha256: writeText(zip, file, text) };
+    return writeText(zip, file, text);
   });
 }
 
@@ -56,17 +62,12 @@ export async function attachBlindSpots(
     (await countItems(snapshot, reviewList(signed))) -
     (await countItems(snapshot, reviewList({ ...signed, isIntact: true })));
   const gaps = (operations?.holes.length ?? 0) + (operations?.holes_not_named ?? 0);
-  const attach = (file: string, items: object[]) => {
-    const lines = writeLines(zip, file);
-    lines.write(items.map((item) => JSON.stringify(item)));
-    return { file, ...lines.end() };
-  };
   return {
     attachments: [
-      attach('not-seen/inventory-holes.ndjson', holes),
-      attach('not-seen/blind-spots.ndjson', blindSpots),
-      ...(others === undefined ? [] : [attach('not-seen/credential-holes.ndjson', others)]),
-      ...(operations === undefined ? [] : [attach('not-seen/operation-holes.ndjson', operations.holes)]),
+      attach(zip, 'not-seen/inventory-holes.ndjson', holes),
+      attach(zip, 'not-seen/blind-spots.ndjson', blindSpots),
+      ...(others === undefined ? [] : [attach(zip, 'not-seen/credential-holes.ndjson', others)]),
+      ...(operations === undefined ? [] : [attach(zip, 'not-seen/operation-holes.ndjson', operations.holes)]),
     ],
     because: [
       ...(holes.length > 0 ? [`the inventory of keys has ${holes.length} gaps in the period`] : []),
@@ -101,8 +102,7 @@ export async function* attachReviews(
   }
   const { csv, ...lines } = table.end();
   for (const number of numbers) {
-    const file = `reviews/${number}.json`;
-    documents.push({ file, records: 1, sha256: writeText(zip, file, await readReviewDocumentOf(snapshot, number)) });
+    documents.push(writeText(zip, `reviews/${number}.json`, await readReviewDocumentOf(snapshot, number)));
     yield zip.take();
   }
   return [lines, { ...csv, records: lines.records }, ...documents];
@@ -121,13 +121,7 @@ export async function* attachCoverage(snapshot: Snapshot, zip: Zip): AsyncGenera
     if (rows.length < projectsAtOnce) break;
   }
   const scopes = await listInventoryCoverage(snapshot);
-  const written = projects.end();
-  const listings = writeLines(zip, 'coverage/keys.ndjson');
-  listings.write(scopes.map((scope) => JSON.stringify(inventoryCoverage.parse(scope))));
-  return [
-    { file: 'coverage/operations.ndjson', ...written },
-    { file: 'coverage/keys.ndjson', ...listings.end() },
-  ];
+  return [projects.end(), attach(zip, 'coverage/keys.ndjson', scopes)];
 }
 
 const eventsAtOnce = 250;
@@ -155,8 +149,7 @@ export async function* attachReceipts(
   );
   const gaps = readGapSealEvents(snapshot, { from: dayOf(since), to: dayOf(daysBefore(asOf, -1)), size });
   const seals = yield* writeReceipts(zip, 'ledger/seals-with-gaps.ndjson', receiptsOf(snapshot, gaps, tree));
-  const sha256 = writeText(zip, 'VERIFY.md', verifyPage(originOf(tree), fileName));
-  return [events, seals, { file: 'VERIFY.md', records: 1, sha256 }];
+  return [events, seals, writeText(zip, 'VERIFY.md', verifyPage(originOf(tree), fileName))];
 }
 
 async function* eventsOf(snapshot: Snapshot, size: number): AsyncGenerator<PlacedEvent[]> {

@@ -80,6 +80,6 @@ export function readControls(): Control[] {
       title,
       controls,
     } = framework.parse(JSON.parse(readFileSync(new URL(name, folder), 'utf8')));
-    return controls.map(({ id, ...control }) => ({ ...control, id: `${short}:${id}`, framework: title }));
+    return controls.map(({ id, ...control }) => ({ id: `${short}:${id}`, framework: title, ...control }));
   });
 }

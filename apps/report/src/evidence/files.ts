@@ -5,7 +5,19 @@ import type { createZip } from './zip.ts';
 
 export type Zip = ReturnType<typeof createZip>;
 
-/** Adds a file of JSON lines and the same rows as CSV; `end` returns their names, the number of rows and the hashes. */
+/** A file of an archive, as manifests list it. */
+export interface Written {
+  file: string;
+  records: number;
+  sha256: string;
+}
+
+/** The same rows as NDJSON and as CSV. */
+export interface WrittenTable extends Written {
+  csv: { file: string; sha256: string };
+}
+
+/** Adds a file of JSON lines and the same rows as CSV. */
 export function writeTable(zip: Zip, name: string, schema: z.ZodObject) {
   const lines = writeLines(zip, `${name}.ndjson`);
   const csv = createCsvWriter(schema);
@@ -16,14 +28,11 @@ export function writeTable(zip: Zip, name: string, schema: z.ZodObject) {
       lines.write(items);
       if (items.length > 0) cells.write(csv.rows(items));
     },
-    end() {
-      const { records, sha256 } = lines.end();
-      return { file: `${name}.ndjson`, records, sha256, csv: { file: `${name}.csv`, sha256: cells.end() } };
-    },
+    end: (): WrittenTable => ({ ...lines.end(), csv: { file: `${name}.csv`, sha256: cells.end() } }),
   };
 }
 
-/** Adds a file of JSON lines; `end` returns the number of lines and the hash of the bytes. */
+/** Adds a file of JSON lines. */
 export function writeLines(zip: Zip, name: string) {
   const file = writeHashed(zip, name);
   let records = 0;
@@ -33,14 +42,15 @@ export function writeLines(zip: Zip, name: string) {
       file.write(`${items.join('\n')}\n`);
       records += items.length;
     },
-    end: () => ({ records, sha256: file.end() }),
+    end: (): Written => ({ file: name, records, sha256: file.end() }),
   };
 }
 
-export function writeText(zip: Zip, name: string, text: string): string {
+/** Adds a file of one record. */
+export function writeText(zip: Zip, name: string, text: string): Written {
   const file = writeHashed(zip, name);
   file.write(text);
-  return file.end();
+  return { file: name, records: 1, sha256: file.end() };
 }
 
 /** Adds a file; `end` returns the hash of its bytes. */

@@ -12,7 +12,7 @@ import {
 } from '@keywarden/db/report';
 import type { Ending } from '../environment.ts';
 import { conflict } from '../problem.ts';
-import { writeLines, writeText, type Zip } from './files.ts';
+import { type Written, writeLines, writeText, type Zip } from './files.ts';
 import { createZip } from './zip.ts';
 
 export interface SealedRequest {
@@ -58,18 +58,12 @@ export async function* writeSealedOperations(
       lines.write(items);
       yield zip.take();
     }
-    const operations = { file: `operations/${place}.ndjson`, ...lines.end() };
+    const operations = lines.end();
     files.push({ project: name, seals, operations });
     records += operations.records;
   }
-  const manifest = {
-    kind: 'sealed-operations',
-    from,
-    to,
-    retention,
-    projects: files,
-  };
-  const sha256 = writeText(zip, 'manifest.json', `${JSON.stringify(manifest, null, 2)}\n`);
+  const manifest = { kind: 'sealed-operations', from, to, retention, projects: files };
+  const { sha256 } = writeText(zip, 'manifest.json', `${JSON.stringify(manifest, null, 2)}\n`);
   writeText(zip, 'VERIFY.md', verifyPage(originOf(tree), fileName));
   yield zip.take();
   zip.end();
@@ -90,11 +84,11 @@ export async function* writeReceipts(
   zip: Zip,
   file: string,
   batches: AsyncIterable<string[]>,
-): AsyncGenerator<Uint8Array, { file: string; records: number; sha256: string }> {
+): AsyncGenerator<Uint8Array, Written> {
   const lines = writeLines(zip, file);
   for await (const receipts of batches) {
     lines.write(receipts.map((receipt) => JSON.stringify({ receipt })));
     yield zip.take();
   }
-  return { file, ...lines.end() };
+  return lines.end();
 }

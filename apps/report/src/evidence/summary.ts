@@ -1,12 +1,9 @@
-import type { Measure } from './controls.ts';
+import type { Control, Measure } from './controls.ts';
+import type { Written, WrittenTable } from './files.ts';
 
 /** The keys of a measure that could not be assessed, and how many for which reason. */
-export interface Unassessed {
-  file: string;
-  csv: { file: string; sha256: string };
-  records: number;
+export interface Unassessed extends WrittenTable {
   because: { reason: string; keys: number }[];
-  sha256: string;
 }
 
 /** The number of exceptions of one organization, owner and status. */
@@ -18,19 +15,15 @@ export interface ExceptionGroup {
 }
 
 /** One measure of the archive, as listed in the manifest: its rows as NDJSON and as CSV. */
-export interface EvidenceFile {
-  file: string;
-  csv: { file: string; sha256: string };
+export interface EvidenceFile extends WrittenTable {
   control: string;
   measure: Measure;
-  records: number;
   /** Null if the rows only show activity and are neither right nor wrong. */
   exceptions: number | null;
   /** Null if each key could be assessed. Unknown is neither an exception nor the absence of one. */
   not_assessable: Unassessed | null;
   exceptions_by: ExceptionGroup[];
   missing: string | null;
-  sha256: string;
 }
 
 export interface Manifest {
@@ -41,19 +34,12 @@ export interface Manifest {
   /** The time that the keys are shown as of. */
   as_of: string;
   /** `exceptions` is null if no measure of the control counts exceptions. */
-  controls: {
-    id: string;
-    framework: string;
-    title: string;
-    requires: string;
-    exceptions: number | null;
-    not_assessable: number;
-  }[];
+  controls: (Omit<Control, 'measures'> & { exceptions: number | null; not_assessable: number })[];
   files: EvidenceFile[];
   /** Part of the period was not observed or may be missing, so the evidence of absence is incomplete. */
   partial: boolean;
   partial_because: string[];
-  attachments: { file: string; records: number; sha256: string }[];
+  attachments: Written[];
 }
 
 /** Returns a summary of the archive as Markdown: requirements, measurements, exceptions and blind spots. */

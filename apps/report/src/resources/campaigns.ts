@@ -87,7 +87,8 @@ export function addCampaigns(app: OpenAPIHono<Env>, pages: Pages, services: Serv
     },
     async ({ c, body, principal }) => {
       const review = await toReviewRequest(db, body, await c.req.json<z.input<typeof newCampaign>>());
-      return await show(db, await openCampaign(services, { principal, settings: toSettings(body), review }));
+      const { keys: _keys, credentials: _credentials, keep_for_days: _days, ...settings } = body;
+      return await show(db, await openCampaign(services, { principal, settings: toSettings(settings), review }));
     },
   );
   addRoute(
@@ -128,24 +129,12 @@ const show = async (db: Reader, number: string) =>
 export const findCampaign = async (db: Reader, number: string): Promise<Campaign> =>
   await requireItem(db, campaignList({ number }), ['campaign with this number', '/campaigns']);
 
-const toSettings = ({
-  title,
-  split_by,
-  due_at,
-  remind_days: days,
-  default_decision,
-  keep_needs_reason,
-  escalate_to: escalateTo,
-  escalate_after_days,
-}: z.output<typeof newCampaign>) => ({
-  title,
-  split_by,
-  due_at,
+type Settings = z.output<z.ZodObject<typeof settingFields>> & { title: string };
+
+const toSettings = ({ remind_days: days, escalate_to: escalateTo, ...others }: Settings) => ({
+  ...others,
   remind_days: [...new Set(days)].toSorted((a, b) => b - a),
-  default_decision,
-  keep_needs_reason,
   escalate_to: escalateTo ?? null,
-  escalate_after_days,
 });
 
 function campaignPages({ page, form }: Pages, services: Services): void {
@@ -167,7 +156,7 @@ function campaignPages({ page, form }: Pages, services: Services): void {
       },
     );
     const review = await readChoice(services, sent);
-    const settings = toSettings({ ...given, keep_for_days: review.keepForDays });
+    const settings = toSettings(given);
     return { to: `/campaigns/${await openCampaign(services, { principal, settings, review })}`, flash: 'campaign' };
   });
 

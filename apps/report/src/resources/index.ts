@@ -1,4 +1,5 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { tokenReference } from '@keywarden/db/report';
 import { allow } from '../access/roles.ts';
 import type { Pages } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
@@ -53,18 +54,11 @@ export function addResources(app: OpenAPIHono<Env>, pages: Pages, services: Serv
       access: allow('viewer'),
       response: z
         .strictObject({
-          id: z.string(),
-          name: z.string(),
-          role: z.enum(['viewer', 'auditor', 'operator']),
+          ...tokenReference.shape,
           organizations: z.array(z.string()).nullable().openapi({ description: 'null: all' }),
         })
         .openapi('Me'),
     },
-    ({ principal: { token: id, ...rest } }) => ({
-      id,
-      name: rest.name,
-      role: rest.role,
-      organizations: rest.organizations,
-    }),
+    ({ principal: { token: id, name, role, organizations } }) => ({ id, name, role, organizations }),
   );
 }

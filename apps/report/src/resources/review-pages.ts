@@ -74,7 +74,7 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
       }),
       { keys: sent.getAll('key'), decision: readField(sent, 'decision'), reason: readField(sent, 'reason') || null },
     );
-    await decideReview(services, { principal: visit.principal, request: { review, ...request } });
+    await decideReview(services, { review, ...request, principal: visit.principal });
     return { to: `/reviews/${review}?decision=undecided`, flash: 'decided' };
   });
   form('/reviews/:review/plan', allowWhole('operator'), async (visit) => {

@@ -198,7 +198,7 @@ function addActions(app: OpenAPIHono<Env>, services: Services): void {
       status: 201,
     },
     async ({ params: { review }, body, principal }) => {
-      await decideReview(services, { principal, request: { review, ...body, reason: body.reason ?? null } });
+      await decideReview(services, { review, ...body, reason: body.reason ?? null, principal });
       return await showReview(db, review);
     },
   );

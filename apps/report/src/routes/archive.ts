@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { OpenAPIHono, z } from '@hono/zod-openapi';
 import {
   type ArchivedRecord,
   findProjectNumbers,
@@ -8,12 +9,13 @@ import {
   type Position,
   type Reader,
 } from '@keywarden/db/report';
-import { type Context, Hono } from 'hono';
+import type { Context, Handler } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { authenticated } from '../access/authenticate.ts';
 import type { Env, Services } from '../environment.ts';
 import { instant } from '../parameters.ts';
 import { toLoggedProblem } from '../problem.ts';
+import { jsonAnswer } from './document.ts';
 
 /** The part of an operation's cursor after the time. */
 const placeAndId = /^\d{1,9}_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -22,13 +24,52 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** An error in the control plane's own shape. */
 class Refusal extends HTTPException {}
 
+const refusal = z.object({ request_id: z.string(), code: z.string(), message: z.string() }).openapi('ArchiveError');
+const errors = {
+  400: jsonAnswer('Invalid limit or cursor', refusal),
+  401: jsonAnswer('The token is missing or invalid', refusal),
+  404: jsonAnswer('It does not exist, or the token cannot see it', refusal),
+  429: jsonAnswer('Too many wrong tokens', refusal),
+};
+const nextPage = z.object({ cursor: z.string() }).optional();
+const record = z.record(z.string(), z.unknown());
+const paging = { limit: z.string().optional(), cursor: z.string().optional() };
+
+/** What a route returns, the shape of that, and the parameters of a page. */
+interface Description {
+  summary: string;
+  shape: z.ZodType;
+  query?: z.ZodRawShape;
+}
+
+/** Adds a route with its description. The handler checks parameters itself: it refuses them as the control plane does. */
+function addRead<P extends string>(
+  api: OpenAPIHono<Env>,
+  path: P,
+  { summary, shape, query }: Description,
+  handle: Handler<Env, P>,
+): void {
+  const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => [name, z.string()] as const);
+  api.openAPIRegistry.registerPath({
+    method: 'get',
+    path: path.replaceAll(/:(\w+)/g, '{$1}'),
+    summary,
+    description:
+      'Answers from the archive in the shape of the control plane, so that its clients can read the archive.',
+    security: [{ token: [] }],
+    request: { params: z.object(Object.fromEntries(names)), ...(query && { query: z.object(query) }) },
+    responses: { 200: jsonAnswer(query ? 'A page' : 'The record', shape), ...errors },
+  });
+  api.get(path, handle);
+}
+
 /**
  * Returns the routes of the archive in the control plane's own shapes. A client of the control plane reads pruned records by only
  * changing its base URL. A cursor has the time, the position and the id of a page's last row, so that rows of one time are not lost.
  * A bare time works as in the control plane.
  */
-export function archiveRoutes(services: Services): Hono<Env> {
-  const api = new Hono<Env>();
+export function archiveRoutes(services: Services): OpenAPIHono<Env> {
+  const api = new OpenAPIHono<Env>();
   const requireToken = authenticated(services, () => {
     throw new Refusal(401, { message: 'supplied credentials do not pass authentication' });
   });
@@ -50,15 +91,16 @@ export function archiveRoutes(services: Services): Hono<Env> {
   return api;
 }
 
-function addAccount(api: Hono<Env>): void {
+function addAccount(api: OpenAPIHono<Env>): void {
   // A token limited to organizations acts like an organization key; a token for the whole store acts like a personal key.
-  api.get('/auth', (c) => {
+  const account = z.object({ account_id: z.string(), auth_method: z.string() });
+  addRead(api, '/auth', { summary: 'The account of the token', shape: account }, (c) => {
     const { organizations, token } = c.get('principal');
     if (organizations === null) return c.json({ account_id: accountOf(token), auth_method: 'api_key_user' });
     return c.json({ account_id: organizations[0] ?? '', auth_method: 'api_key_org' });
   });
 
-  api.get('/users/me', (c) => {
+  addRead(api, '/users/me', { summary: 'The token as a user', shape: record }, (c) => {
     const { name, token } = requireWhole(c);
     const account = { id: accountOf(token), email: '', login: name, name, last_name: '', image: '', plan: '' };
     const limits = { active_seconds_limit: 0, projects_limit: 0, branches_limit: 0, max_autoscaling_limit: 0 };
@@ -66,14 +108,18 @@ function addAccount(api: Hono<Env>): void {
   });
 }
 
-function addOrganizations(api: Hono<Env>, { db }: Services): void {
-  api.get('/users/me/organizations', async (c) => {
+function addOrganizations(api: OpenAPIHono<Env>, { db }: Services): void {
+  const organizations = {
+    summary: 'The organizations in the store',
+    shape: z.object({ organizations: z.array(record) }),
+  };
+  addRead(api, '/users/me/organizations', organizations, async (c) => {
     requireWhole(c);
     const { records } = await listArchivedOrganizations(db, { organizations: null, page: everyone });
     return c.json({ organizations: records.map(render) });
   });
 
-  api.get('/organizations/:org_id', async (c) =>
+  addRead(api, '/organizations/:org_id', { summary: 'One organization', shape: record }, async (c) =>
     c.json(render(await requireOrganization(c, db, c.req.param('org_id')))),
   );
 }
@@ -86,8 +132,14 @@ async function requireOrganization(c: Context<Env>, db: Reader, id: string): Pro
   return found;
 }
 
-function addProjects(api: Hono<Env>, { db }: Services): void {
-  api.get('/projects', async (c) => {
+function addProjects(api: OpenAPIHono<Env>, { db }: Services): void {
+  const filters = { org_id: z.string().optional(), search: z.string().optional(), recoverable: z.string().optional() };
+  const list = {
+    summary: "Projects in the control plane's own shape; with recoverable, projects that are gone",
+    shape: z.object({ projects: z.array(record), pagination: nextPage }),
+    query: { ...paging, ...filters },
+  };
+  addRead(api, '/projects', list, async (c) => {
     const limit = readLimit(c, { max: 400, fallback: 10 });
     const { organizations } = c.get('principal');
     const cursor = c.req.query('cursor');
@@ -105,10 +157,14 @@ function addProjects(api: Hono<Env>, { db }: Services): void {
     return c.json(page);
   });
 
-  // The archive has no data about shared projects.
-  api.get('/projects/shared', (c) => c.json({ projects: [] }));
+  const shared = {
+    summary: 'Always empty: the archive has no data about shared projects',
+    shape: z.object({ projects: z.array(record) }),
+  };
+  addRead(api, '/projects/shared', shared, (c) => c.json({ projects: [] }));
 
-  api.get('/projects/:project_id', async (c) => {
+  const one = { summary: 'One project, even if it is gone', shape: z.object({ project: record }) };
+  addRead(api, '/projects/:project_id', one, async (c) => {
     const id = c.req.param('project_id');
     const { organizations } = c.get('principal');
     const request = { id, state: 'any', organizations, page: { limit: 1, after: null } } as const;
@@ -118,7 +174,7 @@ function addProjects(api: Hono<Env>, { db }: Services): void {
   });
 }
 
-function addOperations(api: Hono<Env>, { db }: Services): void {
+function addOperations(api: OpenAPIHono<Env>, { db }: Services): void {
   const findProject = async (c: Context<Env>) => {
     const id = c.req.param('project_id') ?? '';
     const { organizations } = c.get('principal');
@@ -128,7 +184,12 @@ function addOperations(api: Hono<Env>, { db }: Services): void {
     return { project: number, projectId: id };
   };
 
-  api.get('/projects/:project_id/operations', async (c) => {
+  const list = {
+    summary: "A project's operations in the control plane's own shape, including pruned ones",
+    shape: z.object({ operations: z.array(record), pagination: nextPage }),
+    query: paging,
+  };
+  addRead(api, '/projects/:project_id/operations', list, async (c) => {
     const limit = readLimit(c, { max: 1000, fallback: 100 });
     const project = await findProject(c);
     const cursor = c.req.query('cursor');
@@ -143,7 +204,8 @@ function addOperations(api: Hono<Env>, { db }: Services): void {
     );
   });
 
-  api.get('/projects/:project_id/operations/:operation_id', async (c) => {
+  const one = { summary: "One operation in the control plane's own shape", shape: z.object({ operation: record }) };
+  addRead(api, '/projects/:project_id/operations/:operation_id', one, async (c) => {
     const project = await findProject(c);
     const id = c.req.param('operation_id');
     const request = { ...project, id, page: { limit: 1, after: null } };

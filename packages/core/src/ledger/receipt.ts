@@ -77,11 +77,10 @@ export function verifyReceipt(text: string, keys: Verifier[]): ProvenEvent | str
   const extra = parseCanonical(extraSchema, shown);
   if (extra === null) return 'it has no event, or one that is not canonical JSON';
   const opened = openNote(proof.checkpoint, keys);
-  if (opened === null || !opened.signatures.some(({ by }) => by.kind === 'log'))
-    return 'its checkpoint is not signed with one of the given keys';
+  const signer = opened?.signatures.find(({ by }) => by.kind === 'log')?.by;
+  if (opened === null || signer === undefined) return 'its checkpoint is not signed with one of the given keys';
   const checkpoint = parseCheckpoint(opened.text);
-  const signer = opened.signatures.find(({ by }) => by.kind === 'log');
-  if (checkpoint === null || checkpoint.origin !== signer?.by.name) return 'its checkpoint is not one of that log';
+  if (checkpoint === null || checkpoint.origin !== signer.name) return 'its checkpoint is not one of that log';
   const { index, hashes } = proof;
   if (!isIncluded(hashLeaf(extra.leaf), { index, size: checkpoint.size, root: checkpoint.root, proof: hashes }))
     return 'its event is not in the log at that place';

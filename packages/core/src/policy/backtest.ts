@@ -1,3 +1,4 @@
+import { dayMs } from '../values/days.ts';
 import { toMs } from '../values/time.ts';
 import { evaluate } from './evaluate.ts';
 import { explain } from './explain.ts';
@@ -40,8 +41,6 @@ export interface Backtest {
   /** Days on which a scope's keys were not judged, because no complete listing of the 24 hours before is stored. */
   unjudged: { scope: string; days: number }[];
 }
-
-const dayMs = 86_400_000;
 
 /**
  * Replays a policy over the stored observations, with one plan a day, as if each plan had been carried out at once. Ignores quotas, notices and

@@ -71,11 +71,15 @@ export function dueNotices({ verdicts, judgements }: Judged): DueNotice[] {
   const announced = verdicts
     .filter(({ held }) => held === null || held.kind === 'unannounced' || held.kind === 'over_quota')
     .flatMap(({ announcing }) => announcing.flatMap(nextStep));
-  const notified = findingsOf({ judgements })
-    .filter(({ rule, key }) => rule.action === 'notify' && exemptionOf(key, rule.name) === undefined)
-    .filter((finding) => !acceptedSteps(finding).has(onceStep));
+  const notified = notifying(judgements).filter((finding) => !acceptedSteps(finding).has(onceStep));
   return [...announced, ...notified.map((finding): DueNotice => ({ ...nameOf(finding), step: onceStep }))];
 }
+
+/** Returns the findings of rules that only notify. */
+const notifying = (judgements: Judged['judgements']) =>
+  findingsOf({ judgements }).filter(
+    ({ rule, key }) => rule.action === 'notify' && exemptionOf(key, rule.name) === undefined,
+  );
 
 const nameOf = (finding: Finding) => ({
   key: finding.key,
@@ -112,9 +116,7 @@ export function lapsedAnnouncements(facts: Facts, { verdicts, judgements }: Judg
     ...verdicts
       .filter(({ held }) => held === null || standing.includes(held.kind))
       .flatMap(({ findings: own, announcing }) => (announcing.length > 0 ? announcing : own)),
-    ...findingsOf({ judgements }).filter(
-      ({ rule, key }) => rule.action === 'notify' && exemptionOf(key, rule.name) === undefined,
-    ),
+    ...notifying(judgements),
   ];
   const current = new Set(
     standingFindings.filter(isCurrent).map((finding) => nameOfOne(finding.key, finding.rule.name, basisOf(finding))),

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
+import { sha256 } from '@keywarden/core/values';
 import { z } from 'zod';
 
 /** Returns the path of the note beside a secret's file, which names its key. */
@@ -19,7 +19,7 @@ export interface HeldKey {
  * reason the note also names the previous secret, if that is known.
  */
 export function writeNote(key: HeldKey, before: HeldKey | null): string {
-  const toEntry = ({ keyId, secret }: HeldKey) => ({ key_id: keyId, sha256: hash(secret) });
+  const toEntry = ({ keyId, secret }: HeldKey) => ({ key_id: keyId, sha256: sha256(secret) });
   return `${JSON.stringify({ ...toEntry(key), ...(before === null ? {} : { before: toEntry(before) }) })}\n`;
 }
 
@@ -37,11 +37,9 @@ function readKeyId(path: string, secret: string): string | null | undefined {
   try {
     const { before, ...entry } = noteSchema.parse(JSON.parse(readFileSync(noteOf(path), 'utf8')));
     return (
-      [entry, ...(before === undefined ? [] : [before])].find(({ sha256 }) => sha256 === hash(secret))?.key_id ?? null
+      [entry, ...(before === undefined ? [] : [before])].find((each) => each.sha256 === sha256(secret))?.key_id ?? null
     );
   } catch {
     return null; // an unreadable note names no key
   }
 }
-
-const hash = (secret: string) => createHash('sha256').update(secret).digest('hex');

@@ -1,11 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
-import type { Policy } from '@keywarden/core/policy';
 import { LineCounter, parseDocument } from 'yaml';
 import { type Environment, isLoopback, readDataFile } from '../environment.ts';
 import { codeOf, usageError } from '../errors.ts';
 import { readKeyFile } from './key-file.ts';
 import { type ConfigFile, configSchema } from './schema.ts';
-import type { Sink } from './sink-schema.ts';
 
 /** A configured connection. The secret is in `apiKey`, which is never printed. */
 export interface ConnectionConfig {
@@ -30,18 +28,9 @@ export interface ChannelConfig {
   checkpoints: boolean;
 }
 
-export interface Config {
+export interface Config extends Omit<ConfigFile, 'connections' | 'channels'> {
   connections: ConnectionConfig[];
-  schedules: ConfigFile['schedules'];
-  /** How long the daemon may take to finish its work after a stop signal. */
-  shutdown_timeout: ConfigFile['shutdown_timeout'];
-  operations: ConfigFile['operations'];
-  retention: ConfigFile['retention'];
-  /** The channels for notifications. */
   channels: ChannelConfig[];
-  /** The sinks for the secrets of successors. */
-  sinks: Sink[];
-  policy: Policy;
   /** True if nothing else is configured, so that the local sandbox is the control plane. */
   usesSandbox: boolean;
 }
@@ -54,7 +43,6 @@ const defaultFile = 'keywarden.yaml';
  */
 export function readConfig(environment: Environment, variables: NodeJS.ProcessEnv, { secrets = true } = {}): Config {
   const file = readConfigFile(environment.KEYWARDEN_CONFIG);
-  const { schedules, shutdown_timeout, operations, retention, sinks, policy } = file;
   const single = singleConnection(environment);
   if (file.connections.length > 0 && single) {
     throw usageError('Both keywarden.yaml and CONTROL_PLANE_URL name a control plane; unset one of them.');
@@ -80,7 +68,7 @@ export function readConfig(environment: Environment, variables: NodeJS.ProcessEn
       `The address of connection ${open.name} begins with http:// and is not on this machine, so its key would cross the network in clear text: use https://, or set ALLOW_HTTP=1.`,
     );
   const channels = secrets ? file.channels.map((each) => readChannel(each, variables)) : [];
-  return { connections, schedules, shutdown_timeout, operations, retention, channels, sinks, policy, usesSandbox };
+  return { ...file, connections, channels, usesSandbox };
 }
 
 /** Returns whether there is a configuration file. Another check refuses a named file that does not exist. */

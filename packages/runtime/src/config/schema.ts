@@ -81,14 +81,14 @@ const channelSchema = z
     { error: 'standard-webhooks needs exactly one of secret_env and secret_file to sign; slack has neither' },
   );
 
+const areNamesUnique = (all: { name: string }[]) => new Set(all.map(({ name }) => name)).size === all.length;
+
 export const configSchema = z
   .strictObject({
     connections: z
       .array(connectionSchema)
       .default([])
-      .refine((all) => new Set(all.map((each) => each.name)).size === all.length, {
-        error: 'two connections have the same name',
-      }),
+      .refine(areNamesUnique, { error: 'two connections have the same name' }),
     schedules: z
       .strictObject({
         keys: schedule.default('*/15 * * * *'),
@@ -100,23 +100,14 @@ export const configSchema = z
         retention: schedule.default('50 4 * * *'),
       })
       .prefault({}),
+    // How long the daemon may take to finish its work after a stop signal.
     shutdown_timeout: duration
       .refine(({ ms }) => ms <= longestShutdownMs, { error: 'shutdown_timeout must be at most 10m' })
       .prefault('30s'),
     operations: operationsSchema.prefault({}),
     retention: retentionSchema.prefault({}),
-    channels: z
-      .array(channelSchema)
-      .default([])
-      .refine((all) => new Set(all.map((each) => each.name)).size === all.length, {
-        error: 'two channels have the same name',
-      }),
-    sinks: z
-      .array(sinkSchema)
-      .default([])
-      .refine((all) => new Set(all.map((each) => each.name)).size === all.length, {
-        error: 'two sinks have the same name',
-      }),
+    channels: z.array(channelSchema).default([]).refine(areNamesUnique, { error: 'two channels have the same name' }),
+    sinks: z.array(sinkSchema).default([]).refine(areNamesUnique, { error: 'two sinks have the same name' }),
     policy: policySchema.default(defaultPolicy),
   })
   .superRefine(({ sinks, policy }, context) => {
