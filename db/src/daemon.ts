@@ -141,6 +141,7 @@ export {
   ensureToken,
   listLastingTokens,
   listTokens,
+  makeTokenSecret,
   revokeToken,
   type StoredToken,
 } from './tokens/tokens.ts';

@@ -143,12 +143,7 @@ export async function identify(
   const limiter =
     isSandbox && answer.limits === 'off'
       ? noLimiter
-      : await limiterFor(limiters, {
-          account: `${url} ${answer.accountId}`,
-          share,
-          time,
-          ...(budgets === undefined ? {} : { store: budgets }),
-        });
+      : await limiterFor(limiters, { account: `${url} ${answer.accountId}`, share, time, store: budgets });
   let requests = 1;
   const onAttempt: Hooks['onAttempt'] = (attempt) => {
     requests += 1;
@@ -180,37 +175,27 @@ async function limiterFor(limiters: Limiters, options: LimiterOptions): Promise<
   return limiter;
 }
 
+interface Place {
+  name: string;
+  url: string;
+  usesSandbox: boolean;
+}
+
+const describeFailure = (error: unknown, place: Place): unknown =>
+  error instanceof ControlPlaneError ? new UserError('control_plane', failureInWords(error, place)) : error;
+
 /** Returns the sentence for a connection that does not respond as it should. */
-function describeFailure(
-  error: unknown,
-  { name, url, usesSandbox }: { name: string; url: string; usesSandbox: boolean },
-): unknown {
-  if (!(error instanceof ControlPlaneError)) return error;
-  if (error.code === 'unauthenticated') {
-    return new UserError(
-      'control_plane',
-      `The control plane at ${url} refuses the key of connection ${name}; fix CONTROL_PLANE_API_KEY or the connection's key.`,
-    );
-  }
-  if (error.status !== null && ['forbidden', 'locked', 'rate_limited', 'unavailable'].includes(error.code)) {
-    return new UserError(
-      'control_plane',
-      `The control plane at ${url} answers ${error.status} (connection ${name}: ${error.message}); try again later, or check the connection's key.`,
-    );
-  }
-  if (['unreachable', 'unavailable', 'timed_out'].includes(error.code)) {
-    const repair = usesSandbox
-      ? 'start the sandbox with npm start or npm run sandbox, or set CONTROL_PLANE_URL and CONTROL_PLANE_API_KEY'
-      : 'check CONTROL_PLANE_URL and the network';
-    return new UserError(
-      'control_plane',
-      `The control plane at ${url} does not answer (connection ${name}); ${repair}.`,
-    );
-  }
-  return new UserError(
-    'control_plane',
-    `The server at ${url} does not respond like a control plane (${error.message}); check CONTROL_PLANE_URL.`,
-  );
+function failureInWords({ code, status, message }: ControlPlaneError, { name, url, usesSandbox }: Place): string {
+  if (code === 'unauthenticated')
+    return `The control plane at ${url} refuses the key of connection ${name}; fix CONTROL_PLANE_API_KEY or the connection's key.`;
+  if (status !== null && ['forbidden', 'locked', 'rate_limited', 'unavailable'].includes(code))
+    return `The control plane at ${url} answers ${status} (connection ${name}: ${message}); try again later, or check the connection's key.`;
+  if (!['unreachable', 'unavailable', 'timed_out'].includes(code))
+    return `The server at ${url} does not respond like a control plane (${message}); check CONTROL_PLANE_URL.`;
+  const repair = usesSandbox
+    ? 'start the sandbox with npm start or npm run sandbox, or set CONTROL_PLANE_URL and CONTROL_PLANE_API_KEY'
+    : 'check CONTROL_PLANE_URL and the network';
+  return `The control plane at ${url} does not answer (connection ${name}); ${repair}.`;
 }
 
 /**

@@ -1,9 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ensureToken } from '@keywarden/db/daemon';
+import { ensureToken, makeTokenSecret, type Role } from '@keywarden/db/daemon';
 import { builderOver, type Db } from '@keywarden/db/store';
-import { codeOf, readDataFile, usageError } from '@keywarden/runtime';
+import { codeOf, type Environment, readDataFile, usageError } from '@keywarden/runtime';
 import type { Context } from './context.ts';
 
 /**
@@ -18,11 +17,7 @@ export async function ensureFirstToken(
   const sql = store.connect({ max: 1, role: 'keywarden_admin' });
   try {
     await sql`select 1`;
-    await keepToken(builderOver(sql), {
-      folder: environment.KEYWARDEN_DATA,
-      given: environment.REPORT_TOKEN,
-      isSandbox,
-    });
+    await keepToken(builderOver(sql), environment, isSandbox ? 'operator' : 'viewer');
   } catch (error) {
     if (!['42501', '22023'].includes(codeOf(error))) throw error;
     log.info(
@@ -35,22 +30,18 @@ export async function ensureFirstToken(
 
 async function keepToken(
   db: Db,
-  { folder, given, isSandbox }: { folder: string; given: string | undefined; isSandbox: boolean },
+  { KEYWARDEN_DATA: folder, REPORT_TOKEN: given }: Environment,
+  role: Role,
 ): Promise<void> {
   const kept = readDataFile(folder, 'report-token');
-  const role = isSandbox ? 'operator' : 'viewer';
-  const isLive = async (secret: string) =>
+  const ensure = async (secret: string) =>
     await ensureToken(db, { name: 'first', role, organizationIds: null, createdBy: null }, secret);
-  let secret = given ?? kept ?? newSecret();
-  if (!(await isLive(secret))) {
+  let secret = given ?? kept ?? makeTokenSecret();
+  if (!(await ensure(secret))) {
     if (given !== undefined)
       throw usageError('REPORT_TOKEN is a token that was revoked; set another one, or unset it.');
-    secret = newSecret();
-    await isLive(secret);
+    secret = makeTokenSecret();
+    await ensure(secret);
   }
   if (secret !== kept) writeFileSync(join(folder, 'report-token'), `${secret}\n`, { mode: 0o600 });
-}
-
-function newSecret(): string {
-  return `kwr_${randomBytes(32).toString('base64url')}`;
 }

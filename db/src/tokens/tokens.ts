@@ -15,11 +15,14 @@ export interface NewToken {
   createdBy: string | null;
 }
 
+/** Returns the secret of a new report token: 256 random bits. */
+export const makeTokenSecret = (): string => `kwr_${randomBytes(32).toString('base64url')}`;
+
 /**
  * Creates a report token of 256 random bits. Only its hash is stored, so the answer is the only time that it is shown.
  */
 export async function createToken(db: Db, token: NewToken): Promise<{ number: string; secret: string }> {
-  const secret = `kwr_${randomBytes(32).toString('base64url')}`;
+  const secret = makeTokenSecret();
   return { number: (await insertToken(db, token, secret)).number, secret };
 }
 

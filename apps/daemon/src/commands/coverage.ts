@@ -9,6 +9,7 @@ import {
   type ProjectCoverage,
   type StoredRejectedRow,
 } from '@keywarden/db/daemon';
+import { type Db } from '@keywarden/db/store';
 import { exitCode, print, UserError, usageError } from '@keywarden/runtime';
 import type { CommandOf } from './command.ts';
 import { type Columns, type Form, type OutputOptions, renderList } from './output.ts';
@@ -44,47 +45,39 @@ async function runCoverage({
 }): Promise<number> {
   if (Number(keys) + Number(rejected) + Number(project !== undefined) > 1)
     throw usageError('--keys, --rejected and --project exclude each other; use one of them.');
-  if (keys) return await inventoryCommand(form);
-  if (rejected) return await rejectedCommand(form);
   return await withContext(async ({ store }) => {
-    const found: ProjectCoverage[] = [];
-    for (let after: string | null = null; ; ) {
-      const rows = await listCoverage(store.db, { projectId: project, after, limit: batch });
-      found.push(...rows.map(({ coverage }) => coverage));
-      if (rows.length < batch) break;
-      after = rows.at(-1)?.number ?? null;
-    }
-    if (project !== undefined && found.length === 0) {
-      throw new UserError(
-        'not_possible',
-        `The store has no project ${project}. Run keywarden sync operations to read the projects.`,
-      );
-    }
-    const isForPeople = form === undefined || form === 'table';
-    print(project !== undefined && isForPeople ? found.map(renderOne).join('\n\n') : renderAll(found, form));
+    if (keys) print(renderInventory(await listInventoryCoverage(store.db), form));
+    else if (rejected) print(renderRejected(await listRejectedRows(store.db, { limit: mostRejected }), form));
+    else print(renderCoverage(await readCoverage(store.db, project), { project, form }));
     return exitCode.done;
   }, storeOnly);
 }
 
-/** Prints when each scope's keys were listed completely, and where two such listings are more than a day apart. */
-async function inventoryCommand(form: Form | undefined): Promise<number> {
-  return await withContext(async ({ store }) => {
-    const scopes = await listInventoryCoverage(store.db);
-    print(renderInventory(scopes, form));
-    return exitCode.done;
-  }, storeOnly);
+/** Returns the coverage of all projects, or of one. */
+async function readCoverage(db: Db, project: string | undefined): Promise<ProjectCoverage[]> {
+  const found: ProjectCoverage[] = [];
+  for (let after: string | null = null; ; ) {
+    const rows = await listCoverage(db, { projectId: project, after, limit: batch });
+    found.push(...rows.map(({ coverage }) => coverage));
+    if (rows.length < batch) break;
+    after = rows.at(-1)?.number ?? null;
+  }
+  if (project === undefined || found.length > 0) return found;
+  throw new UserError(
+    'not_possible',
+    `The store has no project ${project}. Run keywarden sync operations to read the projects.`,
+  );
+}
+
+function renderCoverage(
+  found: ProjectCoverage[],
+  { project, form }: { project: string | undefined; form: Form | undefined },
+): string {
+  const isForPeople = form === undefined || form === 'table';
+  return project !== undefined && isForPeople ? found.map(renderOne).join('\n\n') : renderAll(found, form);
 }
 
 const mostRejected = 500;
-
-/** Prints the rows of lists that could not be read, latest first. */
-async function rejectedCommand(form: Form | undefined): Promise<number> {
-  return await withContext(async ({ store }) => {
-    const rows = await listRejectedRows(store.db, { limit: mostRejected });
-    print(renderRejected(rows, form));
-    return exitCode.done;
-  }, storeOnly);
-}
 
 function rejectedToJson({ controlPlane, firstSeenAt, lastSeenAt, ...rest }: StoredRejectedRow) {
   return { control_plane: controlPlane, first_seen_at: firstSeenAt, last_seen_at: lastSeenAt, ...rest };

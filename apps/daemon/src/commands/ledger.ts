@@ -1,6 +1,5 @@
 import { parseVerifier, verifyReceipt } from '@keywarden/core/ledger';
 import {
-  endLedgerKeys,
   listCosigned,
   listEventsOf,
   listLedgerKeys,
@@ -10,10 +9,11 @@ import {
   readReceipt,
 } from '@keywarden/db/daemon';
 import { exitCode, print, requireDataFolder, UserError, usageError } from '@keywarden/runtime';
+import { type Context } from '../context.ts';
 import { beginAnew } from '../ledger/begin-anew.ts';
 import { checkLedger, whyLedgerDiffers } from '../ledger/checks.ts';
 import { growLedger } from '../ledger/ledger.ts';
-import { endorsedKeysOf } from '../ledger/public-keys.ts';
+import { endOtherKeys, endorsedKeysOf } from '../ledger/public-keys.ts';
 import { readCheckpoint, readSeen } from '../ledger/seen-checkpoint.ts';
 import { addLedgerKey, endFormerKeys, readSigningKeys } from '../ledger/signing-keys.ts';
 import { askWitnesses } from '../ledger/witnesses.ts';
@@ -56,84 +56,63 @@ async function runLedger({
   json,
 }: LedgerOptions): Promise<number> {
   return await withContext(async (context) => {
-    const { store, environment } = context;
+    const { environment } = context;
     // The key and the last checkpoint are there.
     requireDataFolder(environment.KEYWARDEN_DATA);
     if (reason !== undefined) await beginAnew(context, { reason, by: userName() });
     if (rotateKey) addLedgerKey(environment);
-    if (end) {
-      // The former key endorses the one that stays while both are there.
-      await noteLedgerKeys(store.db, endorsedKeysOf(readSigningKeys(environment)));
-      const kept = endFormerKeys(environment, (await readNewestCheckpoint(store.db))?.note ?? null).text;
-      const listed = await listLedgerKeys(store.db);
-      // An earlier run may have ended between the file and the store.
-      const ended = listed.filter(({ publicKey, endedAt }) => endedAt === null && publicKey !== kept);
-      await endLedgerKeys(
-        store.db,
-        ended.map(({ publicKey }) => publicKey),
-      );
-    }
-    const grown = await growLedger(context, { createsKey: createKey });
-    const newest = await readNewestCheckpoint(store.db);
-    const waiting = await readOldestWaiting(store.db);
-    const failures = grown.state === 'grown' ? await askWitnesses(context, context.signal) : [];
-    const cosigned = await listCosigned(store.db);
-    const differs = check ? await whyLedgerDiffers(context) : null;
-    const faults = [
-      ...(grown.state === 'inconsistent' ? [`the ledger is not the one that was signed: ${grown.why}`] : []),
-      ...(check ? await checkLedger(context) : []),
-      ...(differs === null ? [] : [differs]),
-    ];
-    const state = {
-      origin: newest === null ? null : (readCheckpoint(newest.note)?.origin ?? null),
-      size: newest?.size ?? 0,
-      waiting: waiting?.events ?? 0,
-      waiting_since: waiting?.since ?? null,
-      signed_at: newest?.madeAt ?? null,
-      seen: readSeen(environment.KEYWARDEN_DATA)?.size ?? 0,
-      public_keys: readSigningKeys(environment).map(({ verifier }) => verifier.text),
-      checkpoint: newest?.note ?? null,
-      witnesses: [...cosigned].map(([name, size]) => ({ name, cosigned: size })),
-      witness_failures: failures,
-      faults,
-    };
+    if (end) await endFormer(context);
+    const state = await readState(context, { check, createKey });
     if (json) printJson(state);
     else print(inWords(state, check));
-    return faults.length === 0 ? exitCode.done : exitCode.needsPerson;
+    return state.faults.length === 0 ? exitCode.done : exitCode.needsPerson;
   }, storeOnly);
 }
 
-interface LedgerState {
-  origin: string | null;
-  size: number;
-  waiting: number;
-  waiting_since: string | null;
-  signed_at: string | null;
-  seen: number;
-  public_keys: string[];
-  witnesses: { name: string; cosigned: number }[];
-  witness_failures: string[];
-  faults: string[];
+/** Ends all keys of this machine but the newest, which the former ones endorse while they are there. */
+async function endFormer({ store, environment }: Context): Promise<void> {
+  await noteLedgerKeys(store.db, endorsedKeysOf(readSigningKeys(environment)));
+  const kept = endFormerKeys(environment, (await readNewestCheckpoint(store.db))?.note ?? null).text;
+  await endOtherKeys(store.db, [kept]);
 }
 
-function inWords(
-  {
-    origin,
-    size,
-    waiting,
-    waiting_since: since,
-    signed_at: signedAt,
-    seen,
-    public_keys: keys,
-    witnesses,
+async function readState(context: Context, { check, createKey }: { check: boolean; createKey: boolean }) {
+  const { store, environment } = context;
+  const grown = await growLedger(context, { createsKey: createKey });
+  const newest = await readNewestCheckpoint(store.db);
+  const waiting = await readOldestWaiting(store.db);
+  const failures = grown.state === 'grown' ? await askWitnesses(context, context.signal) : [];
+  const cosigned = await listCosigned(store.db);
+  const differs = check ? await whyLedgerDiffers(context) : null;
+  const faults = [
+    ...(grown.state === 'inconsistent' ? [`the ledger is not the one that was signed: ${grown.why}`] : []),
+    ...(check ? await checkLedger(context) : []),
+    ...(differs === null ? [] : [differs]),
+  ];
+  return {
+    origin: newest === null ? null : (readCheckpoint(newest.note)?.origin ?? null),
+    size: newest?.size ?? 0,
+    waiting: waiting?.events ?? 0,
+    waiting_since: waiting?.since ?? null,
+    signed_at: newest?.madeAt ?? null,
+    seen: readSeen(environment.KEYWARDEN_DATA)?.size ?? 0,
+    public_keys: readSigningKeys(environment).map(({ verifier }) => verifier.text),
+    checkpoint: newest?.note ?? null,
+    witnesses: [...cosigned].map(([name, size]) => ({ name, cosigned: size })),
     witness_failures: failures,
     faults,
-  }: LedgerState,
-  wasChecked: boolean,
-): string {
+  };
+}
+
+function inWords(state: Awaited<ReturnType<typeof readState>>, wasChecked: boolean): string {
+  const { origin, size, waiting, seen, public_keys: keys, witnesses, faults } = state;
   return [
-    origin === null ? 'The ledger has no events yet.' : `Ledger ${origin}: ${size} events, signed at ${signedAt}.`,
-    ...(waiting > 0 ? [`${waiting} events wait for a signed checkpoint, the oldest since ${since}.`] : []),
+    origin === null
+      ? 'The ledger has no events yet.'
+      : `Ledger ${origin}: ${size} events, signed at ${state.signed_at}.`,
+    ...(waiting > 0
+      ? [`${waiting} events wait for a signed checkpoint, the oldest since ${state.waiting_since}.`]
+      : []),
     `This machine has seen ${seen} of them, in a file outside the database.`,
     ...(keys.length > 0
       ? keys.map((key) => `Public key, for auditors: ${key}`)
@@ -142,7 +121,7 @@ function inWords(
         : ['This machine has no key of the ledger; another one signs.']),
     ...(origin !== null && witnesses.length === 0 ? ['No witness has cosigned it.'] : []),
     ...witnesses.map(({ name, cosigned }) => `Witness ${name} has cosigned ${cosigned} of them.`),
-    ...failures.map((failure) => `No cosignature now: ${failure}.`),
+    ...state.witness_failures.map((failure) => `No cosignature now: ${failure}.`),
     ...faults.map((fault) => `Fault: ${fault}.`),
     ...(wasChecked && faults.length === 0
       ? ['Every governed row, event, hash and sealed operation in the store matches.']

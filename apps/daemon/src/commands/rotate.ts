@@ -1,10 +1,9 @@
 import { currentMint } from '@keywarden/core/rotation';
-import { listLiveKeys, type NamedKey } from '@keywarden/db/daemon';
+import { listLiveKeys } from '@keywarden/db/daemon';
 import { exitCode, print, usageError } from '@keywarden/runtime';
 import type { Moved } from '../rotate/move-on.ts';
-import { type Opened, ruleOf } from '../rotate/open.ts';
+import { type Opened } from '../rotate/open.ts';
 import { type Rotated, rotate } from '../rotate/rotate.ts';
-import type { Run } from '../rotate/run.ts';
 import { listKeysAfresh } from '../sync/keys.ts';
 import { makeKeyFinder } from './choose-keys.ts';
 import type { CommandOf } from './command.ts';
@@ -35,7 +34,7 @@ export const rotateCommand: CommandOf = {
  */
 async function runRotate(names: string[], options: RotateOptions): Promise<number> {
   return await withContext(async (context) => {
-    const { sinks, policy } = context.config;
+    const { sinks } = context.config;
     if (options.sink !== undefined && !sinks.some(({ name }) => name === options.sink))
       throw usageError(
         `There is no sink ${options.sink}; ${sinks.length === 0 ? 'add one to sinks in the configuration' : `use one of ${sinks.map(({ name }) => name).join(', ')}`}.`,
@@ -43,14 +42,11 @@ async function runRotate(names: string[], options: RotateOptions): Promise<numbe
     const { connections, failures } = await listKeysAfresh(context);
     const find = makeKeyFinder(await listLiveKeys(context.store.db));
     const keys = [...new Set(names)].map(find);
-    const wish = (key: NamedKey, run: Run) => ({
-      key,
-      rule: ruleOf(policy, run, key.number),
-      sink: options.sink,
-      via: 'command line' as const,
-      by: userName(),
-    });
-    const rotated = await rotate(context, connections, keys.length === 0 ? undefined : { keys, wish });
+    const rotated = await rotate(
+      context,
+      connections,
+      keys.length === 0 ? undefined : { keys, sink: options.sink, by: userName() },
+    );
     if (options.json) printJson({ ...toJson(rotated), failures });
     else print([...render(rotated), ...failures].join('\n\n'));
     return failures.length > 0 || needsPerson(rotated) ? exitCode.needsPerson : exitCode.done;

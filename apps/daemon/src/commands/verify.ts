@@ -38,11 +38,8 @@ async function runVerify(files: string[], { key, json }: VerifyOptions): Promise
   const results = await verifyFiles(files, judge);
   if (json) printJson(results.map(({ file, result }) => ({ file, ...asJson(result) })));
   else print(results.map(({ file, result }) => `${printableCell(file)}: ${inWords(result)}`).join('\n\n'));
-  return Math.max(...results.map(({ result }) => rankOf(result))) === 2
-    ? exitCode.failed
-    : results.some(({ result }) => rankOf(result) === 1)
-      ? exitCode.needsPerson
-      : exitCode.done;
+  const worst = Math.max(...results.map(({ result }) => rankOf(result)));
+  return worst === 2 ? exitCode.failed : worst === 1 ? exitCode.needsPerson : exitCode.done;
 }
 
 export const copyLedgerCommand: CommandOf = {

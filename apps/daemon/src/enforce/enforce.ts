@@ -17,6 +17,7 @@ import { withProcessLock } from '../context.ts';
 import { type Announced, announce } from '../notices/notices.ts';
 import { remindReviewers } from '../notices/review-reminders.ts';
 import { type Applied, applyPlan, hasUseInFlight } from './apply.ts';
+import { stoppedByUse } from './guarded-revocation.ts';
 import { type ApprovalScope, governed } from './high-water-mark.ts';
 import { planKeys, readDocument } from './plan.ts';
 import { approvedByReport, whyNotAutomatic } from './standing.ts';
@@ -47,19 +48,9 @@ export async function enforce(context: Context, connections: Connection[]): Prom
       const approved = approvals.why === null ? await carryOutApproved(context, connections, approvals.since) : [];
       const lost = approved.find(({ items }) => items.some(({ storeFailure }) => storeFailure !== undefined));
       // R5: the lost response may have shown a use in flight.
-      if (lost !== undefined) return { plan, announced, approved, automatic: null, why: lost.stopped };
-      if (approved.some(hasUseInFlight)) {
-        const used = 'a key was used during its revocation; see keywarden incidents';
-        return { plan, announced, approved, automatic: null, why: used };
-      }
-      if (why !== null) return { plan, announced, approved, automatic: null, why };
-      return {
-        plan,
-        announced,
-        approved,
-        automatic: await enforceAutomatically(context, plan, connections),
-        why: null,
-      };
+      const whyNot = lost?.stopped ?? (approved.some(hasUseInFlight) ? stoppedByUse : why);
+      const automatic = whyNot === null ? await enforceAutomatically(context, plan, connections) : null;
+      return { plan, announced, approved, automatic, why: whyNot };
     });
   });
 }

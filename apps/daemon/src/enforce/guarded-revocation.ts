@@ -40,6 +40,9 @@ export interface Skip {
 /** Returns a skip that is not final: another try may have another outcome. */
 export const notNow = (why: string): Skip => ({ why, isFinal: false });
 
+/** Why a run stops after a use in flight (R5). */
+export const stoppedByUse = 'a key was used during its revocation; see keywarden incidents';
+
 /** What is known of a key that was just listed. */
 export interface Listed {
   connection: Connection;

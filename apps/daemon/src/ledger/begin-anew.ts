@@ -1,16 +1,14 @@
 import { type Signer } from '@keywarden/core/ledger';
 import {
   continues,
-  endLedgerKeys,
   integrateEvents,
-  listLedgerKeys,
   noteLedgerKeys,
   readNewestCheckpoint,
   recordBeginning,
 } from '@keywarden/db/daemon';
 import { usageError } from '@keywarden/runtime';
 import { eventsAtOnce, type LedgerContext, reasons, signAndRemember } from './ledger.ts';
-import { endorsedKeysOf } from './public-keys.ts';
+import { endOtherKeys, endorsedKeysOf } from './public-keys.ts';
 import { putSeenAside, readCheckpoint, readSeen, rememberLatest } from './seen-checkpoint.ts';
 import { readSigningKeys, replaceLedgerKey } from './signing-keys.ts';
 
@@ -40,13 +38,7 @@ export async function beginAnew(context: LedgerContext, { reason, by }: { reason
   await noteLedgerKeys(store.db, endorsedKeysOf(signers));
   putSeenAside(folder, suffixOf(former.origin));
   await signAll(context, signers);
-  const others = (await listLedgerKeys(store.db)).filter(
-    ({ publicKey, endedAt }) => endedAt === null && !keys.includes(publicKey),
-  );
-  await endLedgerKeys(
-    store.db,
-    others.map(({ publicKey }) => publicKey),
-  );
+  await endOtherKeys(store.db, keys);
 }
 
 /** Signs all events of the store as the new ledger. Throws a UserError if another machine continues the former one meanwhile. */

@@ -1,4 +1,6 @@
 import { openNote, parseVerifier, type Signer, signNote, type Verifier } from '@keywarden/core/ledger';
+import { endLedgerKeys, listLedgerKeys } from '@keywarden/db/daemon';
+import { type Db } from '@keywarden/db/store';
 import { type Environment, readDataFile, usageError, writeDataFile } from '@keywarden/runtime';
 
 const fileName = 'ledger-public-keys';
@@ -33,6 +35,17 @@ export function endorsedKeysOf(signers: Signer[]): { publicKey: string; endorsem
     const endorsement = former.length === 0 ? null : signNote(endorsementOf(verifier), former, 0);
     return { publicKey: verifier.text, endorsement };
   });
+}
+
+/** Ends all keys of the ledger but these. An earlier run may have ended between the file and the store. */
+export async function endOtherKeys(db: Db, kept: string[]): Promise<void> {
+  const others = (await listLedgerKeys(db)).filter(
+    ({ publicKey, endedAt }) => endedAt === null && !kept.includes(publicKey),
+  );
+  await endLedgerKeys(
+    db,
+    others.map(({ publicKey }) => publicKey),
+  );
 }
 
 /**

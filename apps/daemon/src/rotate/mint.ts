@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { ControlPlaneError } from '@keywarden/core/client';
+import { ControlPlaneError, hasCode } from '@keywarden/core/client';
 import { successorName } from '@keywarden/core/rotation';
 import type { WireCreatedKey } from '@keywarden/core/wire';
 import { countUnclear, isPlaceTaken, listObservers, moveRotation, type StoredRotation } from '@keywarden/db/daemon';
@@ -9,6 +9,7 @@ import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { withProcessLock } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
+import { notNow, type Skip } from '../enforce/guarded-revocation.ts';
 import { listScope, parseScope, scopeLock } from '../sync/scopes.ts';
 import { deliver } from './deliver.ts';
 import { findMinter } from './find-minter.ts';
@@ -18,7 +19,7 @@ import { sinkOf } from './sink-of.ts';
 import type { OpenSink } from './sinks/sink.ts';
 
 /** Why nothing was minted now. `isFinal`: a later try cannot succeed either. Null if the rotation has moved on. */
-type NotMinted = { why: string; isFinal: boolean } | null;
+type NotMinted = Skip | null;
 
 /**
  * Mints a successor and delivers its secret to the sink. It lists the scope, commits the intent, creates the key, commits its id and
@@ -42,8 +43,6 @@ export async function mintAndDeliver(context: Context, rotation: StoredRotation,
   if (delivered !== null) run.failedSinks.set(rotation.sink, delivered);
   return null;
 }
-
-const notNow = (why: string) => ({ why, isFinal: false });
 
 /** The most secrets that a sink gets while it is unclear whether it has the earlier ones. */
 const mostUnclear = 3;
@@ -159,7 +158,7 @@ async function refuse(
   if (!(error instanceof ControlPlaneError)) throw error;
   if (error.code === 'unauthenticated') run.refused.add(minter.name);
   if (error.code === 'outcome_unknown') return null; // listings decide
-  const isFinal = ['forbidden', 'not_found', 'rejected'].includes(error.code);
+  const isFinal = hasCode(error, 'forbidden', 'not_found', 'rejected');
   const why = `nothing was minted: ${error.message}`;
   // Before the intent there is nothing to undo.
   if (begun === undefined) return notNow(why);

@@ -3,6 +3,7 @@ import { moveRotation, readRotation, type StoredRotation } from '@keywarden/db/d
 import type { Context } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
 import { whyDisagreeing } from '../current-policy.ts';
+import { stoppedByUse } from '../enforce/guarded-revocation.ts';
 import { factsOf } from './facts-of.ts';
 import { mintAndDeliver } from './mint.ts';
 import { retire } from './retire.ts';
@@ -77,7 +78,7 @@ async function take(
     }
     case 'retire': {
       const { outcome, why, usedInFlight, rotation: retiring } = await retire(context, rotation, run);
-      if (usedInFlight) run.stopped = 'a key was used during its revocation; see keywarden incidents';
+      if (usedInFlight) run.stopped = stoppedByUse;
       if (outcome === 'skipped' && isOverdue(rotation, nowMsOf(run, rotation.key.factScope)))
         await moveRotation(sql, rotation, { event: 'retirement_overdue', why, at });
       if (outcome !== 'revoked') return why;

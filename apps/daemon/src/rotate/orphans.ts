@@ -16,6 +16,7 @@ import {
   type Revocation,
   revokeGuarded,
   type Skip,
+  stoppedByUse,
 } from '../enforce/guarded-revocation.ts';
 import { judgeScope } from '../enforce/plan.ts';
 import type { Run } from './run.ts';
@@ -50,7 +51,7 @@ export async function handleOrphans(context: Context, run: Run): Promise<Handled
     }
     const why = await whyItStays(context, suspect, run);
     const revocation = why === null ? await revokeOrphan(context, suspect, run) : left(why);
-    if (revocation.usedInFlight) run.stopped = 'a key was used during its revocation; see keywarden incidents';
+    if (revocation.usedInFlight) run.stopped = stoppedByUse;
     const isIncident = why !== null || revocation.outcome === 'failed';
     if (isIncident) {
       const detail = { rotation: rotation.id, why: why ?? `the control plane refuses to revoke it: ${revocation.why}` };

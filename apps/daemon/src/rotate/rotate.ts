@@ -1,4 +1,10 @@
-import { listOpenRotations, moveRotation, readRotation, type StoredRotation } from '@keywarden/db/daemon';
+import {
+  listOpenRotations,
+  moveRotation,
+  type NamedKey,
+  readRotation,
+  type StoredRotation,
+} from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { withProcessLock } from '../context.ts';
@@ -8,7 +14,7 @@ import { planKeys } from '../enforce/plan.ts';
 import { whyNotAutomatic } from '../enforce/standing.ts';
 import { notifyStalled } from '../notices/stalled.ts';
 import { atOf, type Moved, moveAll } from './move-on.ts';
-import { type Opened, open, openRequested, type Wish } from './open.ts';
+import { type Opened, open, openRequested, ruleOf } from './open.ts';
 import { openByPolicy } from './open-by-policy.ts';
 import { type HandledOrphan, handleOrphans } from './orphans.ts';
 import type { Run } from './run.ts';
@@ -21,10 +27,12 @@ export interface Rotated {
   why: string | null;
 }
 
-/** The keys that a person requests, each with how it is to be rotated. */
+/** The keys that a person requests. */
 export interface RotateRequest {
-  keys: Wish['key'][];
-  wish: (key: Wish['key'], run: Run) => Wish;
+  keys: NamedKey[];
+  /** The sink to use instead of that of the rule. */
+  sink: string | undefined;
+  by: string;
 }
 
 /**
@@ -62,7 +70,7 @@ async function rotateAll(context: Context, run: Run): Promise<Omit<Rotated, 'why
 /** Opens the requested rotations. If a key is already in rotation, advances that one. */
 async function rotateRequested(
   context: Context,
-  { keys, wish }: RotateRequest,
+  { keys, sink, by }: RotateRequest,
   run: Run,
 ): Promise<Omit<Rotated, 'why'>> {
   const openBefore = await listOpenRotations(context.store.db);
@@ -70,8 +78,9 @@ async function rotateRequested(
   const rotations: StoredRotation[] = [];
   for (const key of keys) {
     const known = openBefore.find((each) => each.key.number === key.number);
+    const rule = ruleOf(context.config.policy, run, key.number);
     if (known !== undefined) rotations.push(known);
-    else opened.push(await open(context, wish(key, run), run));
+    else opened.push(await open(context, { key, rule, sink, via: 'command line', by }, run));
   }
   rotations.push(...(await readAll(context, opened)));
   return { opened, moved: await moveAll(context, rotations, run), orphans: [] };

@@ -48,50 +48,11 @@ export const jobs: Record<JobKind, JobWork> = {
       if (plan.isNew) context.log.info({ plan: plan.id, ...counts }, 'a new plan');
     },
   },
-  operations: {
-    per: 'account',
-    isResumable: true,
-    async run(context, names) {
-      await syncAccount(context, names, syncOperations);
-    },
-  },
-  credentials: {
-    per: 'account',
-    isResumable: true,
-    async run(context, names) {
-      await syncAccount(context, names, syncCredentials);
-    },
-  },
-  sweep: {
-    per: 'account',
-    isResumable: true,
-    async run(context, names) {
-      await syncAccount(context, names, sweepOperations);
-    },
-  },
-  enforce: {
-    per: 'store',
-    isResumable: false,
-    async run(given) {
-      const context = await withCurrentPolicy(given);
-      if (context === null) return;
-      const connections = await connectionsOf(context, { skipFailing: true });
-      // A key that could not be listed has no fresh evidence, and stays. The job of keys reports the failure.
-      await tryEachConnection(context, connections, syncKeys);
-      logEnforced(context, await enforce(context, connections));
-    },
-  },
-  rotate: {
-    per: 'store',
-    isResumable: false,
-    async run(given) {
-      const context = await withCurrentPolicy(given);
-      if (context === null) return;
-      const connections = await connectionsOf(context, { skipFailing: true });
-      await tryEachConnection(context, connections, syncKeys);
-      logRotated(context, await rotate(context, connections));
-    },
-  },
+  operations: ofAccount(syncOperations),
+  credentials: ofAccount(syncCredentials),
+  sweep: ofAccount(sweepOperations),
+  enforce: onListedKeys(async (context, connections) => logEnforced(context, await enforce(context, connections))),
+  rotate: onListedKeys(async (context, connections) => logRotated(context, await rotate(context, connections))),
   retention: {
     per: 'store',
     isResumable: false,
@@ -106,6 +67,25 @@ export const jobs: Record<JobKind, JobWork> = {
     },
   },
 };
+
+/** Returns the work of a pass that reads one account. */
+function ofAccount(work: ConnectionWork): JobWork {
+  const run = async (context: Context, names: string[]) => await syncAccount(context, names, work);
+  return { per: 'account', isResumable: true, run };
+}
+
+/** Returns the work of a pass over keys that were just listed, by the policy in force. */
+function onListedKeys(work: (context: Context, connections: Connection[]) => Promise<void>): JobWork {
+  const run = async (given: Context) => {
+    const context = await withCurrentPolicy(given);
+    if (context === null) return;
+    const connections = await connectionsOf(context, { skipFailing: true });
+    // A key that could not be listed has no fresh evidence, and stays. The job of keys reports the failure.
+    await tryEachConnection(context, connections, syncKeys);
+    await work(context, connections);
+  };
+  return { per: 'store', isResumable: false, run };
+}
 
 /** Runs steps one after another. One that fails does not stop the others; the first error is thrown at the end. */
 async function runEach({ signal, log }: Context, steps: (() => Promise<unknown>)[]): Promise<void> {
@@ -124,10 +104,9 @@ async function compareWithLedger(context: Context): Promise<void> {
 }
 
 function logEnforced({ log }: Context, { plan, announced, approved, automatic, why }: Enforced): void {
-  const revoked = [...approved, ...(automatic === null ? [] : [automatic])]
-    .flatMap(({ items }) => items)
-    .filter(({ outcome }) => outcome === 'revoked').length;
-  const stopped = [...approved, ...(automatic === null ? [] : [automatic])].flatMap((each) => each.stopped ?? []);
+  const runs = [...approved, ...(automatic === null ? [] : [automatic])];
+  const revoked = runs.flatMap(({ items }) => items).filter(({ outcome }) => outcome === 'revoked').length;
+  const stopped = runs.flatMap((each) => each.stopped ?? []);
   const words = { ...(why === null ? {} : { why }), ...(stopped.length > 0 ? { stopped } : {}) };
   log.info({ plan: plan.id, revoked, notices: announced, ...words }, 'enforced');
   const lost = stopped.find((each) => each.startsWith('the store failed'));
@@ -135,14 +114,11 @@ function logEnforced({ log }: Context, { plan, announced, approved, automatic, w
 }
 
 function logRotated({ log }: Context, { opened, moved, orphans, why }: Rotated): void {
-  const states = Object.fromEntries(
-    [...Map.groupBy(moved, ({ rotation }) => rotation.state)].map(([state, group]) => [state, group.length]),
-  );
+  const countsOf = (all: string[]) =>
+    Object.fromEntries([...Map.groupBy(all, (each) => each)].map(([each, group]) => [each, group.length]));
   const begun = opened.filter(({ rotation }) => rotation !== null).length;
-  const refused = opened.flatMap(({ whyNot }) => whyNot ?? []);
-  const whyNot = Object.fromEntries(
-    [...Map.groupBy(refused, (each) => each)].map(([each, group]) => [each, group.length]),
-  );
+  const whyNot = countsOf(opened.flatMap((each) => each.whyNot ?? []));
+  const states = countsOf(moved.map(({ rotation }) => rotation.state));
   log.info({ begun, why_not: whyNot, states, orphans: orphans.length, ...(why === null ? {} : { why }) }, 'rotated');
 }
 

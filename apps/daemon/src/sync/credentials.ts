@@ -1,4 +1,4 @@
-import { ControlPlaneError } from '@keywarden/core/client';
+import { ControlPlaneError, hasCode } from '@keywarden/core/client';
 import { otherKinds } from '@keywarden/core/wire';
 import { endCredentialsOfGoneProjects } from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
@@ -94,7 +94,5 @@ const isOfOneList = (error: unknown) => error instanceof UserError || isOfOnePro
 /**
  * Returns whether the credential may not read the list, or the service has no such list (501). That concludes nothing about what exists.
  */
-function isHidden(error: unknown): boolean {
-  if (!(error instanceof ControlPlaneError)) return false;
-  return ['forbidden', 'not_found'].includes(error.code) || error.status === 501;
-}
+const isHidden = (error: unknown) =>
+  hasCode(error, 'forbidden', 'not_found') || (error instanceof ControlPlaneError && error.status === 501);

@@ -1,4 +1,4 @@
-import { ControlPlaneError, collect, type ProjectPage } from '@keywarden/core/client';
+import { collect, hasCode, type ProjectPage } from '@keywarden/core/client';
 import { before, toMs } from '@keywarden/core/values';
 import { listProjectsToWalk, saveDeletedProjects, saveProjects, type WalkedProject } from '@keywarden/db/daemon';
 import { type Connection } from '../connect.ts';
@@ -79,7 +79,8 @@ async function discoverDeleted(
   const begunMs = connection.time.now();
   const answer = await collect(client.projects(organizationId, { recoverable: true, signal })).catch(
     (error: unknown) => {
-      if (error instanceof ControlPlaneError && codesOfNoList.has(error.code)) return null;
+      // A service that does not offer the list, or not now.
+      if (hasCode(error, 'rejected', 'forbidden', 'not_found', 'invalid_response', 'unavailable')) return null;
       throw error;
     },
   );
@@ -91,15 +92,6 @@ async function discoverDeleted(
   });
   await saveDeletedProjects(store.sql, { controlPlane, seenAt, organizationId }, deleted);
 }
-
-/** The error codes of a service that does not offer the list, or not now. */
-const codesOfNoList: ReadonlySet<string> = new Set([
-  'rejected',
-  'forbidden',
-  'not_found',
-  'invalid_response',
-  'unavailable',
-]);
 
 async function* noteUnavailable(pages: AsyncIterable<ProjectPage>, into: string[]): AsyncGenerator<ProjectPage> {
   for await (const page of pages) {

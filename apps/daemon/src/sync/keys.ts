@@ -1,4 +1,4 @@
-import { ControlPlaneError, collect } from '@keywarden/core/client';
+import { ControlPlaneError, collect, hasCode } from '@keywarden/core/client';
 import { isRefusedRow, saveMembers } from '@keywarden/db/daemon';
 import { codeOf, UserError } from '@keywarden/runtime';
 import { type Connection, usableConnections } from '../connect.ts';
@@ -106,15 +106,11 @@ const inWords = (error: Error) =>
  */
 function isOfOneScope(error: unknown): error is Error {
   if (error instanceof UserError || isRefusedRow(error)) return error instanceof Error;
-  return (
-    error instanceof ControlPlaneError && ['rejected', 'locked', 'invalid_response', 'unavailable'].includes(error.code)
-  );
+  return hasCode(error, 'rejected', 'locked', 'invalid_response', 'unavailable');
 }
 
 /** Returns whether this credential may not read the list. That concludes nothing about what exists. */
-function isHidden(error: unknown): boolean {
-  return error instanceof ControlPlaneError && (error.code === 'forbidden' || error.code === 'not_found');
-}
+const isHidden = (error: unknown) => hasCode(error, 'forbidden', 'not_found');
 
 function uncertaintyInWords({ hidden_scopes: hidden = 0, suspect_listings: suspect = 0 }: Counts): string {
   const parts = [

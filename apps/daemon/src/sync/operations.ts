@@ -1,4 +1,4 @@
-import { ControlPlaneError } from '@keywarden/core/client';
+import { ControlPlaneError, hasCode } from '@keywarden/core/client';
 import { makePartitionsAhead, markWalkRefused } from '@keywarden/db/daemon';
 import { codeOf, UserError } from '@keywarden/runtime';
 import { type Connection } from '../connect.ts';
@@ -99,10 +99,8 @@ function inWords(seconds: number): string {
 /**
  * Returns whether an error means that a project has no readable operations. For a deleted project a service may respond in several ways.
  */
-function hasVanished({ deletedAt }: { deletedAt: string | null }, error: unknown): boolean {
-  const codes = deletedAt === null ? ['not_found'] : ['not_found', 'forbidden', 'rejected', 'locked'];
-  return error instanceof ControlPlaneError && codes.includes(error.code);
-}
+const hasVanished = ({ deletedAt }: { deletedAt: string | null }, error: unknown) =>
+  hasCode(error, 'not_found') || (deletedAt !== null && hasCode(error, 'forbidden', 'rejected', 'locked'));
 
 function describeFailures(failures: Failure[], total: number): UserError {
   const [first] = failures;

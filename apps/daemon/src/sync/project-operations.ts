@@ -1,4 +1,4 @@
-import { ControlPlaneError } from '@keywarden/core/client';
+import { ControlPlaneError, hasCode } from '@keywarden/core/client';
 import { before, compareInstants } from '@keywarden/core/values';
 import { type WireOperation } from '@keywarden/core/wire';
 import {
@@ -18,6 +18,7 @@ import {
 import { type Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { controlPlaneNow, datedAt, whyStale } from '../control-plane-clock.ts';
+import { later } from './digits.ts';
 import { planWalk, type WalkPlan } from './follow.ts';
 import { CursorError, OverlapError } from './page-checks.ts';
 import { proofOf, servedMs } from './proof.ts';
@@ -106,11 +107,11 @@ async function resume(context: Context, task: Task, from: OpenWalk): Promise<str
   try {
     await walk(context, task, { walkedAt, from, floor: null, firstLimit: maxLimit });
     add(task.counts, 'resumed_walks');
-    return latest(from.beganAt, walkedAt);
+    return walkedAt === null ? from.beganAt : later(from.beganAt, walkedAt);
   } catch (error) {
     // The control plane refuses the cursor, or writes times with other digits than in the earlier pass: begin at the newest operation.
     const isOutdated = error instanceof CursorError && !(error instanceof OverlapError);
-    if (isOutdated || (error instanceof ControlPlaneError && error.code === 'rejected')) {
+    if (isOutdated || hasCode(error, 'rejected')) {
       await forgetOpenWalk(context.store.sql, number);
       return walkedAt;
     }
@@ -127,21 +128,12 @@ async function resume(context: Context, task: Task, from: OpenWalk): Promise<str
  * Returns whether an error affects one project only: an unusable response, or a row that Postgres refuses (classes 22 and 23). It does not
  * stop the other projects. A credential's failure, an outage, and the end of this process do (R7).
  */
-export function isOfOneProject(error: unknown): boolean {
-  if (error instanceof ControlPlaneError)
-    return ['forbidden', 'not_found', 'rejected', 'locked', 'invalid_response', 'unavailable'].includes(error.code);
-  return isRefusedRow(error);
-}
+export const isOfOneProject = (error: unknown): boolean =>
+  hasCode(error, 'forbidden', 'not_found', 'rejected', 'locked', 'invalid_response', 'unavailable') ||
+  isRefusedRow(error);
 
 /** Returns whether the control plane, or the network to it, is down. */
-export function isOutage(error: unknown): boolean {
-  return error instanceof ControlPlaneError && error.code === 'unavailable';
-}
-
-function latest(a: string | null, b: string | null): string | null {
-  if (a === null || b === null) return a ?? b;
-  return compareInstants(a, b) > 0 ? a : b;
-}
+export const isOutage = (error: unknown): boolean => hasCode(error, 'unavailable');
 
 async function walk(
   context: Context,
@@ -247,9 +239,9 @@ async function askEach(
   let unreadable: ControlPlaneError | undefined;
   for (const { id, createdAt } of open) {
     const operation = await connection.client.operation(project.id, id, { signal }).catch((error: unknown) => {
-      if (error instanceof ControlPlaneError && error.code === 'not_found') return undefined;
+      if (hasCode(error, 'not_found')) return undefined;
       // An operation that cannot be read does not stop the others.
-      if (!(error instanceof ControlPlaneError && error.code === 'invalid_response')) throw error;
+      if (!hasCode(error, 'invalid_response')) throw error;
       unreadable ??= error;
       return null;
     });

@@ -1,4 +1,4 @@
-import { ControlPlaneError, collect, type RejectedRow } from '@keywarden/core/client';
+import { collect, hasCode, type RejectedRow } from '@keywarden/core/client';
 import { type OtherKind, otherKinds, type WireCredential, type WireKey } from '@keywarden/core/wire';
 import { readNow, reconcileIntents, type SavedListing, saveKeyListing } from '@keywarden/db/daemon';
 import { type Connection } from '../connect.ts';
@@ -135,28 +135,20 @@ async function fetchCredentials(
     partial: null,
   });
   if (!listedByBranch.includes(kind)) return sort(await ofProject(null));
-  const branches = await collect(client.branches(projectId, { signal }));
-  const { dateMs } = branches;
-  const shown: Shown = {
-    live: [],
-    ended: [],
-    rejected: [...branches.rejected],
-    dateMs,
-    ageMs: branches.ageMs,
-    partial: null,
-  };
-  for (const { id } of branches.items) {
+  const { items: branches, ...listed } = await collect(client.branches(projectId, { signal }));
+  const shown: Shown = { ...listed, live: [], ended: [], partial: null };
+  for (const { id } of branches) {
     const answer = await ofProject(id).catch((error: unknown) => {
       // The branch may have been deleted since the branches were listed: the next pass decides.
-      if (error instanceof ControlPlaneError && error.code === 'not_found') return null;
+      if (hasCode(error, 'not_found')) return null;
       throw error;
     });
     if (answer === null) {
       shown.partial = `branch ${id} was not found`;
       continue;
     }
-    const { live, ended, rejected, ageMs, dateMs: answeredMs } = sort(answer);
-    shown.dateMs = shown.dateMs === null || answeredMs === null ? null : Math.min(shown.dateMs, answeredMs);
+    const { live, ended, rejected, ageMs, dateMs } = sort(answer);
+    shown.dateMs = shown.dateMs === null || dateMs === null ? null : Math.min(shown.dateMs, dateMs);
     shown.live.push(...live);
     shown.ended.push(...ended);
     shown.rejected.push(...rejected);

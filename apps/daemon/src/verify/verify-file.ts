@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { closeSync, createReadStream, openSync, readFileSync, readSync, statSync } from 'node:fs';
+import { closeSync, createReadStream, openSync, readFileSync, readSync, type Stats, statSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { isRecordedAtItsTime, type ProvenEvent } from '@keywarden/core/ledger';
 import { codeOf, usageError } from '@keywarden/runtime';
@@ -62,7 +62,7 @@ export async function verifyFiles(files: string[], judge: Judge): Promise<{ file
 
 /** Returns what a file seems to be. */
 function kindOf(file: string): 'folder' | 'archive' | 'receipt' | 'rows' | 'other' {
-  if (sizeOf(file) === 'folder') return 'folder';
+  if (statOf(file).isDirectory()) return 'folder';
   const start = readStart(file);
   if (start.startsWith('PK')) return 'archive';
   if (start.startsWith('c2sp.org/')) return 'receipt';
@@ -144,10 +144,9 @@ async function verifyArchive(file: string, judge: Judge): Promise<ArchiveResult>
 const lateness = (event: ProvenEvent): string[] =>
   isRecordedAtItsTime(event) ? [] : ['its time: it was not recorded within an hour of it'];
 
-function sizeOf(file: string): number | 'folder' {
+function statOf(file: string): Stats {
   try {
-    const found = statSync(file);
-    return found.isDirectory() ? 'folder' : found.size;
+    return statSync(file);
   } catch (error) {
     throw usageError(
       `${file} cannot be read (${codeOf(error)}); name a receipt, an archive, or the folder of a copy of the ledger.`,
@@ -166,7 +165,7 @@ function readStart(file: string): string {
 }
 
 function readReceipt(file: string): string {
-  if (Number(sizeOf(file)) > longestReceipt)
+  if (statOf(file).size > longestReceipt)
     throw usageError(`${file} is no archive, and larger than a receipt can be; name a receipt.`);
   return readFileSync(file, 'utf8');
 }

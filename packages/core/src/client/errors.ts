@@ -80,3 +80,7 @@ export function codeForStatus(status: number, isWrite: boolean): ControlPlaneErr
       return status >= 400 ? 'rejected' : 'invalid_response';
   }
 }
+
+/** Returns whether an error is a failed call with one of these codes. */
+export const hasCode = (error: unknown, ...codes: ControlPlaneErrorCode[]): error is ControlPlaneError =>
+  error instanceof ControlPlaneError && codes.includes(error.code);

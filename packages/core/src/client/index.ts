@@ -1,6 +1,6 @@
 export { readBody, readBytes } from './answer.ts';
 export { type ClientOptions, type ControlPlaneClient, createClient } from './client.ts';
-export { ControlPlaneError, type ControlPlaneErrorCode } from './errors.ts';
+export { ControlPlaneError, type ControlPlaneErrorCode, hasCode } from './errors.ts';
 export { createLimiter, type Limiter, type LimiterOptions, noLimiter } from './limiter.ts';
 export { createMemoryStore, type LimiterStore } from './limiter-store.ts';
 export type { Budget } from './limits.ts';

@@ -31,7 +31,7 @@ export interface LimiterOptions {
   share: number;
   time: Time;
   /** The store that all limiters of an account share; by default the limiter has its own. */
-  store?: LimiterStore;
+  store?: LimiterStore | undefined;
 }
 
 interface Waiter {

@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { policySchema } from '@keywarden/core/policy';
-import { resumeEnforcement, rotate, ruleOf, syncKeys } from '@keywarden/daemon';
+import { resumeEnforcement, rotate, syncKeys } from '@keywarden/daemon';
 import { listIncidents, listLiveKeys, listRotations } from '@keywarden/db/daemon';
 import { parseConfig, type Sink } from '@keywarden/runtime/config';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
@@ -114,11 +114,7 @@ export async function passElsewhere(
 export async function ask(names: string[], sink?: string) {
   const keys = await listLiveKeys(fixture.context.store.db);
   const chosen = keys.filter(({ name }) => names.includes(name));
-  const { policy } = fixture.context.config;
-  return await rotate(fixture.context, fixture.connections, {
-    keys: chosen,
-    wish: (key, run) => ({ key, rule: ruleOf(policy, run, key.number), sink, via: 'command line', by: 'ada' }),
-  });
+  return await rotate(fixture.context, fixture.connections, { keys: chosen, sink, by: 'ada' });
 }
 
 export const states = async () =>
