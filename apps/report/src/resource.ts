@@ -1,8 +1,8 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
-import type { List } from '@keywarden/db/report';
+import type { LedgerRecordKind, List } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import type { Access } from './access/roles.ts';
-import type { Fields } from './dashboard/columns.ts';
+import { type Fields, withProof } from './dashboard/columns.ts';
 import type { Column, Part } from './dashboard/html.ts';
 import { listPart, type Pages, type Visit } from './dashboard/page.ts';
 import type { Env, Services } from './environment.ts';
@@ -29,6 +29,8 @@ export interface Resource<S extends z.ZodObject, F extends z.ZodRawShape = z.Zod
     /** The labels of the filters in the page's form. */
     fields: Fields<F>;
     columns: Column<z.output<S>>[] | ((visit: Visit) => Column<z.output<S>>[]);
+    /** The kind of its records in the ledger: rows then link their events, for those who may see them. */
+    proof?: LedgerRecordKind;
     empty: string;
     above?: (visit: Visit) => Promise<Part>;
     below?: (visit: Visit) => Part | Promise<Part>;
@@ -63,7 +65,8 @@ export function addResource<S extends z.ZodObject, F extends z.ZodRawShape, O ex
   });
   if (page !== undefined)
     pages.page(`/${name}`, access, async (visit) => {
-      const { title, fields, columns, empty, above, below } = page;
+      const { title, fields, columns, proof, empty, above, below } = page;
+      const own = typeof columns === 'function' ? columns(visit) : columns;
       const body = await listPart(visit, services, {
         item,
         filters,
@@ -74,7 +77,7 @@ export function addResource<S extends z.ZodObject, F extends z.ZodRawShape, O ex
           return await list(request);
         },
         caption: title,
-        columns: typeof columns === 'function' ? columns(visit) : columns,
+        columns: proof === undefined ? own : withProof(visit, proof, own),
         empty,
         ...(file && { exported: name }),
       });

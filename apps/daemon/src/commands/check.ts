@@ -1,7 +1,14 @@
 import { dirname, join } from 'node:path';
 import { listLastingTokens, listSuspectScopes } from '@keywarden/db/daemon';
 import { isEncrypted, listMisplacedTables, listUnsafeSettings, openStore, whyNodesMissing } from '@keywarden/db/store';
-import { ensureDataFolder, exitCode, readEnvironment, stopSignal, UserError } from '@keywarden/runtime';
+import {
+  type Environment,
+  ensureDataFolder,
+  exitCode,
+  readEnvironment,
+  stopSignal,
+  UserError,
+} from '@keywarden/runtime';
 import { type Config, readConfig } from '@keywarden/runtime/config';
 import { type Identity, identify } from '../connect.ts';
 import { isClockTrusted } from '../control-plane-clock.ts';
@@ -34,53 +41,12 @@ async function runCheck({ output }: OutputOptions): Promise<number> {
   const names = config.connections.map((connection) => connection.name).join(', ');
   const rules = config.policy.rules.length === 1 ? '1 rule' : `${config.policy.rules.length} rules`;
   report.add('configuration', 'ok', `connections ${names}; ${rules}`);
-  let enforcement: string | undefined;
-  let approvals: Awaited<ReturnType<typeof describeApprovals>> | undefined;
-  let unsafe: string[] = [];
-  let missingNodes: string | null = null;
-  let exposures: string[] = [];
-  let suspectScopes: Awaited<ReturnType<typeof listSuspectScopes>> = [];
-  let lasting: Awaited<ReturnType<typeof listLastingTokens>> = [];
+  let stored: Stored | undefined;
   let worst = await checkPart(report, 'database', async () => {
-    ensureDataFolder(environment.KEYWARDEN_DATA);
-    const store = await openStore({
-      databaseUrl: environment.DATABASE_URL,
-      dataFolder: environment.KEYWARDEN_DATA,
-      applicationName: 'keywarden check',
-      role: 'keywarden_daemon',
-    });
-    try {
-      await requireAppLogin({ store, environment });
-      enforcement = await describeEnforcement(config, { store, environment, now: Date.now });
-      approvals = await describeApprovals(config, { store, environment, now: Date.now });
-      unsafe = [...(await listUnsafeSettings(store.sql)), ...(await listMisplacedTables(store.sql))];
-      exposures = listExposures({
-        databaseUrl: environment.DATABASE_URL,
-        isEncrypted: await isEncrypted(store.sql),
-        dataFolder: environment.KEYWARDEN_DATA,
-      });
-      suspectScopes = await listSuspectScopes(store.sql);
-      lasting = await listLastingTokens(store.db);
-      missingNodes = await whyNodesMissing(store.sql);
-    } finally {
-      await store.close();
-    }
-    return store.description;
+    stored = await readStored(config, environment);
+    return stored.description;
   });
-  if (missingNodes !== null) {
-    report.add('database', 'failed', missingNodes);
-    worst = Math.max(worst, exitCode.failed);
-  }
-  for (const setting of unsafe) report.add('database', 'warning', setting);
-  for (const exposure of exposures) report.add('deployment', 'warning', exposure);
-  for (const { number, name } of lasting)
-    report.add('tokens', 'warning', `token ${number} of ${name} never expires; replace it by one with --expires`);
-  if (enforcement !== undefined) report.add('enforcement', 'ok', enforcement);
-  if (approvals !== undefined) report.add('approvals', approvals.isBlocked ? 'blocked' : 'ok', approvals.message);
-  for (const { scope, since, why: whySuspect } of suspectScopes) {
-    const why = `each listing of the keys of ${scope} is suspect since ${since}, and none of them is revoked: ${whySuspect}`;
-    report.add('listings', 'warning', why);
-  }
+  if (stored !== undefined) worst = Math.max(worst, reportStored(report, stored));
   for (const sink of config.sinks) worst = Math.max(worst, await checkSink(report, sink));
   for (const configured of config.connections) {
     let identity: Identity | undefined;
@@ -93,29 +59,74 @@ async function runCheck({ output }: OutputOptions): Promise<number> {
     if (identity !== undefined) worst = Math.max(worst, checkClock(report, { config, identity }));
   }
   report.end();
-  const isSuspect = unsafe.length + suspectScopes.length > 0;
+  const isSuspect = stored !== undefined && stored.unsafe.length + stored.suspectScopes.length > 0;
   return worst === exitCode.done && isSuspect ? exitCode.needsPerson : worst;
 }
 
+type Stored = Awaited<ReturnType<typeof readStored>>;
+
+/** Returns what the database shows of itself, and of what this machine may carry out. */
+async function readStored(config: Config, environment: Environment) {
+  ensureDataFolder(environment.KEYWARDEN_DATA);
+  const store = await openStore({
+    databaseUrl: environment.DATABASE_URL,
+    dataFolder: environment.KEYWARDEN_DATA,
+    applicationName: 'keywarden check',
+    role: 'keywarden_daemon',
+  });
+  try {
+    await requireAppLogin({ store, environment });
+    const context = { store, environment, config, now: Date.now };
+    return {
+      description: store.description,
+      enforcement: await describeEnforcement(context),
+      approvals: await describeApprovals(context),
+      unsafe: [...(await listUnsafeSettings(store.sql)), ...(await listMisplacedTables(store.sql))],
+      exposures: listExposures({
+        databaseUrl: environment.DATABASE_URL,
+        isEncrypted: await isEncrypted(store.sql),
+        dataFolder: environment.KEYWARDEN_DATA,
+      }),
+      suspectScopes: await listSuspectScopes(store.sql),
+      lasting: await listLastingTokens(store.db),
+      missingNodes: await whyNodesMissing(store.sql),
+    };
+  } finally {
+    await store.close();
+  }
+}
+
+function reportStored(report: CheckReport, stored: Stored): number {
+  const { enforcement, approvals, missingNodes } = stored;
+  if (missingNodes !== null) report.add('database', 'failed', missingNodes);
+  for (const setting of stored.unsafe) report.add('database', 'warning', setting);
+  for (const exposure of stored.exposures) report.add('deployment', 'warning', exposure);
+  for (const { number, name } of stored.lasting)
+    report.add('tokens', 'warning', `token ${number} of ${name} never expires; replace it by one with --expires`);
+  report.add('enforcement', 'ok', enforcement);
+  report.add('approvals', approvals.isBlocked ? 'blocked' : 'ok', approvals.message);
+  for (const { scope, since, why: whySuspect } of stored.suspectScopes) {
+    const why = `each listing of the keys of ${scope} is suspect since ${since}, and none of them is revoked: ${whySuspect}`;
+    report.add('listings', 'warning', why);
+  }
+  return missingNodes === null ? exitCode.done : exitCode.failed;
+}
+
 /** Describes what the policy may do automatically on this machine, and where notifications go. */
-async function describeEnforcement(
-  config: Config,
-  context: Omit<Parameters<typeof whyNotAutomatic>[0], 'config'>,
-): Promise<string> {
-  const { policy, channels } = config;
+async function describeEnforcement(context: Parameters<typeof whyNotAutomatic>[0]): Promise<string> {
+  const { policy, channels } = context.config;
   const enforced = policy.rules.filter((rule) => rule.mode === 'enforce').length;
   const notices = channels.length === 0 ? '' : `; notices go to ${channels.map(({ name }) => name).join(', ')}`;
   if (enforced === 0) return `no rule is in mode: enforce${notices}`;
-  const why = await whyNotAutomatic({ ...context, config });
+  const why = await whyNotAutomatic(context);
   return `${enforced} rules are in mode: enforce${why === null ? '' : `, but no key is revoked automatically: ${why}`}${notices}`;
 }
 
 /** Describes which approvals of the report the next pass on this machine carries out. */
 async function describeApprovals(
-  config: Config,
-  context: Omit<Parameters<typeof approvedByReport>[0], 'config'>,
+  context: Parameters<typeof approvedByReport>[0],
 ): Promise<{ isBlocked: boolean; message: string }> {
-  const { why, since } = await approvedByReport({ ...context, config });
+  const { why, since } = await approvedByReport(context);
   if (why !== null)
     return { isBlocked: true, message: `no plan that is approved in the report is carried out: ${why}` };
   const message =

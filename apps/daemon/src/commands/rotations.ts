@@ -86,31 +86,20 @@ function render(rotations: StoredRotation[], { all, form }: { all: boolean; form
 }
 
 /** Returns a rotation for machines. */
-export function rotationToJson({
-  id,
-  key,
-  rule,
-  sink,
-  via,
-  requestedBy,
-  openedAt,
-  state,
-  since,
-  why,
-  mints,
-}: StoredRotation) {
+export function rotationToJson(rotation: StoredRotation) {
+  const { key } = rotation;
   return {
-    id,
+    id: rotation.id,
     key: { id: key.id, name: key.name, kind: key.kind, scope: key.factScope },
-    rule,
-    sink,
-    via,
-    requested_by: requestedBy,
-    opened_at: openedAt,
-    state,
-    since,
-    why,
-    successors: mints.map(({ attempt, name, keyId, outcome, deliveredAt }) => ({
+    rule: rotation.rule,
+    sink: rotation.sink,
+    via: rotation.via,
+    requested_by: rotation.requestedBy,
+    opened_at: rotation.openedAt,
+    state: rotation.state,
+    since: rotation.since,
+    why: rotation.why,
+    successors: rotation.mints.map(({ attempt, name, keyId, outcome, deliveredAt }) => ({
       attempt,
       name,
       key_id: keyId,

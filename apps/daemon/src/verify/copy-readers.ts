@@ -10,20 +10,12 @@ import {
   unpackContents,
 } from '@keywarden/core/ledger';
 import { createLateTimes } from './late-times.ts';
-import { addSentence, type SealedDays, type SignedHead, type Verdict } from './verdict.ts';
+import { type ArchiveResult, addSentence, type SealedDays, type SignedHead, type Verdict } from './verdict.ts';
 
 // What a copy of a ledger says about the archives beside it: the entries and contents of its events, read in their order.
 
 /** A receipt or an archive that is compared with a copy. */
-export interface Beside {
-  file: string;
-  head: SignedHead;
-  /** The place in the ledger of the newest seal that it has of each project and day. */
-  seals: Map<string, number>;
-  /** The places of the events that it has receipts for, if it should have those of all but seals and exports. */
-  events?: Set<number> | undefined;
-  sealedDays?: SealedDays | undefined;
-}
+export type Beside = { file: string; head: SignedHead } & Pick<ArchiveResult, 'seals' | 'events' | 'sealedDays'>;
 
 /** Looks for events for which an archive has no receipt, and for events that were recorded long before an earlier one. */
 export function createEntryReader(beside: Beside[], nowMs: number) {

@@ -30,6 +30,7 @@ import {
   type ReceiptJudge,
   type SignedHead,
   type Verdict,
+  withoutHead,
   wrong,
 } from './verdict.ts';
 
@@ -58,19 +59,18 @@ const manifestSchema = z.object({
  * Everything else is computed from listings, which the ledger does not have.
  */
 export async function verifyEvidence(archive: Archive, given: unknown, judge: Judge): Promise<ArchiveResult> {
-  const refuse = (verdict: Verdict): ArchiveResult => ({ kind: 'archive', verdict, head: null, seals: new Map() });
   const read = manifestSchema.safeParse(given);
-  if (!read.success) return refuse(wrong('its manifest.json has an unknown form'));
+  if (!read.success) return withoutHead(wrong('its manifest.json has an unknown form'));
   const { from, to } = read.data;
-  if (compareInstants(from, to) >= 0) return refuse(wrong('its period ends before it begins'));
+  if (compareInstants(from, to) >= 0) return withoutHead(wrong('its period ends before it begins'));
   const verdict: Verdict = { proven: [], unproven: [], wrong: [] };
   const listed = listFiles(read.data);
   await checkFiles(archive, listed, verdict);
-  if (verdict.wrong.length > 0) return refuse(verdict);
+  if (verdict.wrong.length > 0) return withoutHead(verdict);
   const judgeOne = createReceiptJudge(judge);
   const receipts = await readReceipts(archive, judgeOne, verdict);
   const sealed = await readSealedGaps(archive, judgeOne, verdict);
-  if (receipts.head === null) return refuse(verdict);
+  if (receipts.head === null) return withoutHead(verdict);
   addHead(receipts.head, judge, verdict);
   verdict.proven.push(`the tables are compared with the events from ${from} to ${to}`);
   const comparison = { manifest: read.data, listed, receipts, sealed, verdict };

@@ -1,14 +1,8 @@
-import { createLateness } from '@keywarden/core/ledger';
+import { createLateness, type ProvenEvent } from '@keywarden/core/ledger';
 import { addSentence, type Verdict } from './verdict.ts';
 
 /** An event with its place in the ledger. */
-interface PlacedEvent {
-  index: number;
-  type: string;
-  subject: string;
-  at: string;
-  recorded: string;
-}
+type PlacedEvent = Pick<ProvenEvent, 'index' | 'type' | 'subject' | 'at' | 'recorded'>;
 
 /**
  * Collects events that were not recorded at the time of their rows, in the order of the ledger. The rows that a store already had when its ledger began are only

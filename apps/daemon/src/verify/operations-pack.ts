@@ -14,6 +14,7 @@ import {
   type ReceiptJudge,
   type SignedHead,
   type Verdict,
+  withoutHead,
 } from './verdict.ts';
 
 const filePart = z.strictObject({ file: z.string(), records: z.int(), sha256: z.string() });
@@ -38,7 +39,7 @@ const mostDays = 36_600;
 export async function verifyOperations(archive: Archive, given: unknown, judge: Judge): Promise<ArchiveResult> {
   const read = manifestSchema.safeParse(given);
   const verdict: Verdict = { proven: [], unproven: [], wrong: [] };
-  const result: ArchiveResult = { kind: 'archive', verdict, head: null, seals: new Map() };
+  const result = withoutHead(verdict);
   const odd = read.success ? findOddManifest(read.data) : 'its manifest.json has an unknown form';
   if (!read.success || odd !== null) return { ...result, verdict: { ...verdict, wrong: [odd ?? ''] } };
   const { from, to, projects, retention } = read.data;

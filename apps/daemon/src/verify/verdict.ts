@@ -44,6 +44,14 @@ export interface ArchiveResult {
   sealedDays?: SealedDays | undefined;
 }
 
+/** Returns the result of an archive whose receipts prove no tree. */
+export const withoutHead = (verdict: Verdict): ArchiveResult => ({
+  kind: 'archive',
+  verdict,
+  head: null,
+  seals: new Map(),
+});
+
 /** The days, the last one included, whose newest seals an archive should have: all seals of some projects, or those of all projects that have gaps. */
 export interface SealedDays {
   from: string;

@@ -18,6 +18,7 @@ import {
   missingWitnesses,
   type ReceiptResult,
   type Result,
+  withoutHead,
   wrong,
 } from './verdict.ts';
 
@@ -46,14 +47,13 @@ export async function verifyFiles(files: string[], judge: Judge): Promise<{ file
       throw usageError(
         `${file} is an export without receipts; name the receipt of this export beside it (/v1/exports/SHA256/receipt), or use /v1/exports/sealed-operations, which gives operations with theirs.`,
       );
-    else if (kinds.get(file) === 'rows' || exports.length > 0)
-      results.set(file, { ...noArchive, verdict: wrong(isNotExported) });
+    else if (kinds.get(file) === 'rows' || exports.length > 0) results.set(file, withoutHead(wrong(isNotExported)));
     else results.set(file, verifyReceipt(file, judge));
   }
   for (const { event, unproven } of exports)
     if (others.length > 0 && !used.has(event)) unproven.push('that a file beside it is the one that was exported');
   const beside = [...results].flatMap(([file, result]) => besideOf(file, result) ?? []);
-  for (const file of ofKind('folder')) results.set(file, { ...noArchive, verdict: verifyCopy(file, judge, beside) });
+  for (const file of ofKind('folder')) results.set(file, withoutHead(verifyCopy(file, judge, beside)));
   return files.flatMap((file) => {
     const result = results.get(file);
     return result === undefined ? [] : [{ file, result }];
@@ -69,7 +69,6 @@ function kindOf(file: string): 'folder' | 'archive' | 'receipt' | 'rows' | 'othe
   return /^[{[]|^"?[a-z_]+"?,/.test(start) ? 'rows' : 'other';
 }
 
-const noArchive = { kind: 'archive', head: null, seals: new Map<string, number>() } as const;
 const isNotExported =
   'no proven receipt beside it is of this file: it was changed or cut, is another export, or its receipt is damaged';
 
@@ -102,7 +101,7 @@ function verdictOfExport(exported: ProvenEvent): ArchiveResult {
   const records = `${textOf(exported.content.records)} records of ${textOf(exported.content.path)}`;
   const scope = 'the ledger does not have its filters, or which organizations its token saw';
   const verdict = { proven: [`${inWords(exported)}, with ${records}; ${scope}`], unproven: [], wrong: [] };
-  return { ...noArchive, verdict, head: exported };
+  return { ...withoutHead(verdict), head: exported };
 }
 
 function besideOf(file: string, result: Result): Beside | null {
@@ -134,7 +133,7 @@ async function verifyArchive(file: string, judge: Judge): Promise<ArchiveResult>
     const isSealed = typeof manifest === 'object' && manifest !== null && 'kind' in manifest;
     return await (isSealed ? verifyOperations : verifyEvidence)(archive, manifest, judge);
   } catch (error) {
-    return { kind: 'archive', verdict: wrong(damageInWords(error)), head: null, seals: new Map() };
+    return withoutHead(wrong(damageInWords(error)));
   } finally {
     archive?.close();
   }

@@ -24,10 +24,26 @@ export function mayAct(principal: Pick<Principal, 'role'>, role: Role): boolean 
   return roles.indexOf(principal.role) >= roles.indexOf(role);
 }
 
+/** Returns whether the principal has this access. */
+export const hasAccess = (principal: Principal, { role, organizations }: Access): boolean =>
+  mayAct(principal, role) && (organizations === 'filtered' || principal.organizations === null);
+
 /** Returns a middleware that requires access. It throws a Problem (403) that names what is missing. */
-export function permitted(access: Access): MiddlewareHandler<Env> {
+export function permitted({ role, organizations }: Access): MiddlewareHandler<Env> {
   return async (c, next) => {
-    requireAccess(c.get('principal'), access);
+    const principal = c.get('principal');
+    if (!mayAct(principal, role))
+      throw new Problem(
+        403,
+        'Forbidden',
+        `This requires the role ${role}, and this token has the role ${principal.role}.`,
+      );
+    if (organizations === 'all' && principal.organizations !== null)
+      throw new Problem(
+        403,
+        'Forbidden',
+        'This spans all organizations, and this token sees only some; use a token created without --organization.',
+      );
     await next();
   };
 }
@@ -35,20 +51,4 @@ export function permitted(access: Access): MiddlewareHandler<Env> {
 /** Returns the name of a principal for records. */
 export function nameOf({ name, token }: Principal): string {
   return `${name} (report token ${token})`;
-}
-
-/** Throws a Problem (403) that names what is missing. */
-function requireAccess(principal: Principal, { role, organizations }: Access): void {
-  if (!mayAct(principal, role))
-    throw new Problem(
-      403,
-      'Forbidden',
-      `This requires the role ${role}, and this token has the role ${principal.role}.`,
-    );
-  if (organizations === 'all' && principal.organizations !== null)
-    throw new Problem(
-      403,
-      'Forbidden',
-      'This spans all organizations, and this token sees only some; use a token created without --organization.',
-    );
 }

@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import { isInstant, type LedgerRecordKind, type Principal, unwrap } from '@keywarden/db/report';
 import { html } from 'hono/html';
-import { mayAct } from '../access/roles.ts';
+import { allowWhole, hasAccess } from '../access/roles.ts';
 import { type Column, type Field, type Html, link, type Part, state, time } from './html.ts';
 
 /** How each field is shown: a label, or parts of a column definition. */
@@ -80,12 +80,14 @@ function controlOf(name: string, filter: z.core.$ZodType | undefined): Partial<F
 }
 
 /** Returns columns with one that links each record to its events in the ledger, for those who may see them. */
-export function withProof<T extends { id: string }>(
+export function withProof<T extends Record<string, unknown>>(
   visit: { principal: Principal },
   kind: LedgerRecordKind,
   columns: Column<T>[],
 ): Column<T>[] {
-  return maySeeLedger(visit) ? [...columns, { label: 'Ledger', cell: ({ id }) => proofLink(kind, id) }] : columns;
+  return maySeeLedger(visit)
+    ? [...columns, { label: 'Ledger', cell: ({ id }) => proofLink(kind, String(id)) }]
+    : columns;
 }
 
 /** Returns the link as a fact of a record's own page. */
@@ -93,8 +95,7 @@ export function proofFact(visit: { principal: Principal }, kind: LedgerRecordKin
   return maySeeLedger(visit) ? [['Ledger', proofLink(kind, id)]] : [];
 }
 
-const maySeeLedger = ({ principal }: { principal: Principal }) =>
-  mayAct(principal, 'auditor') && principal.organizations === null;
+const maySeeLedger = ({ principal }: { principal: Principal }) => hasAccess(principal, allowWhole('auditor'));
 
 const proofLink = (kind: LedgerRecordKind, id: string) =>
   link(`/ledger/events?about=${kind}%2F${encodeURIComponent(id)}`, 'proof');

@@ -1,19 +1,10 @@
 import type { Principal } from '@keywarden/db/report';
 import type { Context } from 'hono';
 import { html, raw } from 'hono/html';
-import { mayAct, type Role } from '../access/roles.ts';
 import type { Problem } from '../problem.ts';
 import type { Html, Part } from './html.ts';
 
-interface MenuEntry {
-  href: string;
-  text: string;
-  /** The minimum role that sees the entry. `spans`: only tokens that see all organizations see it. */
-  role?: Role;
-  spans?: true;
-}
-
-const entries: { title: string; entries: MenuEntry[] }[] = [
+const entries: { title: string; entries: { href: string; text: string }[] }[] = [
   { title: 'Now', entries: [{ href: '/', text: 'Overview' }] },
   {
     title: 'Keys',
@@ -21,10 +12,10 @@ const entries: { title: string; entries: MenuEntry[] }[] = [
       { href: '/keys', text: 'Keys' },
       { href: '/credentials', text: 'Other credentials' },
       { href: '/findings', text: 'Findings' },
-      { href: '/plans', text: 'Plans', spans: true },
+      { href: '/plans', text: 'Plans' },
       { href: '/exemptions', text: 'Exemptions' },
-      { href: '/reviews', text: 'Reviews', spans: true },
-      { href: '/campaigns', text: 'Campaigns', spans: true },
+      { href: '/reviews', text: 'Reviews' },
+      { href: '/campaigns', text: 'Campaigns' },
     ],
   },
   {
@@ -46,21 +37,15 @@ const entries: { title: string; entries: MenuEntry[] }[] = [
   {
     title: 'Audit',
     entries: [
-      { href: '/evidence', text: 'Exports and evidence', role: 'auditor' },
-      { href: '/ledger/events', text: 'Ledger', role: 'auditor', spans: true },
-      { href: '/connections', text: 'Connections', spans: true },
-      { href: '/runs', text: 'Sync runs', spans: true },
-      { href: '/access-log', text: 'Access log', role: 'auditor', spans: true },
-      { href: '/sessions', text: 'Sessions', role: 'operator', spans: true },
+      { href: '/evidence', text: 'Exports and evidence' },
+      { href: '/ledger/events', text: 'Ledger' },
+      { href: '/connections', text: 'Connections' },
+      { href: '/runs', text: 'Sync runs' },
+      { href: '/access-log', text: 'Access log' },
+      { href: '/sessions', text: 'Sessions' },
     ],
   },
 ];
-
-/** Returns a test of whether the principal can open a menu entry. */
-const isFor =
-  (principal: Principal) =>
-  ({ role, spans }: MenuEntry) =>
-    (role === undefined || mayAct(principal, role)) && (spans !== true || principal.organizations === null);
 
 export interface Page {
   title: string;
@@ -69,15 +54,15 @@ export interface Page {
   notice?: string | undefined;
 }
 
-/** Returns a page for a signed-in user. `nowMs`: the report's clock, in ms since 1970. */
+/** Returns a page for a signed-in user, with a menu of what they may open. `nowMs`: the report's clock, in ms since 1970. */
 export function renderPage(
   principal: Principal,
   path: string,
-  { title, body, notice, nowMs }: Page & { nowMs: number },
+  { title, body, notice, nowMs, mayOpen }: Page & { nowMs: number; mayOpen: (href: string) => boolean },
 ): Html {
   const current = (href: string) => (href === '/' ? path === '/' : path === href || path.startsWith(`${href}/`));
   const menu = entries
-    .map((group) => ({ ...group, entries: group.entries.filter(isFor(principal)) }))
+    .map((group) => ({ ...group, entries: group.entries.filter(({ href }) => mayOpen(href)) }))
     .filter((group) => group.entries.length > 0);
   return renderDocument(
     title,

@@ -23,12 +23,12 @@ import {
 } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { LRUCache } from 'lru-cache';
+import { allow } from '../access/roles.ts';
 import type { Services } from '../environment.ts';
 import { ago, type Chart, chart, type Html, link, type Part, section, table, time } from './html.ts';
 import { operationsByDay } from './operations-chart.ts';
 import type { Pages } from './page.ts';
 
-const access = { role: 'viewer', organizations: 'filtered' } as const;
 const most = 20;
 
 interface Due {
@@ -54,7 +54,7 @@ export function overviewPage({ page }: Pages, { db, limits }: Services): void {
       };
     },
   });
-  page('/', access, async ({ principal: { organizations } }) => {
+  page('/', allow('viewer'), async ({ principal: { organizations } }) => {
     const controlPlaneNow = await readControlPlaneNow(db);
     const [created, used, rules, revoked, rotated] = await Promise.all([
       countKeysByAge(db, 'created', organizations),

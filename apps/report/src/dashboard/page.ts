@@ -3,7 +3,7 @@ import { countItems, type List, type Principal, type Reader, readItems, readPage
 import type { Context } from 'hono';
 import { html } from 'hono/html';
 import { authenticated } from '../access/authenticate.ts';
-import { type Access, mayAct, permitted } from '../access/roles.ts';
+import { type Access, hasAccess, mayAct, permitted } from '../access/roles.ts';
 import type { Env, Services } from '../environment.ts';
 import { openCursor, sealCursor } from '../paging.ts';
 import { camelled, type ListQuery, reason } from '../parameters.ts';
@@ -59,8 +59,10 @@ export interface Pages {
 /** Creates pages and forms that require a token. Requests without one are redirected to sign-in, and each visit is recorded. */
 export function makePages(app: OpenAPIHono<Env>, services: Services): Pages {
   const requireToken = authenticated(services, signInFirst);
+  const accessOf = new Map<string, Access>();
   return {
     page: (path, access, make) => {
+      accessOf.set(path, access);
       app.get(path, requireToken, permitted(access), async (c) => {
         const visit = visitOf(c);
         const { flash = '' } = visit.query;
@@ -69,7 +71,11 @@ export function makePages(app: OpenAPIHono<Env>, services: Services): Pages {
         const notice = Object.hasOwn(flashMessages, flash)
           ? flashMessages[flash as keyof typeof flashMessages]
           : undefined;
-        return c.html(renderPage(visit.principal, c.req.path, { notice, ...page, nowMs: services.now() }));
+        const mayOpen = (href: string) => {
+          const required = accessOf.get(href);
+          return required !== undefined && hasAccess(visit.principal, required);
+        };
+        return c.html(renderPage(visit.principal, c.req.path, { notice, ...page, nowMs: services.now(), mayOpen }));
       });
     },
     form: (path, access, act) => {

@@ -3,7 +3,7 @@ import { campaignItem, campaignList, type Reader, reviewItem, reviewList, type S
 import { html } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
 import { cancelCampaign, openCampaign } from '../actions/reviews.ts';
-import { columnsFor, proofFact, withProof } from '../dashboard/columns.ts';
+import { columnsFor, proofFact } from '../dashboard/columns.ts';
 import { ago, facts, type Html, link, type Part, section, state, time } from '../dashboard/html.ts';
 import { listPart, type Pages, readField, readForm, readParameter, readReason } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
@@ -54,19 +54,15 @@ export function addCampaigns(app: OpenAPIHono<Env>, pages: Pages, services: Serv
     page: {
       title: 'Review campaigns',
       fields: { state: 'State' },
-      columns: (visit) =>
-        withProof(
-          visit,
-          'campaign',
-          columnsFor(campaignItem, {
-            title: { label: 'Campaign', cell: ({ id, title }) => link(`/campaigns/${id}`, title) },
-            state: 'State',
-            due_at: { label: 'Due', cell: ({ due_at: due }) => ago(due) },
-            reviews: { label: 'Signed', cell: ({ reviews, signed }) => `${signed} of ${reviews}` },
-            keys: { label: 'Decided', cell: ({ keys, undecided }) => `${keys - undecided} of ${keys} keys` },
-            opened_by: 'Opened by',
-          }),
-        ),
+      proof: 'campaign',
+      columns: columnsFor(campaignItem, {
+        title: { label: 'Campaign', cell: ({ id, title }) => link(`/campaigns/${id}`, title) },
+        state: 'State',
+        due_at: { label: 'Due', cell: ({ due_at: due }) => ago(due) },
+        reviews: { label: 'Signed', cell: ({ reviews, signed }) => `${signed} of ${reviews}` },
+        keys: { label: 'Decided', cell: ({ keys, undecided }) => `${keys - undecided} of ${keys} keys` },
+        opened_by: 'Opened by',
+      }),
       empty: 'No matching campaigns.',
       below: async ({ principal }) =>
         mayAct(principal, 'auditor')

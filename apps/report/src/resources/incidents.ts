@@ -1,7 +1,7 @@
 import { incidentItem, incidentList } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
-import { columnsFor, withProof } from '../dashboard/columns.ts';
+import { columnsFor } from '../dashboard/columns.ts';
 import { time } from '../dashboard/html.ts';
 import { digits, range } from '../parameters.ts';
 import type { Resource } from '../resource.ts';
@@ -34,7 +34,8 @@ export const incidents: Resource<typeof incidentItem, typeof filters> = {
   page: {
     title: 'Incidents',
     fields: { state: 'State', kind: 'Kind' },
-    columns: (visit) => withProof(visit, 'incident', incidentColumns),
+    columns: incidentColumns,
+    proof: 'incident',
     empty: 'No matching incidents.',
   },
 };

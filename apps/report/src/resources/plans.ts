@@ -14,7 +14,7 @@ import {
 import { html, raw } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
 import { approvePlan, rejectPlan } from '../actions/plans.ts';
-import { columnsFor, proofFact, withProof } from '../dashboard/columns.ts';
+import { columnsFor, proofFact } from '../dashboard/columns.ts';
 import { ago, facts, type Html, link, type Part, section, time } from '../dashboard/html.ts';
 import { firstPart, listPart, type Pages, readParameter, readReason, type Visit } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
@@ -43,24 +43,20 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
     page: {
       title: 'Plans',
       fields: {},
-      columns: (visit) =>
-        withProof(
-          visit,
-          'plan',
-          columnsFor(planItem, {
-            id: {
-              label: 'Plan',
-              cell: ({ id, derived_from: from }) =>
-                html`${link(`/plans/${id}`, id)}${from === null ? '' : html`<br />part of ${link(`/plans/${from}`, from)}`}`,
-            },
-            created_at: 'Created',
-            items: 'To revoke',
-            held: 'Held',
-            reported: 'Reported',
-            revoked: 'Revoked',
-            approvals: { label: 'Decision', is: 'text', cell: standing },
-          }),
-        ),
+      proof: 'plan',
+      columns: columnsFor(planItem, {
+        id: {
+          label: 'Plan',
+          cell: ({ id, derived_from: from }) =>
+            html`${link(`/plans/${id}`, id)}${from === null ? '' : html`<br />part of ${link(`/plans/${from}`, from)}`}`,
+        },
+        created_at: 'Created',
+        items: 'To revoke',
+        held: 'Held',
+        reported: 'Reported',
+        revoked: 'Revoked',
+        approvals: { label: 'Decision', is: 'text', cell: standing },
+      }),
       empty: 'There is no plan yet. The daemon creates one in each pass.',
     },
   });

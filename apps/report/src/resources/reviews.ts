@@ -14,7 +14,7 @@ import {
 import { html } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
 import { decideReview, openReview, requireReview, signReview } from '../actions/reviews.ts';
-import { columnsFor, withProof } from '../dashboard/columns.ts';
+import { columnsFor } from '../dashboard/columns.ts';
 import { ago, link, time } from '../dashboard/html.ts';
 import { exportLinks, type Pages } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
@@ -53,25 +53,20 @@ export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Servic
     page: {
       title: 'Reviews',
       fields: { state: 'State' },
-      columns: (visit) =>
-        withProof(
-          visit,
-          'review',
-          columnsFor(reviewItem, {
-            title: { label: 'Review', cell: ({ id, title }) => link(`/reviews/${id}`, title) },
-            state: 'State',
-            as_of: 'Keys as of',
-            keys: 'Keys',
-            undecided: 'Undecided',
-            due_at: { label: 'Due', cell: ({ due_at: due }) => (due === null ? '' : ago(due)) },
-            opened_by: 'Opened by',
-            signed_at: {
-              label: 'Signed',
-              cell: (review) =>
-                review.signed_at === null ? '' : html`${time(review.signed_at)} by ${review.signed_by}`,
-            },
-          }),
-        ),
+      proof: 'review',
+      columns: columnsFor(reviewItem, {
+        title: { label: 'Review', cell: ({ id, title }) => link(`/reviews/${id}`, title) },
+        state: 'State',
+        as_of: 'Keys as of',
+        keys: 'Keys',
+        undecided: 'Undecided',
+        due_at: { label: 'Due', cell: ({ due_at: due }) => (due === null ? '' : ago(due)) },
+        opened_by: 'Opened by',
+        signed_at: {
+          label: 'Signed',
+          cell: (review) => (review.signed_at === null ? '' : html`${time(review.signed_at)} by ${review.signed_by}`),
+        },
+      }),
       empty: 'No matching access reviews.',
       below: async ({ principal }) =>
         mayAct(principal, 'auditor')

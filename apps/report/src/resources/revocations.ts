@@ -1,6 +1,6 @@
 import { revocationItem, revocationList } from '@keywarden/db/report';
 import { allow } from '../access/roles.ts';
-import { columnsFor, withProof } from '../dashboard/columns.ts';
+import { columnsFor } from '../dashboard/columns.ts';
 import { link, time } from '../dashboard/html.ts';
 import { digits, range, word } from '../parameters.ts';
 import type { Resource } from '../resource.ts';
@@ -46,7 +46,8 @@ export const revocations: Resource<typeof revocationItem, typeof filters> = {
       from: 'From',
       to: 'Before',
     },
-    columns: (visit) => withProof(visit, 'revocation', revocationColumns),
+    columns: revocationColumns,
+    proof: 'revocation',
     empty: 'No matching revocations.',
   },
   file: {

@@ -11,7 +11,7 @@ import {
   requestRotation as storeRequest,
 } from '@keywarden/db/report';
 import { allow } from '../access/roles.ts';
-import { columnsFor, withProof } from '../dashboard/columns.ts';
+import { columnsFor } from '../dashboard/columns.ts';
 import { type Part, section, table } from '../dashboard/html.ts';
 import { type Pages, readParameter, readReason } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
@@ -63,7 +63,8 @@ export function addRotations(app: OpenAPIHono<Env>, pages: Pages, services: Serv
     page: {
       title: 'Rotations',
       fields: { state: 'State', open: 'Open' },
-      columns: (visit) => withProof(visit, 'rotation', rotationColumns),
+      columns: rotationColumns,
+      proof: 'rotation',
       empty: 'No matching rotations.',
       below: async ({ principal: { organizations } }) =>
         section('Rotation requests', await requestPart(db, {}, organizations)),
