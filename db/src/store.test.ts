@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { startPooler } from '@keywarden/testkit/store/pooler';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
 import { assertAppLogin, openStore } from './store.ts';
@@ -63,6 +64,25 @@ test('R4: a commit is on disk before a call is sent, under any default of the se
   for (const sql of pools) expect(await sql`show synchronous_commit`).toEqual([{ synchronous_commit: 'on' }]);
   await store.close();
 });
+
+test.each(['drops settings', 'refuses settings'] as const)(
+  'a connection pooler that %s is refused: it keeps neither the role of a process nor its locks',
+  async (manner) => {
+    const store = await createTestStore(inject('postgresUrl'));
+    const pooler = await startPooler(store.url, manner);
+    for (const role of ['keywarden_daemon', undefined] as const) {
+      const opened = openStore({
+        databaseUrl: pooler.url,
+        dataFolder: '.',
+        applicationName: 'test',
+        ...(role && { role }),
+      });
+      await expect(opened).rejects.toThrow('set DATABASE_URL to the address of the database itself');
+    }
+    pooler.close();
+    await store.close();
+  },
+);
 
 test('a login of a role alone is accepted; a superuser, an owner and a member of the owner are refused', async () => {
   const store = await createTestStore(inject('postgresUrl'));

@@ -154,6 +154,7 @@ function connect(url: string, { applicationName, role, statementTimeoutMs, pool 
   });
 }
 
+/** Returns the version of the server. Throws a UserError if there is no session with the settings of `connect`. */
 async function readVersion(
   sql: Sql,
   url: string,
@@ -161,17 +162,26 @@ async function readVersion(
 ): Promise<{ name: string; number: number }> {
   try {
     const [row] =
-      await sql`select split_part(current_setting('server_version'), ' ', 1) as name, current_setting('server_version_num')::int as number`;
-    return { name: String(row?.name), number: Number(row?.number) };
+      await sql`select split_part(current_setting('server_version'), ' ', 1) as name, current_setting('server_version_num')::int as number,
+        current_setting('role') as role, current_setting('search_path') as search_path`;
+    if (row?.search_path !== safeSearchPath || (role !== undefined && row.role !== role))
+      throw new UserError('store', inWordsOfPooler(url, 'drops'), { exit: 2 });
+    return { name: String(row.name), number: Number(row.number) };
   } catch (error) {
-    throw describeConnectError(error, url, role);
+    throw error instanceof UserError ? error : describeConnectError(error, url, role);
   }
 }
+
+/** Poolers give each transaction any session: it has another role, and locks of its own exclude nobody. */
+const inWordsOfPooler = (url: string, verb: string) =>
+  `The server at ${new URL(url).host} ${verb} the settings of sessions, as connection poolers do, and locks and roles need sessions: set DATABASE_URL to the address of the database itself.`;
 
 /** Returns the error for a database that cannot be used. It never contains the URL, which holds a password. */
 function describeConnectError(error: unknown, url: string, role: StoreRole | undefined): UserError {
   const { host, pathname, username } = new URL(url);
   const code = codeOf(error);
+  // protocol_violation: a startup parameter that a pooler does not pass on.
+  if (code === '08P01') return new UserError('store', inWordsOfPooler(url, 'refuses'), { exit: 2, cause: error });
   if (code === '28P01' || code === '28000') {
     return new UserError(
       'store',
