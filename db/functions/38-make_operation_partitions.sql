@@ -1,14 +1,15 @@
 -- Creates the partitions of both tables for these months. Existing partitions stay unchanged. A month that no operation can have is refused: the
 -- daemon's role, or a control plane with absurd times, would otherwise create thousands. Gives up if it cannot lock the tables, because every reader
--- would have to wait behind it.
+-- would have to wait behind it. Callers wait for each other without a limit.
 create or replace function keywarden.make_operation_partitions(months date[]) returns void
-language plpgsql security definer set search_path = keywarden, pg_temp set lock_timeout = '1s' as $$
+language plpgsql security definer set search_path = keywarden, pg_temp as $$
 declare
   month timestamp;
   parent text;
   name text;
 begin
   perform pg_advisory_xact_lock(hashtext('keywarden.make_operation_partitions'));
+  perform set_config('lock_timeout', '1s', true);
   if exists (select from unnest(months) as each where each not between '2010-01-01' and now() + interval '2 years') then
     raise exception 'no operation can be of one of these months' using errcode = '22008';
   end if;
@@ -18,7 +19,8 @@ begin
       if to_regclass(format('keywarden.%I', name)) is null then
         -- No partition may be attached while others read the table: a session that reads the list of partitions at that moment does not see the new
         -- one until the next change of the table, and then finds no rows in it (docs/adr/0031). This statement locks the table.
-        execute format('create table keywarden.%I partition of keywarden.%I for values from (%L) to (%L)',
+        -- A session that waited here may not know yet that another has created it.
+        execute format('create table if not exists keywarden.%I partition of keywarden.%I for values from (%L) to (%L)',
           name, parent, month at time zone 'UTC', (month + interval '1 month') at time zone 'UTC');
       end if;
     end loop;

@@ -61,7 +61,7 @@ export {
   writeMessage,
 } from './notifications/notices.ts';
 export { markOperationPruned, type Proof, saveOperationPage } from './operations/pages.ts';
-export { makeOperationPartitions, makePartitionsAhead } from './operations/partitions.ts';
+export { MonthNotAdded, makeOperationPartitions, makePartitionsAhead } from './operations/partitions.ts';
 export {
   announceExpiredMonths,
   dropExpiredMonth,

@@ -146,6 +146,8 @@ function connect(url: string, { applicationName, role, statementTimeoutMs, pool 
       search_path: safeSearchPath,
       // Intents and approvals must be there after a crash, under any default of the server (R4).
       synchronous_commit: 'on',
+      // Statements here are short: to compile one takes longer than to run it.
+      jit: 'off',
       // Citus: the owner changes several tables in one transaction. Elsewhere, the setting means nothing.
       ...(role ? { role } : { 'citus.multi_shard_modify_mode': 'sequential' }),
       ...(statementTimeoutMs === undefined ? {} : { statement_timeout: statementTimeoutMs }),

@@ -1,8 +1,8 @@
 import type { Sandbox } from '@keywarden/sandbox';
 import type { Controls } from '@keywarden/testkit/sandbox/controls';
 import type { TestStore } from '@keywarden/testkit/store/test-store';
-import { type Fleet } from './fleet.ts';
-import { type Receiver } from './receiver.ts';
+import type { Fleet } from './fleet.ts';
+import type { Receiver } from './receiver.ts';
 
 /** What a simulation run uses. */
 export interface Scene {

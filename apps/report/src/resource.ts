@@ -30,7 +30,7 @@ export interface Resource<S extends z.ZodObject, F extends z.ZodRawShape = z.Zod
     fields: Fields<F>;
     columns: Column<z.output<S>>[] | ((visit: Visit) => Column<z.output<S>>[]);
     /** The kind of its records in the ledger: rows then link their events, for those who may see them. */
-    proof?: LedgerRecordKind;
+    proof?: 'id' extends keyof z.output<S> ? LedgerRecordKind : never;
     empty: string;
     above?: (visit: Visit) => Promise<Part>;
     below?: (visit: Visit) => Part | Promise<Part>;

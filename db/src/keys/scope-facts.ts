@@ -1,6 +1,6 @@
 import type { Facts, ScopeFacts } from '@keywarden/core/policy';
 import { dayMs, toMs } from '@keywarden/core/values';
-import { type OtherKind } from '@keywarden/core/wire';
+import type { OtherKind } from '@keywarden/core/wire';
 import { and, asc, count, desc, eq, isNull, notExists, sql as raw } from 'drizzle-orm';
 import { mayHaveRevoked } from '../revocations/revocations.ts';
 import { toInstant } from '../schema/columns.ts';

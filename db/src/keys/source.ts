@@ -58,7 +58,7 @@ export const creatorState = (
     left join keywarden.member m on m.control_plane_number = k.control_plane_number and m.organization_id = k.organization_id
       and m.user_id = k.creator_id) end)`;
 
-/** The trusted listings `l` of the scope of a row, as the end of a FROM clause. */
+/** The trusted listings `l` of the scope of a row: FROM and WHERE, to which further conditions are added. */
 export const trustedListings = (row: SQL): SQL => sql`keywarden.key_listing l
   where l.control_plane_number = ${row}.control_plane_number and l.scope = ${row}.scope and l.why_suspect is null`;
 

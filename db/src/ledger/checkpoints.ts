@@ -1,5 +1,5 @@
 import { asc, desc, eq, isNull, or, sql } from 'drizzle-orm';
-import { type Reader } from '../list.ts';
+import type { Reader } from '../list.ts';
 import { ledgerBeginning, ledgerCheckpoint, ledgerCosignature, ledgerEvent, ledgerKey } from '../schema/ledger.ts';
 import { anyOf, type Db } from '../sql.ts';
 

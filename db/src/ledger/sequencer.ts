@@ -159,10 +159,11 @@ async function placeEvents(tx: Tx, { limit, seen, latestMs = null, open }: Seque
   const next = waiting.length < most ? nowMs : latest;
   const integrated = { note, size, added: waiting.length, hasMore, latestMs: placed.length > 0 ? latestMs : next };
   if (leaves.length === 0) return { ...integrated, unsigned: null };
+  const root = rootOf(size, overlay(edge, tiles));
+  if (root === null) return 'hashes';
   await tx`select keywarden.place_events(${known}, ${waiting.map((event) => event.number)}::bigint[])`;
   await saveTiles(db, tiles);
-  const root = rootOf(size, overlay(edge, tiles));
-  return root === null ? 'hashes' : { ...integrated, unsigned: { size, root } };
+  return { ...integrated, unsigned: { size, root } };
 }
 
 /** Events that an incident names. */

@@ -1,5 +1,5 @@
 import { compareInstants, secondOf } from '@keywarden/core/values';
-import { type WireOperation } from '@keywarden/core/wire';
+import type { WireOperation } from '@keywarden/core/wire';
 import { codeOf } from '@keywarden/runtime';
 import { type Lease, withFence } from '../locks.ts';
 import { operationPruned } from '../schema/operations.ts';

@@ -34,26 +34,41 @@ test('a month is not added while a transaction reads operations: a page waits, o
     await isRead;
   });
   await reads;
-  await expect(makeOperationPartitions(sql, ['2026-06', '2026-07'])).rejects.toThrow(
-    'The database cannot add 2026-06, 2026-07 to the operations while a long transaction reads them',
-  );
+  const sessions = [1, 2].map(() => store.connect({ max: 1 }));
+  for (const session of sessions)
+    await expect(makeOperationPartitions(session, ['2026-06', '2026-07'])).rejects.toThrow(
+      'The database cannot add a month of operations (one of 2026-06, 2026-07) while a long transaction reads them',
+    );
   await makePartitionsAhead(sql, '2026-06-11T00:00:00Z');
   expect(await months()).toEqual(before);
-  // Months that exist need no lock.
-  await makePartitionsAhead(sql, '2026-03-11T00:00:00Z').then(async () => expect(await months()).toEqual(before));
+  // A month that exists needs no lock.
+  await makeOperationPartitions(sql, ['2026-05']);
   expect(await saveOperationPage(sql, page('2026-05-02T00:00:00Z'))).toMatchObject({ inserted: 1 });
-  const waiting = saveOperationPage(sql, page('2026-06-02T00:00:00Z'));
-  await expect(Promise.race([waiting, makeOperationPartitions(sql, ['2026-06'])])).rejects.toThrow(
-    'cannot add 2026-06',
+  const waiting = saveOperationPage(sql, page('2026-04-02T00:00:00Z'));
+  await expect(Promise.race([waiting, makeOperationPartitions(sql, ['2026-04'])])).rejects.toThrow(
+    'cannot add a month of operations (2026-04)',
   );
   end(undefined);
   await reading;
   await reader.end();
   expect(await waiting).toMatchObject({ inserted: 1 });
-  expect(await months()).toEqual([
-    'operation_2026_05',
-    'operation_2026_06',
-    'operation_version_2026_05',
-    'operation_version_2026_06',
+  // Both know from their first attempt that there is no such month, and one waits while the other creates it.
+  await Promise.all(sessions.map(async (session) => await makeOperationPartitions(session, ['2026-06'])));
+  const added = ['2026_04', '2026_05', '2026_06'];
+  expect(await months()).toEqual(
+    ['operation', 'operation_version'].flatMap((of) => added.map((month) => `${of}_${month}`)),
+  );
+  await makePartitionsAhead(sql, '2026-06-11T00:00:00Z');
+  expect((await months()).filter((name) => name.startsWith('operation_20')).map((name) => name.slice(-7))).toEqual([
+    '2025_12',
+    '2026_01',
+    '2026_02',
+    '2026_03',
+    '2026_04',
+    '2026_05',
+    '2026_06',
+    '2026_07',
+    '2026_08',
   ]);
+  for (const session of sessions) await session.end();
 });

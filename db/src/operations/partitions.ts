@@ -5,15 +5,21 @@ import { type Sql, sqlState } from '../sql.ts';
 
 // Operations are partitioned by the month of their created_at, in UTC. A month is added while nobody reads operations (docs/adr/0031).
 
-/** Creates the partitions of these months, each `YYYY-MM`. Throws a UserError if operations are being read for longer than a second, each time. */
+/** A month could not be added, because operations are being read. Pages of other months are not affected. */
+export class MonthNotAdded extends UserError {
+  constructor(months: string[]) {
+    super(
+      'store',
+      `The database cannot add a month of operations (${months.length > 1 ? 'one of ' : ''}${months.join(', ')}) while a long transaction reads them, such as an export, a backup or the sealing of days; try again when it has ended.`,
+      { canRetry: true },
+    );
+  }
+}
+
+/** Creates the partitions of these months, each `YYYY-MM`. Throws MonthNotAdded if operations are being read for longer than a second, each time. */
 export async function makeOperationPartitions(sql: Sql, months: string[], attempts = 1): Promise<void> {
   for (let attempt = 1; !(await tryToMake(sql, months)); attempt += 1) {
-    if (attempt >= attempts)
-      throw new UserError(
-        'store',
-        `The database cannot add ${months.join(', ')} to the operations while a long transaction reads them, such as an export or a backup; try again when it has ended.`,
-        { canRetry: true },
-      );
+    if (attempt >= attempts) throw new MonthNotAdded(months);
     await setTimeout(pauseMs);
   }
 }
@@ -29,11 +35,17 @@ async function tryToMake(sql: Sql, months: string[]): Promise<boolean> {
   }
 }
 
-/** Creates the partitions of an instant's month and of the next two, so that no page waits for them. If they are being read, a later call does. */
+/** The months before an instant's month whose operations a control plane may serve, and those after it that are created ahead. */
+const [monthsBefore, monthsAhead] = [6, 2];
+
+/**
+ * Creates the partitions of all months around an instant from which the control plane may serve operations, so that no page waits for them. If operations are
+ * being read, a later call creates them.
+ */
 export async function makePartitionsAhead(sql: Sql, now: string): Promise<void> {
   const first = new Date(toMs(now));
-  const months = [0, 1, 2].map((ahead) =>
-    new Date(Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + ahead)).toISOString().slice(0, 7),
+  const months = Array.from({ length: monthsBefore + 1 + monthsAhead }, (_, index) =>
+    new Date(Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + index - monthsBefore)).toISOString().slice(0, 7),
   );
   await tryToMake(sql, months);
 }
@@ -55,7 +67,7 @@ export async function withPartitions<T>(sql: Sql, createdAts: string[], write: (
 }
 
 /** A page asks so often for its months. In the pauses, those who wait behind it continue. */
-const attemptsOfPage = 20;
+const attemptsOfPage = 5;
 const pauseMs = 500;
 
 /** Creates the partitions that this process has not seen yet. */

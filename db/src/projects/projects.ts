@@ -1,7 +1,7 @@
 import type { WireProject } from '@keywarden/core/wire';
 import { and, eq, isNull } from 'drizzle-orm';
 import { isSuddenDrop } from '../keys/suspect-listing.ts';
-import { type Listing } from '../organizations/organizations.ts';
+import type { Listing } from '../organizations/organizations.ts';
 import { project } from '../schema/projects.ts';
 import { markMissingDays } from '../seals/seals.ts';
 import { builderOf, type Db, lastOfEach, packExtra, type Sql, toJson } from '../sql.ts';

@@ -9,7 +9,7 @@ import {
   type ProjectCoverage,
   type StoredRejectedRow,
 } from '@keywarden/db/daemon';
-import { type Db } from '@keywarden/db/store';
+import type { Db } from '@keywarden/db/store';
 import { exitCode, print, UserError, usageError } from '@keywarden/runtime';
 import type { CommandOf } from './command.ts';
 import { type Columns, type Form, type OutputOptions, renderList } from './output.ts';

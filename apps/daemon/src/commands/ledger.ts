@@ -9,7 +9,7 @@ import {
   readReceipt,
 } from '@keywarden/db/daemon';
 import { exitCode, print, requireDataFolder, UserError, usageError } from '@keywarden/runtime';
-import { type Context } from '../context.ts';
+import type { Context } from '../context.ts';
 import { beginAnew } from '../ledger/begin-anew.ts';
 import { checkLedger, whyLedgerDiffers } from '../ledger/checks.ts';
 import { growLedger } from '../ledger/ledger.ts';
@@ -69,7 +69,7 @@ async function runLedger({
   }, storeOnly);
 }
 
-/** Ends all keys of this machine but the newest, which the former ones endorse while they are there. */
+/** Ends all keys of the ledger but the newest of this machine, which the former ones endorse while they are there. */
 async function endFormer({ store, environment }: Context): Promise<void> {
   await noteLedgerKeys(store.db, endorsedKeysOf(readSigningKeys(environment)));
   const kept = endFormerKeys(environment, (await readNewestCheckpoint(store.db))?.note ?? null).text;

@@ -2,7 +2,7 @@ import { currentMint } from '@keywarden/core/rotation';
 import { listLiveKeys } from '@keywarden/db/daemon';
 import { exitCode, print, usageError } from '@keywarden/runtime';
 import type { Moved } from '../rotate/move-on.ts';
-import { type Opened } from '../rotate/open.ts';
+import type { Opened } from '../rotate/open.ts';
 import { type Rotated, rotate } from '../rotate/rotate.ts';
 import { listKeysAfresh } from '../sync/keys.ts';
 import { makeKeyFinder } from './choose-keys.ts';

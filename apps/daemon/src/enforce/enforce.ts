@@ -49,7 +49,8 @@ export async function enforce(context: Context, connections: Connection[]): Prom
       const lost = approved.find(({ items }) => items.some(({ storeFailure }) => storeFailure !== undefined));
       // R5: the lost response may have shown a use in flight.
       const whyNot = lost?.stopped ?? (approved.some(hasUseInFlight) ? stoppedByUse : why);
-      const automatic = whyNot === null ? await enforceAutomatically(context, plan, connections) : null;
+      const isFree = lost === undefined && whyNot === null;
+      const automatic = isFree ? await enforceAutomatically(context, plan, connections) : null;
       return { plan, announced, approved, automatic, why: whyNot };
     });
   });

@@ -1,6 +1,6 @@
 import { ControlPlaneError } from '@keywarden/core/client';
 import { toMs } from '@keywarden/core/values';
-import { type WireCredential, type WireKey } from '@keywarden/core/wire';
+import type { WireCredential, WireKey } from '@keywarden/core/wire';
 import {
   beginRevocation,
   factScope,

@@ -1,4 +1,4 @@
-import { type Signer } from '@keywarden/core/ledger';
+import type { Signer } from '@keywarden/core/ledger';
 import {
   continues,
   integrateEvents,

@@ -1,6 +1,6 @@
 import { openNote, parseVerifier, type Signer, signNote, type Verifier } from '@keywarden/core/ledger';
 import { endLedgerKeys, listLedgerKeys } from '@keywarden/db/daemon';
-import { type Db } from '@keywarden/db/store';
+import type { Db } from '@keywarden/db/store';
 import { type Environment, readDataFile, usageError, writeDataFile } from '@keywarden/runtime';
 
 const fileName = 'ledger-public-keys';

@@ -34,7 +34,7 @@ test("T1: a mint answered with another live key's id retires nothing by that key
   }
   expect((await states()).join()).not.toContain('retired');
   isOdd = false;
-  await live(minted.bot);
+  await live(minted.bot, 24, 24);
   expect(await liveNames()).toContain('survivor');
   expect((await states()).join()).toContain('bot: retired');
   expect(await use(minted.bot.key)).toBe(401);

@@ -78,9 +78,12 @@ async function rotateRequested(
   const rotations: StoredRotation[] = [];
   for (const key of keys) {
     const known = openBefore.find((each) => each.key.number === key.number);
+    if (known !== undefined) {
+      rotations.push(known);
+      continue;
+    }
     const rule = ruleOf(context.config.policy, run, key.number);
-    if (known !== undefined) rotations.push(known);
-    else opened.push(await open(context, { key, rule, sink, via: 'command line', by }, run));
+    opened.push(await open(context, { key, rule, sink, via: 'command line', by }, run));
   }
   rotations.push(...(await readAll(context, opened)));
   return { opened, moved: await moveAll(context, rotations, run), orphans: [] };

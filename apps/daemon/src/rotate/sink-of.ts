@@ -7,7 +7,7 @@ import type { Context } from '../context.ts';
 import { ownConnectionOf } from './settings.ts';
 import { fileSink } from './sinks/file.ts';
 import { openSink } from './sinks/open.ts';
-import { type OpenSink } from './sinks/sink.ts';
+import type { OpenSink } from './sinks/sink.ts';
 
 /** Returns the sink for a rotation's secret, or why there is none. */
 export async function sinkOf(

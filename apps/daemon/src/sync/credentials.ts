@@ -2,7 +2,7 @@ import { ControlPlaneError, hasCode } from '@keywarden/core/client';
 import { otherKinds } from '@keywarden/core/wire';
 import { endCredentialsOfGoneProjects } from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
-import { type Connection } from '../connect.ts';
+import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { withProcessLock } from '../context.ts';
 import { assertSaneClock, controlPlaneNow } from '../control-plane-clock.ts';

@@ -1,7 +1,7 @@
 import { collect, hasCode, type ProjectPage } from '@keywarden/core/client';
 import { before, toMs } from '@keywarden/core/values';
 import { listProjectsToWalk, saveDeletedProjects, saveProjects, type WalkedProject } from '@keywarden/db/daemon';
-import { type Connection } from '../connect.ts';
+import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { controlPlaneNow, whyStale } from '../control-plane-clock.ts';
 import { syncOrganizations } from './organizations.ts';

@@ -1,7 +1,7 @@
 import { ControlPlaneError, hasCode } from '@keywarden/core/client';
 import { makePartitionsAhead, markWalkRefused } from '@keywarden/db/daemon';
 import { codeOf, UserError } from '@keywarden/runtime';
-import { type Connection } from '../connect.ts';
+import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { assertSaneClock, controlPlaneNow } from '../control-plane-clock.ts';
 import { discoverProjects } from './discover.ts';
@@ -105,8 +105,8 @@ const hasVanished = ({ deletedAt }: { deletedAt: string | null }, error: unknown
 function describeFailures(failures: Failure[], total: number): UserError {
   const [first] = failures;
   const word =
-    first?.error instanceof ControlPlaneError
-      ? first.error.message
+    first?.error instanceof ControlPlaneError || first?.error instanceof UserError
+      ? first.error.message.replace(/\.$/, '')
       : `the store refuses a row: ${codeOf(first?.error)}`;
   const names = failures.slice(0, namesShown).map(({ project }) => project);
   const more = failures.length > namesShown ? ` and ${failures.length - namesShown} more` : '';

@@ -1,6 +1,6 @@
 import { ControlPlaneError } from '@keywarden/core/client';
 import { compareInstants, dayMs, toMs } from '@keywarden/core/values';
-import { type WireOperation } from '@keywarden/core/wire';
+import type { WireOperation } from '@keywarden/core/wire';
 import { refuse, type WholePage } from './whole-page.ts';
 
 /**

@@ -1,12 +1,13 @@
 import { ControlPlaneError, hasCode } from '@keywarden/core/client';
 import { before, compareInstants } from '@keywarden/core/values';
-import { type WireOperation } from '@keywarden/core/wire';
+import type { WireOperation } from '@keywarden/core/wire';
 import {
   countOperationsSince,
   forgetOpenWalk,
   isAllToTheEnd,
   isRefusedRow,
   listOpenOperations,
+  MonthNotAdded,
   markHolesTried,
   markOperationPruned,
   type OpenOperation,
@@ -15,7 +16,7 @@ import {
   sealDays,
   type WalkedProject,
 } from '@keywarden/db/daemon';
-import { type Connection } from '../connect.ts';
+import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { controlPlaneNow, datedAt, whyStale } from '../control-plane-clock.ts';
 import { later } from './digits.ts';
@@ -125,11 +126,12 @@ async function resume(context: Context, task: Task, from: OpenWalk): Promise<str
 }
 
 /**
- * Returns whether an error affects one project only: an unusable response, or a row that Postgres refuses (classes 22 and 23). It does not
+ * Returns whether an error affects one project only: an unusable response, a month that cannot be added now, or a row that Postgres refuses (classes 22 and 23). It does not
  * stop the other projects. A credential's failure, an outage, and the end of this process do (R7).
  */
 export const isOfOneProject = (error: unknown): boolean =>
   hasCode(error, 'forbidden', 'not_found', 'rejected', 'locked', 'invalid_response', 'unavailable') ||
+  error instanceof MonthNotAdded ||
   isRefusedRow(error);
 
 /** Returns whether the control plane, or the network to it, is down. */

@@ -1,7 +1,7 @@
 import { collect, hasCode, type RejectedRow } from '@keywarden/core/client';
 import { type OtherKind, otherKinds, type WireCredential, type WireKey } from '@keywarden/core/wire';
 import { readNow, reconcileIntents, type SavedListing, saveKeyListing } from '@keywarden/db/daemon';
-import { type Connection } from '../connect.ts';
+import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { assertSaneClock, datedAt, whyStale } from '../control-plane-clock.ts';
 import { keepRejected } from './run.ts';

@@ -1,3 +1,4 @@
+import { MonthNotAdded } from '@keywarden/db/daemon';
 import { until } from '@keywarden/testkit';
 import { connectionOf, type Fixture, makeFixture } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
@@ -54,6 +55,21 @@ test('a project that cannot be read does not keep the days of others from being 
   const route = { path: '/projects/{project_id}/operations', kind: 'status', status: 403 };
   await fixture.controls.setFaults([{ ...route, after: 1, times: 1 }]);
   await expect(sync()).rejects.toThrow(/1 of 12 projects/);
+  expect(await sealedProjects()).toBe(11);
+  await sync();
+  expect(await sealedProjects()).toBe(12);
+});
+
+test('a project with operations of a month that cannot be added now does not keep the others from being read', async () => {
+  let refused: string | undefined;
+  const saveOperationPage: Steps['saveOperationPage'] = async (sql, page) => {
+    refused ??= page.project;
+    if (page.project === refused) throw new MonthNotAdded(['2026-01']);
+    return await guardedSteps.saveOperationPage(sql, page);
+  };
+  await expect(sync({ saveOperationPage })).rejects.toThrow(
+    /1 of 12 projects could not be read completely: [\w-]+ \(The database cannot add a month of operations \(2026-01\) .* when it has ended\)\. The others/,
+  );
   expect(await sealedProjects()).toBe(11);
   await sync();
   expect(await sealedProjects()).toBe(12);

@@ -1,6 +1,6 @@
 import type { Page, RejectedRow } from '@keywarden/core/client';
 import { compareInstants, isInstant } from '@keywarden/core/values';
-import { type WireOperation } from '@keywarden/core/wire';
+import type { WireOperation } from '@keywarden/core/wire';
 import type { OpenWalk } from '@keywarden/db/daemon';
 import { endOfDigits, justAbove, later } from './digits.ts';
 import { assertDescends, CursorError, OverlapError, rowOf, withoutImpossible } from './page-checks.ts';

@@ -1,6 +1,6 @@
 import { type ControlPlaneClient, ControlPlaneError, type Page, type RejectedRow } from '@keywarden/core/client';
 import { secondOf } from '@keywarden/core/values';
-import { type WireOperation } from '@keywarden/core/wire';
+import type { WireOperation } from '@keywarden/core/wire';
 import { isCutOff } from '@keywarden/db/daemon';
 
 export const refuse = (what: string) => new ControlPlaneError('invalid_response', `a page of operations ${what}`);

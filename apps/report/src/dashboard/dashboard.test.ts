@@ -115,7 +115,7 @@ describe.runIf(hasBrowser)('in a browser', () => {
   // What a color scheme or a width can break, beside what any page can.
   const modes: { colorScheme: 'light' | 'dark'; width: number; rules?: string[] }[] = [
     { colorScheme: 'light', width: 1280 },
-    { colorScheme: 'dark', width: 1280, rules: ['color-contrast'] },
+    { colorScheme: 'dark', width: 1280, rules: ['color-contrast', 'link-in-text-block'] },
     { colorScheme: 'light', width: 1024, rules: ['scrollable-region-focusable'] },
     { colorScheme: 'light', width: 390 },
   ];
@@ -142,7 +142,11 @@ describe.runIf(hasBrowser)('in a browser', () => {
     await page.goto(`${url}/sign-in`);
     await expectUsable('/sign-in');
     await signIn(page, 'operator');
-    for (const place of everyPlace()) {
+    for (const [index, place] of everyPlace().entries()) {
+      // The scripts of a page run as it loads, in each mode on some pages.
+      const { colorScheme = 'light', width = 0 } = modes[index % modes.length] ?? {};
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+      await page.setViewportSize({ width, height: 800 });
       const answer = await page.goto(`${url}${place}`);
       expect([place, answer?.status()]).toEqual([place, 200]);
       await expectUsable(place);

@@ -5,7 +5,7 @@ import type { Logger } from '@keywarden/runtime';
 import type { Context } from 'hono';
 import type { AccessLog } from '../access/access-log.ts';
 import { describeAccess } from '../access/describe-access.ts';
-import { type Ending, type Env, type Streamed, type Streams } from '../environment.ts';
+import type { Ending, Env, Streamed, Streams } from '../environment.ts';
 import { Problem } from '../problem.ts';
 
 /** The most concurrent streams. Each holds a connection of the store's pool. */

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { type Camelled } from '@keywarden/core/values';
+import type { Camelled } from '@keywarden/core/values';
 import { credentialItem, type KeyFilter, keyItem, type Reader, readControlPlaneNow } from '@keywarden/db/report';
 import { flag, instant, lasting, word } from '../parameters.ts';
 import { badParameter } from '../problem.ts';

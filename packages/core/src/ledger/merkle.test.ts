@@ -37,7 +37,11 @@ test('roots are those of RFC 6962', () => {
 const most = 70;
 const hashes = Array.from({ length: most }, (_, index) => hashLeaf(`leaf ${index}`));
 const heads = Array.from({ length: most + 1 }, (_, size) => ({ size, root: rootOfLeaves(hashes.slice(0, size)) }));
-const headOf = (size: number) => heads[size] ?? { size: 0, root: emptyRoot };
+const headOf = (size: number) => {
+  const head = heads[size];
+  if (head === undefined) throw new RangeError(`no tree of ${size}`);
+  return head;
+};
 /** Hashes a range from the leaves, and requires that every node is a complete subtree. */
 const hashOf = (range: { from: number; to: number }) =>
   hashRange(range, (level, index) => rootOfLeaves(hashes.slice(index * 2 ** level, (index + 1) * 2 ** level)));

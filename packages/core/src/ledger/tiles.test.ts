@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import {
+  emptyRoot,
   type Hash,
   hashLeaf,
   isConsistent,
@@ -12,8 +13,10 @@ import {
   edgeOf,
   growTree,
   hashRanges,
+  isTreeOf,
   packEntries,
   parseTilePath,
+  rootOf,
   type Tile,
   tilePath,
   tilesOf,
@@ -83,6 +86,21 @@ test('a tile that lacks a hash proves nothing', () => {
   const cut = tiles.map((tile) => ({ ...tile, hashes: tile.hashes.subarray(0, 32) }));
   expect(() => hashRanges([{ from: 0, to: 300 }], cut)).toThrow(/^tile tile\/\d\/\d{3} lacks hash /);
   expect(() => hashRanges([{ from: 0, to: 300 }], [])).toThrow(RangeError);
+  expect([rootOf(300, cut), rootOf(300, [])]).toEqual([null, null]);
+});
+
+test('tiles are of the tree with their root, and of no other', () => {
+  const { leaves, tiles } = growBy([300]);
+  const root = rootOfLeaves(leaves);
+  expect(isTreeOf({ size: 300, root }, tiles)).toBe(true);
+  expect(isTreeOf({ size: 0, root: emptyRoot }, [])).toBe(true);
+  for (const [head, of] of [
+    [{ size: 299, root }, tiles],
+    [{ size: 300, root: emptyRoot }, tiles],
+    [{ size: 300, root }, []],
+    [{ size: 0, root }, []],
+  ] as const)
+    expect(isTreeOf(head, [...of])).toBe(false);
 });
 
 test.each([

@@ -4,7 +4,7 @@ import { showsUse } from '../wire/index.ts';
 import type { Condition } from './condition-schema.ts';
 import { conditionInWords } from './explain.ts';
 import { isCreationKnown, type KeyFacts } from './facts.ts';
-import { type Evidence } from './finding.ts';
+import type { Evidence } from './finding.ts';
 import type { Grouping, Judged } from './judged.ts';
 import type { RankOf } from './ranks.ts';
 

@@ -2,7 +2,7 @@ import { makeGlobTest } from '../values/patterns.ts';
 import { keyKinds } from '../wire/index.ts';
 import { compile, isUnknown, type Test } from './conditions.ts';
 import type { Facts, KeyFacts } from './facts.ts';
-import { type Finding, type Judgement } from './finding.ts';
+import type { Finding, Judgement } from './finding.ts';
 import { type Grouping, type Judged, toJudged } from './judged.ts';
 import { type RankOf, rankByGroup, sortByUse } from './ranks.ts';
 import { type Policy, type Rule, reviewRule } from './schema.ts';

@@ -1,7 +1,7 @@
 import { toMs } from '../values/time.ts';
 import { type CredentialKind, isKeyKind } from '../wire/index.ts';
 import type { Facts, KeyFacts, ScopeFacts } from './facts.ts';
-import { type Finding } from './finding.ts';
+import type { Finding } from './finding.ts';
 import type { Policy } from './schema.ts';
 
 /** A key that a rule flags. Without `held` it may be revoked for its findings; otherwise `held` says why it stays. */

@@ -5,7 +5,7 @@ import { evaluate } from './evaluate.ts';
 import { exemptionOf, type Facts } from './facts.ts';
 import type { Finding, Judgement } from './finding.ts';
 import { exemptionInWords, guard, holdOverQuota, inRotation } from './guard.ts';
-import { type Hold, type Verdict } from './holds.ts';
+import type { Hold, Verdict } from './holds.ts';
 import { type ApprovedItem, hashItem, type PlanItem, type ShownKey, toItem } from './plan-item.ts';
 import type { Policy } from './schema.ts';
 

@@ -1,6 +1,6 @@
 import type { KeyFacts } from '../policy/index.ts';
 import { toMs } from '../values/time.ts';
-import { type MintIntent, type SinkAnswer } from './rotation.ts';
+import type { MintIntent, SinkAnswer } from './rotation.ts';
 
 /** The longest time from the listing before a mint call to the key's creation. */
 const longestCallMs = 3_600_000;

@@ -2,7 +2,7 @@ import { insertKey, type NewKey } from '../resources/keys.ts';
 import type { State } from '../state.ts';
 import type { Random } from '../store/random.ts';
 import { DAY, HOUR, MINUTE, type Micros } from '../store/time.ts';
-import { type Company, type MadeOrganization } from './organizations.ts';
+import type { Company, MadeOrganization } from './organizations.ts';
 
 const goodNames =
   'ci-deploy terraform-production backup-runner migrations metrics-exporter preview-branches data-loader on-call-scripts'.split(

@@ -3,7 +3,7 @@ import type { Database } from '../store/database.ts';
 import type { Random } from '../store/random.ts';
 import { operationIndexes } from '../store/schema.ts';
 import { MINUTE, type Micros, SECOND } from '../store/time.ts';
-import { type Company, type MadeProject } from './organizations.ts';
+import type { Company, MadeProject } from './organizations.ts';
 
 /** The actions that one request makes: all of them have the same created_at. */
 const requests: readonly { actions: readonly string[]; weight: number }[] = [

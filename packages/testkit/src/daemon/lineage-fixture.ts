@@ -35,20 +35,17 @@ export async function age(): Promise<void> {
   await store.sql`update keywarden.revocation_outcome set at = at - interval '1 day'`;
 }
 
-/** Passes in which a lineage that is complete stays as it is. */
-const passesAfter = 3;
-
 /**
  * Simulates weeks of a daemon and a consumer that reads its sink once a day and uses what it finds. Checks that the consumer never holds only dead
- * keys.
+ * keys. It ends `after` passes after the lineage is complete.
  */
-export async function live(bot: Minted, days = 24): Promise<void> {
+export async function live(bot: Minted, days = 24, after = 3): Promise<void> {
   await fixture.controls.setFaults([]);
   let held = bot.key;
   for (let left = days; left > 0; left -= 1) {
     await age();
     await pass(day);
-    if ((await states()).includes('bot: retired')) left = Math.min(left, passesAfter);
+    if ((await states()).includes('bot: retired')) left = Math.min(left, after);
     const found = readSink(bot);
     if (found !== undefined) held = found;
     expect(await use(held)).toBe(200);

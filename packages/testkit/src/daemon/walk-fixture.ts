@@ -1,5 +1,5 @@
 import { compareInstants } from '@keywarden/core/values';
-import { type WireOperation } from '@keywarden/core/wire';
+import type { WireOperation } from '@keywarden/core/wire';
 import type { WalkedClient } from '@keywarden/daemon';
 import { proofOf, type Walk, type WalkedPage, walkOperations } from '@keywarden/daemon';
 

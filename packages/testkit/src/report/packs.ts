@@ -5,7 +5,7 @@ import { parseVerifier } from '@keywarden/core/ledger';
 import { copyLedger as copyLedgerOf, rankOf, verifyFiles } from '@keywarden/daemon';
 import { csvCell, writeCsv } from '@keywarden/runtime';
 import { strFromU8, strToU8, unzipSync, zipSync } from 'fflate';
-import { type Fixture } from './fixture.ts';
+import type { Fixture } from './fixture.ts';
 
 /** The files of an archive, as texts. */
 export type Files = Record<string, string>;

@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { noteOf, parseConfig } from '@keywarden/runtime/config';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openSink } from './open.ts';
-import { type Target } from './sink.ts';
+import type { Target } from './sink.ts';
 
 let folder: string;
 beforeEach(() => {
