@@ -26,14 +26,16 @@ export interface TestPostgres {
 
 /**
  * Starts an embedded Postgres in a folder that is removed with it, with a migrated database to copy. Tests do not wait for the disk. A benchmark sets
- * `isDurable` and gets the production settings.
+ * `isDurable` and gets the production settings. With TEST_POSTGRES, an administrator's address, it uses that server instead, and changes none of its settings.
  */
 export async function startTestPostgres({ isDurable = false } = {}): Promise<TestPostgres> {
+  const { TEST_POSTGRES: other } = process.env;
   const folder = mkdtempSync(join(tmpdir(), 'keywarden-test-'));
-  const postgres = await openEmbedded(folder);
+  const postgres = other ? { url: other, close: () => Promise.resolve() } : await openEmbedded(folder);
   const administrator = await openStore({ ...options, databaseUrl: postgres.url, migrations: 'none' });
+  await administrator.sql.unsafe(`drop database if exists ${templateDatabase}`);
   await administrator.sql.unsafe(`create database ${templateDatabase}`);
-  if (!isDurable) {
+  if (!isDurable && !other) {
     await administrator.sql.unsafe('alter system set fsync = off');
     await administrator.sql.unsafe('select pg_reload_conf()');
   }
@@ -43,7 +45,10 @@ export async function startTestPostgres({ isDurable = false } = {}): Promise<Tes
   await template.close();
   return {
     url: postgres.url,
-    interrupt: () => stopPostmaster(planLaunch(folder)),
+    interrupt: async () => {
+      if (other) throw new Error('only the embedded Postgres can be interrupted; run this test without TEST_POSTGRES');
+      await stopPostmaster(planLaunch(folder));
+    },
     async close() {
       await postgres.close();
       rmSync(folder, { recursive: true, force: true });
