@@ -66,7 +66,7 @@ export function startService<Ready>(options: ServiceOptions<Ready>): Service<Rea
     ready,
     async stop() {
       stopping = true;
-      await end(child);
+      await end(name, child);
     },
   };
 }
@@ -96,11 +96,14 @@ function firstWord<Ready>(child: ChildProcess, name: string): Promise<Ready> {
 /** Longer than the daemon's longest shutdown_timeout, 10 minutes: you can press Ctrl-C again to skip the wait. */
 const longestEndMs = 610_000;
 
-async function end(child: ChildProcess): Promise<void> {
+async function end(name: string, child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = new Promise((resolve) => child.once('exit', resolve));
   child.kill('SIGTERM');
   const late = await Promise.race([ended, setTimeout(longestEndMs, 'late', { ref: false })]);
-  if (late === 'late') child.kill('SIGKILL');
+  if (late === 'late') {
+    console.error(`The ${name} did not end within ten minutes, and is killed.`);
+    child.kill('SIGKILL');
+  }
   await ended;
 }
