@@ -174,9 +174,9 @@ async function readVersion(
   }
 }
 
-/** Poolers give each transaction any session: it has another role, and locks of its own exclude nobody. */
+/** A pooler gives each transaction another session. The role of a process does not hold there, and its locks do not keep others out. */
 const inWordsOfPooler = (url: string, verb: string) =>
-  `The server at ${new URL(url).host} ${verb} the settings of sessions, as connection poolers do, and locks and roles need sessions: set DATABASE_URL to the address of the database itself.`;
+  `The server at ${new URL(url).host} ${verb} the settings of sessions, as connection poolers do, and the roles and locks of Keywarden need them: set DATABASE_URL to the address of the database itself.`;
 
 /** Returns the error for a database that cannot be used. It never contains the URL, which holds a password. */
 function describeConnectError(error: unknown, url: string, role: StoreRole | undefined): UserError {

@@ -5,7 +5,8 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { type GovernSimulation, govern } from '../governance/live.ts';
 import { type Simulation, simulate } from './simulate.ts';
 
-// Counter-tests of the hostile control plane: each disables one guard, and must find harm. A run begins with a seed that is known to do so; if it no longer does after a change, the next ones are tried.
+// Counter-tests of the hostile control plane: each disables one guard, and must find harm.
+// A run begins with a seed that finds it. If that seed no longer does after a change of the code, the next ones are tried.
 
 const mostRuns = 500;
 

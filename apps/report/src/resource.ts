@@ -66,7 +66,7 @@ export function addResource<S extends z.ZodObject, F extends z.ZodRawShape, O ex
   if (page !== undefined)
     pages.page(`/${name}`, access, async (visit) => {
       const { title, fields, columns, proof, empty, above, below } = page;
-      const own = typeof columns === 'function' ? columns(visit) : columns;
+      const listColumns = typeof columns === 'function' ? columns(visit) : columns;
       const body = await listPart(visit, services, {
         item,
         filters,
@@ -77,7 +77,7 @@ export function addResource<S extends z.ZodObject, F extends z.ZodRawShape, O ex
           return await list(request);
         },
         caption: title,
-        columns: proof === undefined ? own : withProof(visit, proof, own),
+        columns: proof === undefined ? listColumns : withProof(visit, proof, listColumns),
         empty,
         ...(file && { exported: name }),
       });

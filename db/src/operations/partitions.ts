@@ -3,7 +3,7 @@ import { monthOf, secondOf, toMs } from '@keywarden/core/values';
 import { codeOf, UserError } from '@keywarden/runtime';
 import { type Sql, sqlState } from '../sql.ts';
 
-// Operations are partitioned by the month of their created_at, in UTC. A month is added while nobody reads operations (docs/adr/0031).
+// Operations are partitioned by the month of their created_at, in UTC. A month is added under a lock that keeps readers out (docs/adr/0031).
 
 /** A month could not be added, because operations are being read. Pages of other months are not affected. */
 export class MonthNotAdded extends UserError {
@@ -35,12 +35,13 @@ async function tryToMake(sql: Sql, months: string[]): Promise<boolean> {
   }
 }
 
-/** The months before an instant's month whose operations a control plane may serve, and those after it that are created ahead. */
-const [monthsBefore, monthsAhead] = [6, 2];
+/** A control plane serves operations for 180 days, and no six months are shorter. */
+const monthsBefore = 6;
+const monthsAhead = 2;
 
 /**
- * Creates the partitions of all months around an instant from which the control plane may serve operations, so that no page waits for them. If operations are
- * being read, a later call creates them.
+ * Creates the partitions of the months whose operations a control plane may serve at an instant, and of the next two, so that no page waits for them. If
+ * operations are being read for longer than a second, it creates none: a later call does.
  */
 export async function makePartitionsAhead(sql: Sql, now: string): Promise<void> {
   const first = new Date(toMs(now));
