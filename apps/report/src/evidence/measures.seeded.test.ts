@@ -170,6 +170,15 @@ const suddenlyShorter: Company = {
   asOf: 150,
 };
 
+/** A former member, whose key is still there, comes back a few hours after the last listing. That listing counts for a day. */
+const backAfterLastListing: Company = {
+  keys: [{ created: 0, uses: [], gone: Number.POSITIVE_INFINITY, creator: 0 }],
+  members: [3, 0, 0, 0, 0].map((joined) => ({ joined, left: Number.POSITIVE_INFINITY })),
+  keyListings: [2],
+  memberListings: [1 / 24, 2.5],
+  asOf: 3,
+};
+
 /** Returns whether more than so many days are between two times, which are whole hours. */
 const isLonger = (from: number, to: number, days: number) => Math.round((to - from) * 24) > days * 24;
 
@@ -213,7 +222,8 @@ test('evidence has no false exception and no false absence: what it cannot know 
           measured: { of: 'orphaned' as const },
           holds: (index: number) => {
             const { joined, left } = members[keys[index]?.creator ?? 0] ?? { joined: 0, left: 0 };
-            return !(joined <= asOf && seenUntil(memberListings) < left);
+            const until = seenUntil(memberListings);
+            return !(joined <= until && until < left);
           },
           isKnown: false,
         },
@@ -229,7 +239,10 @@ test('evidence has no false exception and no false absence: what it cannot know 
         }
       }
     }),
-    { numRuns: sized(1000), examples: [[joinedBetweenListings], [usedThirtyDaysBefore], [suddenlyShorter]] },
+    {
+      numRuns: sized(1000),
+      examples: [[joinedBetweenListings], [usedThirtyDaysBefore], [suddenlyShorter], [backAfterLastListing]],
+    },
   );
   for (const count of Object.values(seen)) expect(count).toBeGreaterThan(20);
 });
