@@ -25,7 +25,7 @@ export default defineConfig({
       'packages/testkit/src/vitest/setup.ts',
       ...(suite === 'client' ? [] : ['packages/testkit/src/vitest/store-setup.ts']),
     ],
-    setupFiles: ['packages/testkit/src/vitest/count-assertions.ts'],
+    setupFiles: ['packages/testkit/src/vitest/count-assertions.ts', 'packages/testkit/src/vitest/seed.ts'],
     pool: 'forks',
     isolate: false,
     // Two more than two cores: much of the work is waiting for processes.
