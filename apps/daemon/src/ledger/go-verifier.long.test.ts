@@ -11,7 +11,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { growLedger } from './ledger.ts';
 import { readSigningKeys } from './signing-keys.ts';
 
-// docs/verify/verify.go has no code of ours: Go's own implementation of the tree and of notes judges our receipts.
+// docs/verify has no code of ours: Go's own implementation of the tree and of notes judges our receipts.
 
 let store: TestStore;
 let folder: string;

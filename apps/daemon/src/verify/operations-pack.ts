@@ -68,12 +68,15 @@ export async function verifyOperations(archive: Archive, given: unknown, judge: 
   return { ...result, head, sealedDays };
 }
 
-/** Compares VERIFY.md with the one of the ledger: a changed one could tell auditors to trust another key. */
+/** Compares VERIFY.md with those that Keywarden writes: a changed one could tell auditors to trust another key. No event records it. */
 export async function checkVerifyPage(archive: Archive, head: SignedHead | null, verdict: Verdict): Promise<void> {
   if (!archive.names.includes('VERIFY.md')) return;
   if (head === null) addSentence(verdict.unproven, 'VERIFY.md: no receipt says which ledger it is about');
   else if (!isVerifyPage(await archive.text('VERIFY.md'), head.origin))
-    addSentence(verdict.wrong, 'its VERIFY.md is not the one of its ledger');
+    addSentence(
+      verdict.unproven,
+      'its VERIFY.md, which is none that this version knows: do not follow it. A newer version wrote it, or somebody changed it',
+    );
 }
 
 function findOddManifest({ from, to, retention, projects }: Manifest): string | null {

@@ -133,10 +133,6 @@ test.each<[string, (files: Files) => Files]>([
     'a boolean is a text',
     forge(/-revocations\.ndjson$/, (text) => text.replace(/"used_in_flight" ?: ?false/, '"used_in_flight":"false"')),
   ],
-  [
-    'VERIFY.md tells to trust another key',
-    forge(/^VERIFY\.md$/, (text) => text.replace("'PUBLIC KEY'", "'evil+1+AA'")),
-  ],
   ['an id is a number', forge(/-incidents\.ndjson$/, (text) => text.replace(/"id" ?: ?"(\d+)"/, '"id":$1'))],
   [
     'a key is named by its id alone',

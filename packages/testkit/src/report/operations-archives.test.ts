@@ -3,7 +3,18 @@ import { join } from 'node:path';
 import { createSigningKey } from '@keywarden/core/ledger';
 import { createTestLedger } from '@keywarden/testkit/store/ledger';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { amend, change, download, editLines, type Files, pack, unpack, verifyBytes, verifyTogether } from './packs.ts';
+import {
+  amend,
+  change,
+  download,
+  editLines,
+  type Files,
+  forge,
+  pack,
+  unpack,
+  verifyBytes,
+  verifyTogether,
+} from './packs.ts';
 import { createPacks, type Packs } from './packs-fixture.ts';
 
 // An archive of operations, checked with the public key alone; and each way to change it.
@@ -151,10 +162,6 @@ test.each<[string, (files: Files) => Files]>([
     (files) => change(files, rows, (text) => text.replace('}\n', '}\u2028\n')),
   ],
   [
-    'VERIFY.md tells to trust another key',
-    (files) => change(files, /VERIFY/, (text) => text.replace("'PUBLIC KEY'", "'evil+1+AA'")),
-  ],
-  [
     'the manifest names a file of its own for retention',
     ({ 'retention.ndjson': retention = '', ...files }) => ({
       ...change(files, /manifest/, (text) => text.replace('retention.ndjson', 'retained.ndjson')),
@@ -232,4 +239,12 @@ test('what was recorded in the future is not proven', async () => {
     Date.UTC(2026, 4, 20),
   );
   expect([rank, words]).toEqual([2, expect.stringContaining('of a time in the future')]);
+});
+
+test('a VERIFY.md that Keywarden did not write is not proven, in either archive', async () => {
+  for (const files of [operations, packs.evidence]) {
+    const edit = forge(/^VERIFY\.md$/, (text) => text.replace("'PUBLIC KEY'", "'evil+1+AA'"));
+    const { rank, words } = await packs.verify(edit(files));
+    expect([rank, words]).toEqual([1, expect.stringContaining('its VERIFY.md, which is none that this version knows')]);
+  }
 });
