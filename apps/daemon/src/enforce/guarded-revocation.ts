@@ -64,7 +64,7 @@ export interface GuardedRevocation {
   /** Judges the key on current facts (R1). Returns why it must stay, or the policy by which it may be revoked. */
   judge: (listed: Listed) => Promise<Skip | MayGo>;
   /** Judges once more if the call had to wait for a rate limiter permit. It changes nothing. */
-  judgeAgain?: (listed: Listed) => Promise<Skip | MayGo>;
+  judgeAgain: (listed: Listed) => Promise<Skip | MayGo>;
 }
 
 export interface MayGo {
@@ -215,8 +215,8 @@ async function assertStillJudged({ judgeAgain }: GuardedRevocation, { listed, ju
   if (ageMs <= freshMs) return;
   if (ageMs > oldestMs)
     throw new NotSent(`its permit came ${Math.round(ageMs / 1000)} s after it was judged`, { isOld: true });
-  const again = await judgeAgain?.(listed);
-  if (again !== undefined && 'why' in again) throw new NotSent(again.why, { isOld: false });
+  const again = await judgeAgain(listed);
+  if ('why' in again) throw new NotSent(again.why, { isOld: false });
 }
 
 /** In ms: members whose listing in this run is older than this are listed again. */

@@ -27,7 +27,7 @@ export async function retire(
     membersReadAt: new Map(),
     repeats: false,
     async judge(listed) {
-      const judged = await judgeRetirement(context, { number: rotation.number, run }, listed);
+      const judged = await judgeRetirement(context, { number: rotation.number, state: 'adopted', run }, listed);
       if ('why' in judged) return judged;
       const begun = { event: 'retirement_begun', at: controlPlaneNow(listed.connection) } as const;
       const retiring = await moveRotation(context.store.sql, judged.rotation, begun);
@@ -35,21 +35,30 @@ export async function retire(
       rotation = retiring;
       return { policySha256: judged.policySha256, restsOnMembers: false };
     },
+    async judgeAgain(listed) {
+      const judged = await judgeRetirement(context, { number: rotation.number, state: 'retiring', run }, listed);
+      return 'why' in judged ? judged : { policySha256: judged.policySha256, restsOnMembers: false };
+    },
   });
   return { ...revocation, rotation };
 }
 
-/** Judges the retirement again on a current listing (T1), with the guards of every revocation. */
+/** Judges the retirement again on a current listing (T1), with the guards of every revocation. `state` is the one that the rotation must have now. */
 async function judgeRetirement(
   context: Context,
-  { number, run: { connections } }: { number: string; run: Run },
+  { number, state, run: { connections } }: { number: string; state: 'adopted' | 'retiring'; run: Run },
   { place }: Listed,
 ): Promise<Skip | { rotation: StoredRotation; policySha256: string }> {
   const { store, config } = context;
   const rotation = await readRotation(store.db, number);
   if (rotation === undefined) return notNow('its rotation does not exist');
   const { facts, policySha256 } = await judgeScope(context, connections, place);
-  const step = decide(rotation, await factsOf(context, rotation, { scopes: facts.scopes, connections }));
+  if (rotation.state !== state) return notNow('it has already advanced');
+  // A retirement that has begun needs what it needed to begin.
+  const step = decide(
+    { ...rotation, state: 'adopted' },
+    await factsOf(context, rotation, { scopes: facts.scopes, connections }),
+  );
   if (step.do === 'wait' || step.do === 'move') return notNow(step.why ?? 'it has already advanced');
   if (step.do === 'mint') return notNow('it has already advanced');
   const { number: key, id, factScope: scope } = rotation.key;

@@ -1,12 +1,17 @@
+import { createClient, type Limiter, noLimiter } from '@keywarden/core/client';
+import { rotate, syncKeys } from '@keywarden/daemon';
+import { connectionOf } from '@keywarden/testkit/daemon/fixture';
 import {
   day,
   everyKey,
+  fixture,
   liveNames,
   openIncidents,
   pass,
   prepare,
   secretOf,
   states,
+  store,
   use,
   useRotateFixture,
 } from '@keywarden/testkit/daemon/rotate-fixture';
@@ -41,4 +46,45 @@ test('T1: an old key is retired only when its successor is used and it has been 
   expect(await openIncidents()).toEqual([
     ['rotation_stalled', 'other', 'no use of its successor was observed within 14 days'],
   ]);
+});
+
+test('R1, T1: a retirement whose rate limiter permit comes late is judged again before it is sent', async () => {
+  const { bot } = await prepare(['bot']);
+  await pass();
+  const secret = secretOf(bot.id);
+  for (let days = 0; days < 6; days += 1) {
+    await use(secret);
+    await pass(day);
+  }
+  await use(secret);
+  await fixture.controls.advance(2 * day);
+  await fixture.reconnect();
+  const given = connectionOf(fixture);
+  let waits = 0;
+  const limiter: Limiter = {
+    ...noLimiter,
+    async wait(route) {
+      if (!route.startsWith('DELETE')) return;
+      waits += 1;
+      await store.sql`
+        with granted as (
+          insert into keywarden.exemption (reason, granted_by, granted_at, until) values ('t', 'ada', now(), now() + interval '1 year') returning number)
+        insert into keywarden.exemption_key select g.number, k.number from granted g, keywarden.key k where k.name = 'bot'`;
+    },
+  };
+  const { url: baseUrl, adminKey: apiKey } = fixture.sandbox;
+  // By this clock, the limiter takes one and a half seconds.
+  const time = { ...given.time, now: () => Date.now() + waits * 1500 };
+  const late = { ...given, time, client: createClient({ baseUrl, apiKey, limiter, time }) };
+  await syncKeys(fixture.context, late);
+  await rotate(fixture.context, [late]);
+  expect(waits).toBe(1);
+  expect(await states()).toEqual(['bot: retiring']);
+  expect(await liveNames()).toHaveLength(2);
+  // The next passes find that the old key is still there, and wait for the exemption's end.
+  fixture.connections = [given];
+  await pass();
+  await pass();
+  expect(await states()).toEqual(['bot: adopted']);
+  expect(await use(bot.key)).toBe(200);
 });
