@@ -1,9 +1,12 @@
+import { policySchema } from '@keywarden/core/policy';
 import type { Logger } from '@keywarden/runtime';
 import { UserError } from '@keywarden/runtime';
 import { connectionOf, makeFixture } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
-import { tryEachConnection } from './jobs.ts';
+import { resumeEnforcement } from '../enforce/high-water-mark.ts';
+import { syncKeys } from '../sync/keys.ts';
+import { jobs, tryEachConnection } from './jobs.ts';
 
 test('R7: a connection that fails is logged with its actual error, and the next one is processed', async () => {
   const store = await createTestStore(inject('postgresUrl'));
@@ -22,9 +25,53 @@ test('R7: a connection that fails is logged with its actual error, and the next 
       worked.push(name);
     },
   );
-  expect(failed).toEqual(['failing']);
+  expect(failed).toEqual([{ name: 'failing', error: failure }]);
   expect(worked).toEqual(['main']);
   expect(lines).toEqual([{ connection: 'failing', err: failure }]);
   await fixture.close();
   await store.close();
 });
+
+test.each(['api_keys', 'members'])(
+  'R7: enforcement of one organization goes on while the %s of another cannot be listed',
+  async (list) => {
+    const store = await createTestStore(inject('postgresUrl'));
+    let broken = 'none';
+    const refusing: typeof fetch = async (input, init) => {
+      const answer = await fetch(input, init);
+      const isBroken = new URL(String(input)).pathname.endsWith(`/organizations/${broken}/${list}`);
+      return isBroken ? new Response('{"message":"odd"}', { status: 400, headers: answer.headers }) : answer;
+    };
+    const policy = policySchema.parse({
+      enforcement: { organizations: { '*': { mode: 'enforce' } } },
+      rules: [{ name: 'never-used', never_used_for: '30d', action: 'revoke', mode: 'enforce' }],
+    });
+    const fixture = await makeFixture(store, { client: { fetch: refusing }, policy });
+    await fixture.controls.generate({ organizations: 2, projects: 1, keys: 0, operations: 0 });
+    const { organizations } = await fixture.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
+    for (const { id } of organizations)
+      for (const name of ['unused', 'used']) {
+        const { key } = await fixture.ask<{ key: string }>('POST', `/organizations/${id}/api_keys`, { key_name: name });
+        if (name === 'used')
+          await fetch(`${fixture.sandbox.url}/auth`, { headers: { authorization: `Bearer ${key}` } });
+      }
+    await fixture.controls.advance(40 * 86_400);
+    await resumeEnforcement(fixture.context, 'ada');
+    for (let passes = 0; passes < 3; passes += 1) {
+      await fixture.controls.advance(3700);
+      await fixture.reconnect();
+      await syncKeys(fixture.context, connectionOf(fixture));
+    }
+    broken = organizations[0]?.id ?? '';
+    await jobs.enforce.run({ ...fixture.context, fetch: refusing }, []);
+    const revoked = await store.sql`
+      select k.scope from keywarden.revocation_outcome o join keywarden.revocation_intent i on i.number = o.intent_number
+        join keywarden.credential k on k.number = i.key_number where o.outcome = 'revoked'`;
+    const scopes = organizations.map(({ id }) => `organization:${id}`);
+    // Without current members, the keys of an organization can still be judged by their own use.
+    const judged = list === 'members' ? scopes : scopes.slice(1);
+    expect(revoked.map(({ scope }) => String(scope)).toSorted()).toEqual(judged.toSorted());
+    await fixture.close();
+    await store.close();
+  },
+);

@@ -131,22 +131,21 @@ async function sweepOperations(context: Context, connection: Connection): Promis
 type ConnectionWork = (context: Context, connection: Connection) => Promise<unknown>;
 
 /**
- * Runs the work for each connection. One connection's failure does not stop the others (R7). Returns the names of those that failed.
+ * Runs the work for each connection. One connection's failure does not stop the others (R7). Returns those that failed.
  */
 export async function tryEachConnection(
   context: Context,
   connections: Connection[],
   work: ConnectionWork,
-): Promise<string[]> {
-  const failed: string[] = [];
+): Promise<{ name: string; error: unknown }[]> {
+  const failed: { name: string; error: unknown }[] = [];
   for (const connection of connections) {
     try {
       await work(context, connection);
     } catch (error) {
       context.signal.throwIfAborted();
       context.log.error({ connection: connection.name, err: error }, 'the connection could not be synced');
-      failed.push(connection.name);
-      if (connections.length === 1) throw error;
+      failed.push({ name: connection.name, error });
     }
   }
   return failed;
@@ -156,7 +155,10 @@ export async function tryEachConnection(
 async function syncAccount(context: Context, names: string[], work: ConnectionWork): Promise<void> {
   const connections = await connectionsOf(context, { names, skipFailing: true });
   const unusable = names.filter((name) => !connections.some((connection) => connection.name === name));
-  const failed = [...unusable, ...(await tryEachConnection(context, connections, work))];
+  const failures = await tryEachConnection(context, connections, work);
+  const [first] = failures;
+  if (first !== undefined && names.length === 1) throw first.error;
+  const failed = [...unusable, ...failures.map(({ name }) => name)];
   if (failed.length > 0)
     throw new UserError(
       'incomplete',

@@ -21,30 +21,39 @@ export async function syncKeys(context: Context, connection: Connection): Promis
     const failures: Error[] = [];
     for (const [index, scope] of scopes.entries()) {
       part.update(index, scopes.length);
-      try {
-        if (scope.kind === 'organization')
-          await syncMembers(context, { connection, organizationId: scope.organizationId, counts });
-        await syncScope(context, { connection, scope, run, counts });
-      } catch (error) {
-        if (!isOfOneScope(error)) throw error;
-        failures.push(error);
+      const errors: Error[] = [];
+      for (const list of [syncScopeMembers, syncScope]) {
+        await list(context, { connection, scope, run, counts }).catch((error: unknown) => {
+          if (!isOfOneScope(error)) throw error;
+          errors.push(error);
+        });
       }
+      failures.push(...errors.slice(0, 1));
     }
     const [first] = failures;
     if (first === undefined) return;
     throw new UserError(
       'incomplete',
-      `The keys of ${failures.length} of ${scopes.length} scopes of connection ${connection.name} could not be listed (${inWords(first)}); the others are stored, and the next sync tries again.`,
+      `The keys or members of ${failures.length} of ${scopes.length} scopes of connection ${connection.name} could not be listed (${inWords(first)}); the others are stored, and the next sync tries again.`,
     );
   });
   part.end(`${counts.keys ?? 0} keys in ${counts.organizations ?? 0} organizations${uncertaintyInWords(counts)}`);
   return counts;
 }
 
-async function syncScope(
-  context: Context,
-  { connection, scope, run, counts }: { connection: Connection; scope: Scope; run: string; counts: Counts },
-): Promise<void> {
+interface ScopeTask {
+  connection: Connection;
+  scope: Scope;
+  run: string;
+  counts: Counts;
+}
+
+async function syncScopeMembers(context: Context, { connection, scope, counts }: ScopeTask): Promise<void> {
+  if (scope.kind !== 'organization') return;
+  await syncMembers(context, { connection, organizationId: scope.organizationId, counts });
+}
+
+async function syncScope(context: Context, { connection, scope, run, counts }: ScopeTask): Promise<void> {
   try {
     const lock = scopeLock(connection.controlPlane, scope);
     const { keys, whySuspect } = await withProcessLock(context, lock, async (leased) => {
@@ -55,10 +64,7 @@ async function syncScope(
     add(counts, 'keys', keys.length);
     if (whySuspect === null) return;
     add(counts, 'suspect_listings');
-    context.log.warn(
-      { scope, whySuspect },
-      'a listing of keys is much shorter than the last; nothing is concluded from it',
-    );
+    context.log.warn({ scope, whySuspect }, 'a listing of keys is suspect; nothing is concluded from it');
   } catch (error) {
     if (!isHidden(error)) throw error;
     add(counts, 'hidden_scopes');
