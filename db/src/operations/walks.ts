@@ -129,7 +129,8 @@ export interface OpenOperation {
 /**
  * Lists operations of a project that walks no longer read and that may still change (A4), youngest first. Included are active operations.
  * Included are also those of any other nonterminal status that have changed since `stillSince`. Operations that the control plane no longer
- * serves are left out. Depths are counted up to `maxDepth`.
+ * serves are left out. Depths are counted up to `maxDepth`. Of more than `limit`, it takes the youngest half, and others by chance: each has its turn in
+ * later passes.
  */
 export async function listOpenOperations(
   db: Db,
@@ -147,10 +148,12 @@ export async function listOpenOperations(
     eq(operationPruned.createdAt, operation.createdAt),
     eq(operationPruned.id, operation.id),
   );
-  const depth = raw<number>`(select count(*)::int from (select 1 from keywarden.operation younger
-    where younger.project_number = ${projectNumber} and younger.created_at >= ${operation}.created_at limit ${maxDepth}) counted)`;
-  return await db
-    .select({ id: operation.id, createdAt: operation.createdAt, depth })
+  const open = db
+    .select({
+      id: operation.id,
+      createdAt: operation.createdAt,
+      place: raw<number>`row_number() over (order by ${operation.createdAt} desc, ${operation.id})`.as('place'),
+    })
     .from(operation)
     .leftJoin(operationPruned, pruned)
     .where(
@@ -162,8 +165,20 @@ export async function listOpenOperations(
         isNull(operationPruned.id),
       ),
     )
-    .orderBy(desc(operation.createdAt), asc(operation.id))
-    .limit(limit);
+    .as('open');
+  const isYoung = raw`${open.place} <= ${Math.ceil(limit / 2)}`;
+  const chosen = db
+    .select({ id: open.id, createdAt: open.createdAt })
+    .from(open)
+    .orderBy(raw`case when ${isYoung} then 0 else random() end`)
+    .limit(limit)
+    .as('chosen');
+  const depth = raw<number>`(select count(*)::int from (select 1 from keywarden.operation younger
+    where younger.project_number = ${projectNumber} and younger.created_at >= chosen.created_at limit ${maxDepth}) counted)`;
+  return await db
+    .select({ id: chosen.id, createdAt: chosen.createdAt, depth })
+    .from(chosen)
+    .orderBy(desc(chosen.createdAt), asc(chosen.id));
 }
 
 /** Counts a project's stored operations at or after an instant, up to `max`. */

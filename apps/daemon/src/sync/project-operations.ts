@@ -35,7 +35,7 @@ export interface Steps {
 
 export const guardedSteps: Steps = { walkOperations, saveOperationPage, sealDays };
 
-/** The most unfinished operations of a project in one pass. Later passes follow the others. */
+/** The most unfinished operations of a project in one pass. Of more, later passes follow others. */
 const openOperationsAtOnce = 500;
 
 interface Task {
