@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/mod/sumdb/tlog"
 )
@@ -29,12 +31,28 @@ func (from *archive) eachLine(name string, use func([]byte)) (sum string, count 
 	defer file.Close()
 	hasher := sha256.New()
 	lines := bufio.NewScanner(io.TeeReader(file, hasher))
-	lines.Buffer(nil, 16_000_000)
+	lines.Buffer(nil, longestLine)
+	lines.Split(toLineFeed)
 	for ; lines.Scan(); count++ {
+		require(utf8.Valid(lines.Bytes()), "%q is not UTF-8", name)
 		use(lines.Bytes())
 	}
 	require(lines.Err() == nil, "%v", lines.Err())
 	return hex.EncodeToString(hasher.Sum(nil)), count
+}
+
+// No line of an archive is longer.
+const longestLine = 16_000_000
+
+// toLineFeed splits a text at its line feeds. A carriage return before one is part of its line.
+func toLineFeed(data []byte, atEnd bool) (advance int, line []byte, err error) {
+	if end := bytes.IndexByte(data, '\n'); end >= 0 {
+		return end + 1, data[:end], nil
+	}
+	if atEnd && len(data) > 0 {
+		return len(data), data, nil
+	}
+	return 0, nil, nil
 }
 
 // eachLineOf passes on the lines of a file that the manifest describes.
@@ -76,7 +94,7 @@ func openArchive(folder string) *archive {
 // verifyFolder returns what an unpacked archive proves.
 func verifyFolder(folder string) (said string, isWhole bool, err error) {
 	from := openArchive(folder)
-	manifest := must(os.ReadFile(filepath.Join(folder, "manifest.json")))
+	manifest := readAll(filepath.Join(folder, "manifest.json"))
 	if members(manifest)["kind"] == nil {
 		return from.verifyEvidence(), false, nil
 	}
@@ -91,6 +109,7 @@ func (from *archive) verifyEvidence() string {
 		require(found.index > last, "its receipts are not in the order of the ledger")
 		events, last = events+1, found.index
 	}))
+	require(events > 0, "it has no receipts")
 	_, seals := from.eachLine("ledger/seals-with-gaps.ndjson", from.receipts("archive.sealed", func(event) {}))
 	return fmt.Sprintf("proven: its %d receipts and %d seals with gaps; this program does not compare the tables with them", events, seals)
 }
@@ -114,9 +133,11 @@ func (from *archive) verifyOperations(manifest object) (said string, isWhole boo
 		names[project] = true
 		seals, again, missing := from.readSeals(part["seals"], fmt.Sprintf("seals/%05d.ndjson", index+1), project)
 		all.again, all.missing = all.again+again, all.missing+missing
-		hashes := map[string][]tlog.Hash{}
+		hashes, last := map[string][]tlog.Hash{}, ""
 		from.eachLineOf(part["operations"], fmt.Sprintf("operations/%05d.ndjson", index+1), func(line []byte) {
 			date, hash := hashOperation(line, project[strings.LastIndex(project, " ")+1:])
+			require(last == "" || date <= last, "its operations are not newest first")
+			last = date
 			hashes[date] = append(hashes[date], hash)
 		})
 		for at := first; at.Before(end); at = at.AddDate(0, 0, 1) {

@@ -41,6 +41,7 @@ func read(text []byte) (found object, order []string) {
 		var value json.RawMessage
 		name := must(decoder.Token()).(string)
 		require(decoder.Decode(&value) == nil && found[name] == nil, "an object is cut, or has a member twice")
+		require(bytes.Contains(text, []byte(`"`+name+`"`)), "the name of a member is written in another way")
 		found[name], order = value, append(order, name)
 	}
 	must(decoder.Token())
@@ -59,6 +60,9 @@ func members(text []byte, names ...string) object {
 func (from object) text(name string) string {
 	var text *string
 	require(json.Unmarshal(from[name], &text) == nil && text != nil, "%q is no text", name)
+	// Go reads half a character as U+FFFD.
+	isSame := strings.Count(*text, "\uFFFD") == bytes.Count(from[name], []byte("\uFFFD"))
+	require(isSame, "%q has half a character", name)
 	return *text
 }
 

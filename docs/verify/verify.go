@@ -13,8 +13,11 @@
 package main
 
 import (
-	"bytes"
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -65,8 +68,7 @@ func verify(path string) (said string, isWhole bool, err error) {
 		hasOthers = true
 		return verifyFolder(path)
 	}
-	text := must(os.ReadFile(path))
-	sum, isArchive := hash(string(text)), bytes.HasPrefix(text, []byte("PK"))
+	sum, isArchive := hashFile(path)
 	if at, isExported := exported[sum]; isExported {
 		delete(unused, sum)
 		hasOthers = true
@@ -74,10 +76,38 @@ func verify(path string) (said string, isWhole bool, err error) {
 		return fmt.Sprintf("proven: it is the file that the report exported, as recorded at %q%s", at, more), !isArchive, nil
 	}
 	require(!isArchive, "it is an archive: unpack it, and name the folder, or name the receipt of its export before it")
-	found := open(text)
+	found := open(readAll(path))
 	if found.kind == "export.completed" {
 		sum := found.content.text("sha256")
 		exported[sum], unused[sum] = found.recorded, true
 	}
 	return fmt.Sprintf("proven: %q of %q, recorded %q; it says that it was at %q", found.kind, found.subject, found.recorded, found.at), found.hidden == 0 && !found.isLate, nil
+}
+
+// No receipt and no manifest is longer.
+const longestText = 64_000_000
+
+// openFile opens a file that is neither a device nor a pipe.
+func openFile(path string) *os.File {
+	require(must(os.Stat(path)).Mode().IsRegular(), "it is no file")
+	return must(os.Open(path))
+}
+
+// hashFile returns the SHA-256 of a file of any length, and whether it is a zip archive.
+func hashFile(path string) (sum string, isArchive bool) {
+	file := openFile(path)
+	defer file.Close()
+	reader, hasher := bufio.NewReader(file), sha256.New()
+	start, _ := reader.Peek(2)
+	isArchive = string(start) == "PK"
+	must(io.Copy(hasher, reader))
+	return hex.EncodeToString(hasher.Sum(nil)), isArchive
+}
+
+func readAll(path string) []byte {
+	file := openFile(path)
+	defer file.Close()
+	text := must(io.ReadAll(io.LimitReader(file, longestText+1)))
+	require(len(text) <= longestText, "it is longer than it can be")
+	return text
 }

@@ -63,7 +63,8 @@ test.each(['api_keys', 'members'])(
       await syncKeys(fixture.context, connectionOf(fixture));
     }
     broken = organizations[0]?.id ?? '';
-    await jobs.enforce.run({ ...fixture.context, fetch: refusing }, []);
+    const context = { ...fixture.context, fetch: refusing };
+    await jobs.enforce.run(context, []);
     const revoked = await store.sql`
       select k.scope from keywarden.revocation_outcome o join keywarden.revocation_intent i on i.number = o.intent_number
         join keywarden.credential k on k.number = i.key_number where o.outcome = 'revoked'`;

@@ -14,7 +14,10 @@ const isStreamed = (flags: number) => (flags & 0b1000) !== 0;
 /** The type in the mode of a file: programs follow links, and make folders of entries that are marked as such. */
 const modeMask = 0o170000;
 const regularMode = 0o100000;
-const folderAttribute = 0x10;
+/** The attributes of a plain file: that it may not be written, and that it is to be archived. Programs leave out a file with others, such as that of a label. */
+const plainAttributes = 0x21;
+/** What a program must know to read files that are stored or deflated, times ten. Programs leave out a file that asks for more. */
+const mostVersion = 20;
 /** Extra fields that change nothing that is read: times and owners of files, as archivers add them. Others may name the file anew. */
 const knownFields = new Set([0x000a, 0x5455, 0x5855, 0x7855, 0x7875]);
 /** Each part of a name. Others are left out, changed or combined when an archive is unpacked: empty parts, dots alone or at the end, spaces. */
@@ -23,6 +26,7 @@ const plainPart = /^[\w(][\w().-]*(?<!\.)$/;
 /** Bytes of the record at the end of an archive, and of an entry of the directory without its name and fields. */
 const endLength = 22;
 const entryLength = 46;
+const diskOffset = 34;
 
 /** An open archive, and the entries of its directory. */
 export interface OpenedArchive {
@@ -73,8 +77,10 @@ function findOddHeader(entry: Entry, local: LocalFileHeader): string | null {
   if (!isKnown) return `${fileName} is compressed in an unknown way`;
   if (local.fileName.toString('latin1') !== fileName) return `${fileName} has two names`;
   const type = (entry.externalFileAttributes >>> 16) & modeMask;
-  if ((type !== 0 && type !== regularMode) || (entry.externalFileAttributes & folderAttribute) !== 0)
-    return `${fileName} is marked as a link or a folder`;
+  if ((type !== 0 && type !== regularMode) || (entry.externalFileAttributes & 0xffff & ~plainAttributes) !== 0)
+    return `${fileName} is marked as something else than a file`;
+  if (entry.versionNeededToExtract > mostVersion || local.versionNeededToExtract > mostVersion)
+    return `${fileName} is of a newer form`;
   const ids = [...extraFields.map(({ id }) => id), ...idsOf(local.extraField)];
   if (entry.fileCommentLength > 0 || !ids.every((id) => knownFields.has(id)))
     return `${fileName} has a comment or another field that is not known`;
@@ -115,6 +121,12 @@ function isDirectory({ descriptor, entries }: OpenedArchive, at: number): boolea
   const length = entries.reduce((sum, each) => sum + entryLength + each.fileNameLength + each.extraFieldLength, 0);
   const expected = Buffer.alloc(endLength);
   if (at + length + endLength !== size || entries.length > 0xff_ff || at > 0xff_ff_ff_ff) return false;
+  // Each entry says on which disk its file begins: all on the first.
+  let begin = at;
+  for (const { fileNameLength, extraFieldLength } of entries) {
+    if (readAt(descriptor, begin + diskOffset, 2).readUInt16LE() !== 0) return false;
+    begin += entryLength + fileNameLength + extraFieldLength;
+  }
   expected.writeUInt32LE(0x06_05_4b_50);
   expected.writeUInt16LE(entries.length, 8);
   expected.writeUInt16LE(entries.length, 10);

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
 import type { Readable } from 'node:stream';
@@ -53,7 +54,7 @@ export async function openArchive(path: string): Promise<Archive> {
         if (length > longestText) throw new DamagedFile(`${name} is too long`);
         chunks.push(chunk as Buffer);
       }
-      return Buffer.concat(chunks).toString();
+      return decode(Buffer.concat(chunks), name);
     },
     async hash(name) {
       const hash = createHash('sha256');
@@ -82,13 +83,19 @@ async function passLines(
     hash.update(chunk);
     let from = 0;
     for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, from)) {
-      use(Buffer.concat([...rest, chunk.subarray(from, end)]).toString());
+      use(decode(Buffer.concat([...rest, chunk.subarray(from, end)]), name));
       [rest, length, from] = [[], 0, end + 1];
     }
     if (from < chunk.length) rest.push(chunk.subarray(from));
     length += chunk.length - from;
     if (length > longestLine) throw new DamagedFile(`a line of ${name} is too long`);
   }
-  if (length > 0) use(Buffer.concat(rest).toString());
+  if (length > 0) use(decode(Buffer.concat(rest), name));
   return hash.digest('hex');
+}
+
+/** Returns bytes as text. Other bytes that are no UTF-8 would read as the same text. */
+function decode(bytes: Buffer, name: string): string {
+  if (!isUtf8(bytes)) throw new DamagedFile(`${name} is not UTF-8`);
+  return bytes.toString();
 }

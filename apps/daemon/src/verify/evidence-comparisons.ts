@@ -22,9 +22,15 @@ export const areKeys: Comparison = (recorded, shown) => {
     each.id,
   ]);
   const names = parts.map((each) => each.join(' '));
-  const areTexts = parts.flat().every((each) => typeof each === 'string');
+  // The spaces and line ends between them are theirs alone; only an address may have spaces.
+  const arePlain = parts.every(
+    ([plane, ...others]) =>
+      typeof plane === 'string' &&
+      !plane.includes('\n') &&
+      others.every((each) => typeof each === 'string' && /^\S+$/.test(each)),
+  );
   return (
-    areTexts && recorded === sha256(names.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))).join('\n'))
+    arePlain && recorded === sha256(names.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))).join('\n'))
   );
 };
 

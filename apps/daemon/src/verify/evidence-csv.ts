@@ -6,8 +6,9 @@ import { addSentence, type Verdict } from './verdict.ts';
 
 // The CSV files of an evidence archive, compared with the tables that they repeat.
 
-/** Rows that are written at once. */
+/** Rows that are written at once, and the length of their lines after which they are. */
 const batch = 500;
+const longestBatch = 1_000_000;
 
 interface HashedFile {
   file: string;
@@ -37,15 +38,17 @@ async function hashAsCsv(archive: Archive, { table, csv }: { table: string; csv:
   const hash = createHash('sha256').update(writeCsv([names]));
   let isWhole = true;
   let rows: ReturnType<typeof csvCell>[][] = [];
+  let length = 0;
   const flush = () => {
     if (rows.length > 0) hash.update(writeCsv(rows));
-    rows = [];
+    [rows, length] = [[], 0];
   };
   await archive.eachLine(table, (line) => {
     const cells = new Map<string, ReturnType<typeof csvCell>>();
     isWhole &&= addCells(cells, { value: parseOnce(line), prefix: '', names });
     rows.push(names.map((name) => cells.get(name) ?? null));
-    if (rows.length === batch) flush();
+    length += line.length;
+    if (rows.length === batch || length > longestBatch) flush();
   });
   flush();
   return isWhole ? hash.digest('hex') : null;
@@ -58,11 +61,12 @@ interface Nested {
   names: string[];
 }
 
-/** Adds the cell of each field of an object. Those of a nested object have its name before theirs. Returns false if no column is that of a field. */
+/** Adds the cell of each field of an object. Those of a nested object have its name before theirs. Returns false if no column is that of a field, or of two. */
 function addCells(cells: Map<string, ReturnType<typeof csvCell>>, { value, prefix, names }: Nested): boolean {
   return Object.entries(value ?? {}).every(([name, field]: [string, unknown]) => {
     const column = `${prefix}${name}`;
     if (names.includes(column)) {
+      if (cells.has(column)) return false;
       cells.set(column, csvCell(field));
       return true;
     }

@@ -5,7 +5,7 @@ import type { Archive } from './archive.ts';
 import type { Period } from './evidence-bindings.ts';
 import { parseOnce } from './json.ts';
 import { sealOf } from './receipt-lines.ts';
-import { addSentence, type ReceiptJudge, type Verdict } from './verdict.ts';
+import { addSentence, DamagedFile, type ReceiptJudge, type Verdict } from './verdict.ts';
 
 // The gaps of operations in an evidence archive, compared with those in the newest seals.
 
@@ -63,17 +63,16 @@ interface Gaps {
 
 /** Looks for the sealed gaps of a period in a file of gaps. */
 export async function compareHoles(archive: Archive, { period, ...request }: Gaps & { period: Period }): Promise<void> {
-  const named = new Map<string, Interval[]>();
+  const named: NamedGaps = new Set();
   const lines = new Set<string>();
   await archive.eachLine(request.file, (line) => {
     const hole = holeSchema.parse(parseOnce(line));
     const hash = sha256(line);
     if (lines.has(hash)) addSentence(request.verdict.wrong, `${request.file}: it has a line twice`);
     lines.add(hash);
+    if (lines.size > mostGapsListed) throw new DamagedFile(`${request.file} has more lines than such files have`);
     addOf(named, hole, [hole], request.sealed);
   });
-  if (lines.size > mostGapsListed)
-    addSentence(request.verdict.wrong, `${request.file}: it has more lines than such files have`);
   addMissing(named, {
     ...request,
     isCut: lines.size === mostGapsListed,
@@ -84,7 +83,7 @@ export async function compareHoles(archive: Archive, { period, ...request }: Gap
 
 /** Looks for the sealed gaps of each project in its row of the coverage. */
 export async function compareCoverage(archive: Archive, request: Gaps): Promise<void> {
-  const named = new Map<string, Interval[]>();
+  const named: NamedGaps = new Set();
   await archive.eachLine(request.file, (line) => {
     const row = coverageSchema.parse(parseOnce(line));
     addOf(named, row, row.unknown, request.sealed);
@@ -115,22 +114,23 @@ function isOfPeriod({ from, to, reason }: SealedGap, period: Period): boolean {
   );
 }
 
-/** Adds intervals of a project that has sealed gaps. */
+/** The sealed gaps that a file has: not what it has beside them, which can be any number. */
+type NamedGaps = Set<SealedGap>;
+
+/** Adds the sealed gaps of a project that are within some intervals. */
 function addOf(
-  named: Map<string, Interval[]>,
+  named: NamedGaps,
   of: { control_plane: string; project_id: string },
   intervals: Interval[],
   { gaps }: SealedGaps,
 ): void {
-  const project = `${of.control_plane} ${of.project_id}`;
-  if (!gaps.has(project)) return;
-  const all = named.get(project) ?? [];
-  all.push(...intervals);
-  named.set(project, all);
+  for (const gap of gaps.get(`${of.control_plane} ${of.project_id}`) ?? [])
+    if (intervals.some((each) => compareInstants(each.from, gap.from) <= 0 && compareInstants(each.to, gap.to) >= 0))
+      named.add(gap);
 }
 
 function addMissing(
-  named: Map<string, Interval[]>,
+  named: NamedGaps,
   {
     file,
     sealed,
@@ -143,10 +143,8 @@ function addMissing(
 ): void {
   let [found, lacking] = [0, 0];
   for (const [project, gaps] of sealed.gaps) {
-    const intervals = named.get(project) ?? [];
     for (const gap of gaps.filter(isDue))
-      if (intervals.some((each) => compareInstants(each.from, gap.from) <= 0 && compareInstants(each.to, gap.to) >= 0))
-        found += 1;
+      if (named.has(gap)) found += 1;
       else {
         lacking += 1;
         addSentence(

@@ -70,7 +70,10 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
   const judgeOne = createReceiptJudge(judge);
   const receipts = await readReceipts(archive, judgeOne, verdict);
   const sealed = await readSealedGaps(archive, judgeOne, verdict);
-  if (receipts.head === null) return withoutHead(verdict);
+  if (receipts.head === null) {
+    addSentence(verdict.unproven, 'it has no receipts, so nothing in it can be checked');
+    return withoutHead(verdict);
+  }
   addHead(receipts.head, judge, verdict);
   verdict.proven.push(`the tables are compared with the events from ${from} to ${to}`);
   const comparison = { manifest: read.data, listed, receipts, sealed, verdict };
@@ -101,7 +104,13 @@ function listFiles({ files, attachments }: Manifest): ListedFile[] {
 
 /** Compares the files of an archive with those that its manifest names. */
 async function checkFiles(archive: Archive, listed: ListedFile[], verdict: Verdict): Promise<void> {
+  const seen = new Set<string>();
   for (const { file, sha256 } of listed) {
+    if (seen.has(file)) {
+      addSentence(verdict.wrong, `manifest.json names ${file} twice`);
+      return;
+    }
+    seen.add(file);
     const found = await archive.hash(file).catch(() => null);
     if (found !== sha256) addSentence(verdict.wrong, `${file} is not the file that manifest.json names`);
   }
@@ -202,10 +211,7 @@ async function readReceipts(archive: Archive, receipts: ReceiptJudge, verdict: V
   const events: EventIndex = new Map();
   const places = new Set<number>();
   let newest = '1970-01-01T00:00:00Z';
-  if (!archive.names.includes(receiptsFile)) {
-    verdict.unproven.push('it has no receipts, so nothing in it can be checked');
-    return { events, head: null, places, newest };
-  }
+  if (!archive.names.includes(receiptsFile)) return { events, head: null, places, newest };
   const times = createLateTimes();
   let last = -1;
   await archive.eachLine(receiptsFile, (line) => {
@@ -223,7 +229,7 @@ async function readReceipts(archive: Archive, receipts: ReceiptJudge, verdict: V
   });
   const head = receipts.head();
   times.addConclusions(verdict);
-  verdict.proven.push(`${places.size} governance events are in the ledger, up to event ${last}`);
+  if (head !== null) verdict.proven.push(`${places.size} governance events are in the ledger, up to event ${last}`);
   return { events, head, places, newest };
 }
 
@@ -243,7 +249,8 @@ const mostFields = 1000;
 async function compareRows(archive: Archive, { file, binding, receipts, period, verdict }: Table): Promise<string[]> {
   const counts = { same: 0, hidden: 0, 'no receipt': 0 };
   const others = new Set<string>();
-  const [{ ofRow }] = binding.sources;
+  // An approval and a rejection of a plan can have one time. A row has no field of its own that no event has.
+  const [{ ofRow, fields }] = binding.sources;
   const names = new Set<string>();
   const { events, newest } = receipts;
   const missing = listDue(binding, period, events);
@@ -251,7 +258,7 @@ async function compareRows(archive: Archive, { file, binding, receipts, period, 
     const row = parseOnce(line) as Row;
     const { compared, found } = compareRow(row, binding, events, newest);
     for (const event of found) missing.delete(event);
-    const whole = [...Object.values(ofRow(row, undefined)), ...('decision' in row ? [row.decision] : [])].join(' ');
+    const whole = [...Object.values(ofRow(row, undefined)), ...('decision' in fields ? [row.decision] : [])].join(' ');
     const name = whole.slice(0, longestName);
     // A name can be as long as a line.
     if (names.has(sha256(whole))) addSentence(verdict.wrong, `${file}: it has the row ${name} twice`);

@@ -17,6 +17,7 @@ import {
   unpackContents,
   unpackEntries,
 } from '@keywarden/core/ledger';
+import { codeOf } from '@keywarden/runtime';
 import { type Beside, createContentReader, createEntryReader } from './copy-readers.ts';
 import {
   addHead,
@@ -51,6 +52,8 @@ export function verifyCopy(
     return compareCopy(folder, { judge, beside, checkpoint });
   } catch (error) {
     if (error instanceof DamagedFile) return wrong(error.message);
+    // A folder in the place of a file, and files that may not be read.
+    if (error instanceof Error && 'syscall' in error) return wrong(`a file of it cannot be read (${codeOf(error)})`);
     throw error;
   }
 }

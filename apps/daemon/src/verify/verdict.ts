@@ -109,7 +109,9 @@ export function openSigned(note: string, { keys, nowMs }: Judge): CosignedCheckp
   const checkpoint = opened === null ? null : parseCheckpoint(opened.text);
   const isSigned = opened?.signatures.some(({ by }) => by.kind === 'log' && by.name === checkpoint?.origin) === true;
   if (opened === null || checkpoint === null || !isSigned) return 'is not signed with one of the given keys';
-  const witnesses = opened.signatures.flatMap(({ by, time }) => (time === null ? [] : [{ name: by.name, time }]));
+  const witnesses = opened.signatures.flatMap(({ by, time }) =>
+    time === null ? [] : [{ name: by.name, id: by.id, time }],
+  );
   return isOfFuture({ witnesses }, nowMs) ? 'is of a time in the future' : { ...checkpoint, witnesses };
 }
 
@@ -161,8 +163,10 @@ export function addHead(
 /** Returns a sentence for each witness of the given keys that did not cosign. */
 export const missingWitnesses = (witnesses: SignedHead['witnesses'], keys: Verifier[]): string[] =>
   keys
-    .filter(({ kind, name }) => kind === 'witness' && !witnesses.some((each) => each.name === name))
-    .map(({ name }) => `the witness ${name} has not cosigned it`);
+    .filter(
+      ({ kind, name, id }) => kind === 'witness' && !witnesses.some((each) => each.name === name && each.id === id),
+    )
+    .map(({ name, id }) => `the witness ${name} has not cosigned it with the key ${id}`);
 
 /** Returns the instant of seconds since 1970. */
 export const instantOf = (seconds: number) => new Date(seconds * 1000).toISOString();

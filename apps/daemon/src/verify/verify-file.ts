@@ -22,8 +22,8 @@ import {
   wrong,
 } from './verdict.ts';
 
-/** No receipt is as long; a longer file is not read. */
-const longestReceipt = 1_000_000;
+/** No receipt is longer, with the largest policy that a report accepts; a longer file is not read. */
+const longestReceipt = 64_000_000;
 
 /**
  * Checks files and folders, in their order. A file beside the receipt of its export is compared with that, and everything beside a copy of a whole ledger with
@@ -62,7 +62,10 @@ export async function verifyFiles(files: string[], judge: Judge): Promise<{ file
 
 /** Returns what a file seems to be. */
 function kindOf(file: string): 'folder' | 'archive' | 'receipt' | 'rows' | 'other' {
-  if (statOf(file).isDirectory()) return 'folder';
+  const found = statOf(file);
+  if (found.isDirectory()) return 'folder';
+  if (!found.isFile())
+    throw usageError(`${file} is no file; name a receipt, an archive, or the folder of a copy of the ledger.`);
   const start = readStart(file);
   if (start.startsWith('PK')) return 'archive';
   if (start.startsWith('c2sp.org/')) return 'receipt';
@@ -113,7 +116,8 @@ function besideOf(file: string, result: Result): Beside | null {
 }
 
 function verifyReceipt(file: string, judge: Judge): ReceiptResult {
-  const event = judgeReceipt(readReceipt(file), judge);
+  const receipt = readReceipt(file);
+  const event = receipt === null ? 'it is no archive, and larger than a receipt can be' : judgeReceipt(receipt, judge);
   const unproven =
     typeof event === 'string' ? [] : [...missingWitnesses(event.witnesses, judge.keys), ...lateness(event)];
   return { kind: 'receipt', event, unproven };
@@ -163,8 +167,7 @@ function readStart(file: string): string {
   }
 }
 
-function readReceipt(file: string): string {
-  if (statOf(file).size > longestReceipt)
-    throw usageError(`${file} is no archive, and larger than a receipt can be; name a receipt.`);
-  return readFileSync(file, 'utf8');
+/** Returns null for a file that is too long. */
+function readReceipt(file: string): string | null {
+  return statOf(file).size > longestReceipt ? null : readFileSync(file, 'utf8');
 }

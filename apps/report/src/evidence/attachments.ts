@@ -1,4 +1,4 @@
-import { verifyPage } from '@keywarden/core/ledger';
+import { policyFile, verifyPage } from '@keywarden/core/ledger';
 import { compareInstants, dayOf } from '@keywarden/core/values';
 import {
   countItems,
@@ -37,8 +37,7 @@ export async function attachPolicies(snapshot: Snapshot, zip: Zip, period: Perio
   const policies = await listPolicies(snapshot, period);
   return policies.map(({ sha256, used_from: usedFrom, document }) => {
     const file = `policies/${usedFrom.slice(0, 10)}-${sha256.slice(0, 12)}.json`;
-    const text = `${JSON.stringify({ used_from: usedFrom, sha256, policy: JSON.parse(document) }, null, 2)}\n`;
-    return writeText(zip, file, text);
+    return writeText(zip, file, policyFile({ usedFrom, sha256, document }));
   });
 }
 

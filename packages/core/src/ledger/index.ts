@@ -1,3 +1,4 @@
+export { isVerifyPage, policyFile, verifyPage } from './archive-documents.ts';
 export { type Checkpoint, decodeHash, encodeHash, formatCheckpoint, parseCheckpoint, parseSize } from './checkpoint.ts';
 export {
   emptyRoot,
@@ -64,4 +65,3 @@ export {
   unpackContents,
   unpackEntries,
 } from './tiles.ts';
-export { isVerifyPage, verifyPage } from './verify-page.ts';

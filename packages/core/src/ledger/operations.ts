@@ -36,7 +36,11 @@ const writers: Record<ColumnType, (text: string) => Buffer> = {
     return Buffer.from(text.replaceAll('-', ''), 'hex');
   },
   timestamptz: (text) => int64(microsecondsOf(text)),
-  text: (text) => Buffer.from(text),
+  text(text) {
+    // Half a surrogate pair has the bytes of U+FFFD.
+    if (!text.isWellFormed()) throw new TypeError('a text has half a character');
+    return Buffer.from(text);
+  },
   int8(text) {
     if (!/^-?\d{1,19}$/.test(text)) throw new TypeError(`${text.slice(0, 50)} is no whole number`);
     return int64(BigInt(text));

@@ -60,7 +60,7 @@ export interface ProvenEvent extends LoggedEvent {
   root: string;
   origin: string;
   /** Witnesses that cosigned the checkpoint, each with its time in seconds since 1970. */
-  witnesses: { name: string; time: number }[];
+  witnesses: { name: string; id: string; time: number }[];
 }
 
 /** Returns a receipt of an event: one file that proves offline that the ledger has it (c2sp.org/tlog-proof). */
@@ -103,7 +103,7 @@ export function verifyReceipt(text: string, keys: Verifier[]): ProvenEvent | str
     size: checkpoint.size,
     root: encodeHash(checkpoint.root),
     origin: checkpoint.origin,
-    witnesses: opened.signatures.flatMap(({ by, time }) => (time === null ? [] : [{ name: by.name, time }])),
+    witnesses: opened.signatures.flatMap(({ by, time }) => (time === null ? [] : [{ name: by.name, id: by.id, time }])),
   };
 }
 

@@ -120,12 +120,12 @@ export interface HashedDay {
 
 /**
  * Hashes the lines of an export of one project, newest first as exports are, into the days that seals are about. `mostOf` returns how many operations a day
- * can have; of days for which it returns 0 the operations are only counted. Memory grows with the operations of one day. `add` throws a TypeError for a line
- * that is no operation of the project, for a day that comes twice, and for one with more operations.
+ * can have, and null for a day that the export is not about; of days for which it returns 0 the operations are only counted. Memory grows with the operations of one day. `add` throws a TypeError for a line
+ * that is no operation of the project, for one of another day, for days that are not newest first, and for one with more operations.
  */
 export function createDayHasher(
   projectId: string,
-  mostOf: (day: string) => number,
+  mostOf: (day: string) => number | null,
 ): { add: (line: string) => void; end: () => Map<string, HashedDay> } {
   const days = new Map<string, HashedDay>();
   let day = '';
@@ -134,7 +134,6 @@ export function createDayHasher(
   let hashes: Hash[] = [];
   const endDay = () => {
     if (operations === 0) return;
-    if (days.has(day)) throw new TypeError(`the operations of ${day} are in two places`);
     const root = Buffer.from(rootOfLeaves(hashes.toReversed())).toString('hex');
     days.set(day, { operations, root });
     [operations, hashes] = [0, []];
@@ -148,7 +147,10 @@ export function createDayHasher(
       const at = (members.get('created_at') ?? '').slice(0, 'YYYY-MM-DD'.length);
       if (at !== day) {
         endDay();
-        [day, most] = [at, mostOf(at)];
+        const mostOfDay = mostOf(at);
+        if (mostOfDay === null) throw new TypeError(`it has operations of ${at.slice(0, 50)}, outside its period`);
+        if (day !== '' && at > day) throw new TypeError(`the operations of ${at} come after those of ${day}`);
+        [day, most] = [at, mostOfDay];
       }
       operations += 1;
       if (most === 0) return;

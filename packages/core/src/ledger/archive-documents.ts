@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 
+// The documents in an archive that verification compares letter by letter.
+
 /** Returns VERIFY.md of an archive: how an auditor checks it without trusting the report. */
 export function verifyPage(origin: string, name: string): string {
   return `# How to check this archive
@@ -52,3 +54,9 @@ export function isVerifyPage(text: string, origin: string): boolean {
 }
 
 const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');
+
+/** Returns the file of a policy in an archive of evidence, from its canonical JSON. */
+export function policyFile(policy: { usedFrom: string; sha256: string; document: string }): string {
+  const { usedFrom: used_from, sha256, document } = policy;
+  return `${JSON.stringify({ used_from, sha256, policy: JSON.parse(document) }, null, 2)}\n`;
+}

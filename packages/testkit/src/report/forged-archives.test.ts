@@ -1,0 +1,164 @@
+import { createHash } from 'node:crypto';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createSigningKey, parseSigningKey } from '@keywarden/core/ledger';
+import { strToU8, unzipSync, zipSync } from 'fflate';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import {
+  amend,
+  change,
+  copyLedger,
+  editLines,
+  type Files,
+  forge,
+  forgeOne,
+  linesOf,
+  pack,
+  verifyBytes,
+  verifyPath,
+  verifyTogether,
+} from './packs.ts';
+import { createPacks, type Packs } from './packs-fixture.ts';
+
+// Archives that somebody made up, or that hide something behind another form of the same text.
+
+let packs: Packs;
+beforeAll(async () => {
+  packs = await createPacks(inject('postgresUrl'));
+});
+afterAll(async () => await packs.close());
+
+test('an archive without a single receipt proves nothing of what it has', async () => {
+  const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');
+  const part = (file: string, text: string) => ({ file, records: linesOf(text).length, sha256: hashOf(text) });
+  const forged = '{"id":"1","kind":"breaker"}\n';
+  const attachments = [
+    part('ledger/receipts.ndjson', ''),
+    part('ledger/seals-with-gaps.ndjson', ''),
+    part('x-incidents.ndjson', forged),
+  ];
+  const manifest = { from: '2026-05-01T00:00:00Z', to: '2026-06-01T00:00:00Z', files: [], attachments };
+  const files = {
+    'manifest.json': JSON.stringify(manifest),
+    'ledger/receipts.ndjson': '',
+    'ledger/seals-with-gaps.ndjson': '',
+    'x-incidents.ndjson': forged,
+    'summary.md': 'all controls pass',
+  };
+  const { rank, words } = await packs.verify(files);
+  expect(rank).toBe(1);
+  expect(words).toContain('"proven":[]');
+  expect(words).toContain('it has no receipts, so nothing in it can be checked');
+});
+
+test('an archive with any empty file is never proven', async () => {
+  const { operations, evidence } = packs;
+  // One table of each kind: the controls have the same ones.
+  const kinds = new Map(
+    Object.keys(evidence)
+      .filter((each) => !/^manifest|csv$/.test(each) && evidence[each] !== '')
+      .map((each) => [each.replace(/^.*\/\d+-/, ''), each]),
+  );
+  for (const name of kinds.values()) {
+    // The tables beside them are compared with the CSV files.
+    const emptied = forgeOne(new RegExp(`^${RegExp.escape(name)}$`), () => '')(evidence);
+    expect((await packs.verify(emptied)).rank, name).toBeGreaterThan(0);
+  }
+  for (const name of Object.keys(operations).filter((each) => operations[each] !== ''))
+    if (name !== 'manifest.json')
+      expect((await packs.verify(amend({ ...operations, [name]: '' }))).rank, name).toBeGreaterThan(0);
+});
+
+test.each<[string, (files: Files) => Files]>([
+  [
+    'a row is there twice, the second time with a field of its own',
+    forge(/-revocations\.ndjson$/, (text) => `${text}${text.replace('{', '{"decision":"again",')}`),
+  ],
+  [
+    'two keys of an exemption are one with a name of two lines',
+    forge(
+      /-exemptions\.ndjson$/,
+      editLines((lines) =>
+        lines.map((line) => {
+          const { keys: [one, two, ...others] = [], ...row } = JSON.parse(line) as { keys?: Record<string, string>[] };
+          if (one === undefined || two === undefined || others.length > 0) return line;
+          const [first, last] = [one, two].toSorted((a, b) => (String(a.id) < String(b.id) ? -1 : 1));
+          const scope = `${first?.scope} ${first?.id}\n${last?.control_plane} ${last?.scope}`;
+          return JSON.stringify({ ...row, keys: [{ ...first, scope, id: last?.id }] });
+        }),
+      ),
+    ),
+  ],
+  [
+    'a field has the name of a column of another',
+    forge(/-revocations\.ndjson$/, (text) => text.replace('{', '{"key_id":"12",')),
+  ],
+  [
+    'a policy has a member that parsers leave out',
+    forge(/^policies\//, (text) => text.replace('"policy": {', '"policy": {"__proto__":{"rules":[]},')),
+  ],
+  [
+    'a policy has other digits',
+    forge(/^policies\//, (text) => text.replace(/: (\d+)(,?)$/m, ': $1.00000000000000001$2')),
+  ],
+  [
+    'a file is named twice',
+    (files) =>
+      change(files, /^manifest/, (text) => {
+        const manifest = JSON.parse(text) as { attachments: object[] };
+        return JSON.stringify({ ...manifest, attachments: [...manifest.attachments, manifest.attachments[0]] });
+      }),
+  ],
+])('archive of evidence: if %s, keywarden verify refuses it', async (_what, edit) => {
+  expect((await packs.verify(edit(packs.evidence))).rank).toBe(2);
+});
+
+test.each<[string, (line: string) => string]>([
+  ['half a character', (line) => line.replace(/(quoted\\"[^"]*?)\u00e9/, '$1\\ud83d')],
+  ['days in another order', (line) => line],
+])('archive of operations: %s is refused', async (what, edit) => {
+  const edited = change(packs.operations, /^operations\//, (text) =>
+    what.startsWith('days') ? `${linesOf(text).toReversed().join('\n')}\n` : linesOf(text).map(edit).join('\n') + '\n',
+  );
+  expect((await packs.verify(amend(edited))).rank).toBe(2);
+});
+
+test('bytes that are no UTF-8 are refused, although they read as the same text', async () => {
+  const files = unzipSync(pack(packs.operations));
+  const [name = ''] = Object.keys(files).filter((each) => each.startsWith('operations/'));
+  const bytes = Buffer.from(files[name] ?? '');
+  bytes[bytes.indexOf('\u00e9')] = 0xff;
+  const described = amend({ ...packs.operations, [name]: bytes.toString('latin1') });
+  const manifest = (described['manifest.json'] ?? '').replace(
+    createHash('sha256')
+      .update(described[name] ?? '')
+      .digest('hex'),
+    createHash('sha256').update(bytes).digest('hex'),
+  );
+  const zip = zipSync({ ...files, [name]: bytes, 'manifest.json': strToU8(manifest) });
+  const { rank, words } = await verifyBytes(packs.folder, zip, packs.fixture.ledger.publicKey);
+  expect([rank, words]).toEqual([2, expect.stringContaining(`${name} is not UTF-8`)]);
+});
+
+test('a copy with a file in the place of a folder is refused in one sentence', async () => {
+  const copy = mkdtempSync(join(packs.folder, 'copy-'));
+  await copyLedger(packs.fixture, copy);
+  const folder = join(copy, 'tile/contents/000.p');
+  renameSync(folder, join(packs.folder, 'aside'));
+  writeFileSync(folder, '');
+  expect(await verifyPath(copy, packs.fixture.ledger.publicKey)).toMatchObject({
+    rank: 2,
+    words: expect.stringContaining('cannot be read (ENOTDIR)'),
+  });
+  rmSync(join(packs.folder, 'aside'), { recursive: true });
+});
+
+test('of two keys of a witness, the one that has not cosigned is named', async () => {
+  const keys = [1, 2].map(() => parseSigningKey(createSigningKey('witness.example/one', 'witness'))?.verifier);
+  const file = join(packs.folder, 'operations.zip');
+  writeFileSync(file, pack(packs.operations));
+  const texts = keys.flatMap((key) => key?.text ?? []);
+  const [found] = await verifyTogether([file], [packs.fixture.ledger.publicKey, ...texts]);
+  for (const key of keys)
+    expect(found?.words).toContain(`the witness witness.example/one has not cosigned it with the key ${key?.id}`);
+});
