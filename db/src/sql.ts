@@ -85,9 +85,9 @@ export const sqlState = {
   uniqueViolation: '23505',
 } as const;
 
-/** Returns whether Postgres refused a row because of its content: SQLSTATE classes 22 and 23. */
+/** Returns whether Postgres refused a row because of its content: SQLSTATE classes 22 and 23, or values too long or too deep for it (54000, 54001). */
 export function isRefusedRow(error: unknown): boolean {
-  return /^2[23]\w{3}$/.test(codeOf(error));
+  return /^(2[23]\w{3}|5400[01])$/.test(codeOf(error));
 }
 
 /**

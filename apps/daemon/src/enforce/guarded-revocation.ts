@@ -4,13 +4,14 @@ import type { WireCredential, WireKey } from '@keywarden/core/wire';
 import {
   beginRevocation,
   factScope,
+  isRefusedRow,
   listObservers,
   type RevocationCause,
   readPause,
   recordOutcome,
   withDestructiveCall,
 } from '@keywarden/db/daemon';
-import { describeError, UserError } from '@keywarden/runtime';
+import { codeOf, describeError, UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { withProcessLock } from '../context.ts';
@@ -118,21 +119,41 @@ async function revokeOnce(context: Context, task: GuardedRevocation, place: Targ
     const ready = await rejudge(context, task, place);
     if ('why' in ready) return skipped(ready);
     return await withDestructiveCall(context.store.locks, context, async () => {
-      const intent = await beginRevocation(context.store.sql, {
-        cause: task.cause,
-        key: task.key.number,
-        connection: place.connection.name,
-        listing: ready.listing,
-        judgedAt: controlPlaneNow(place.connection),
-        policySha256: ready.policySha256,
-        lease: context.lease,
-      });
+      const intent = await withinQuota(context, task, ready, async () =>
+        beginRevocation(context.store.sql, {
+          cause: task.cause,
+          key: task.key.number,
+          connection: place.connection.name,
+          listing: ready.listing,
+          judgedAt: controlPlaneNow(place.connection),
+          policySha256: ready.policySha256,
+          lease: context.lease,
+        }),
+      );
+      if (typeof intent === 'object') return skipped(intent);
       if (intent !== undefined) return await callAndRecord(context, task, { ...place, intent, ready });
       const pause = await whyPaused(context);
       return skipped(
         notNow(pause ?? 'an earlier attempt is unsettled; run keywarden sync keys in a minute, then try again'),
       );
     });
+  });
+}
+
+/**
+ * R3: commits an intent, with a quota for all scopes while no other process commits one. The key is judged again first, because another scope may have used
+ * the quota up meanwhile.
+ */
+async function withinQuota<T>(
+  context: Context,
+  { judgeAgain }: GuardedRevocation,
+  { listed }: Ready,
+  commit: () => Promise<T>,
+): Promise<T | Skip> {
+  if (context.config.policy.quotas.per_day === undefined) return await commit();
+  return await withProcessLock(context, 'daily quota', async () => {
+    const again = await judgeAgain(listed);
+    return 'why' in again ? again : await commit();
   });
 }
 
@@ -181,6 +202,7 @@ async function rejudge(
   try {
     listing = await listScope(context, connection, { scope, run: null });
   } catch (error) {
+    if (isRefusedRow(error)) return notNow(`the store cannot hold a row of its listing (${codeOf(error)})`);
     if (!(error instanceof ControlPlaneError || error instanceof UserError)) throw error;
     if (error instanceof ControlPlaneError && error.code === 'unauthenticated') refused.add(connection.name);
     return notNow(`its scope could not be listed again: ${error.message}`);

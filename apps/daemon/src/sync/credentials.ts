@@ -6,8 +6,8 @@ import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { withProcessLock } from '../context.ts';
 import { assertSaneClock, controlPlaneNow } from '../control-plane-clock.ts';
-import { syncProjects } from './discover.ts';
-import { isOfOneProject, isOutage } from './project-operations.ts';
+import { assertAllOrganizations, syncProjects } from './discover.ts';
+import { isOfOneProject, isOutage } from './failures.ts';
 import { add, type Counts, eachAtOnce, recordRun } from './run.ts';
 import { listScope, type ProjectScope, scopeLock } from './scopes.ts';
 
@@ -22,7 +22,7 @@ export async function syncCredentials(context: Context, connection: Connection):
   const part = context.progress.part(`credentials of ${connection.name}`, 'projects');
   const counts = await recordRun(context, { connection, kind: 'credentials' }, async (context, run, counts) => {
     assertSaneClock(connection);
-    const shown = await syncProjects(context, connection, counts);
+    const { shown, failed } = await syncProjects(context, connection, counts);
     const projects = shown.flatMap(({ organizationId, projectIds }) =>
       projectIds.map((projectId): ProjectLocation => ({ organizationId, projectId })),
     );
@@ -50,6 +50,7 @@ export async function syncCredentials(context: Context, connection: Connection):
     });
     for (const { project, error } of failures)
       context.log.warn({ project, err: error }, 'the credentials of a project could not be listed');
+    assertAllOrganizations(connection, failed);
     if (failures.length > 0)
       throw new UserError(
         'incomplete',

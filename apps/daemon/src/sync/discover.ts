@@ -1,9 +1,11 @@
 import { collect, hasCode, type ProjectPage } from '@keywarden/core/client';
 import { before, toMs } from '@keywarden/core/values';
 import { listProjectsToWalk, saveDeletedProjects, saveProjects, type WalkedProject } from '@keywarden/db/daemon';
+import { UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { controlPlaneNow, whyStale } from '../control-plane-clock.ts';
+import { failureInWords, isOfOneProject, isOutage } from './failures.ts';
 import { syncOrganizations } from './organizations.ts';
 import { servedMs } from './proof.ts';
 import type { Counts } from './run.ts';
@@ -20,33 +22,76 @@ interface ShownProjects {
   projectIds: string[];
 }
 
-/** Lists and stores the organizations and projects that a connection sees. Marks what is missing or deleted. */
-export async function syncProjects(context: Context, connection: Connection, counts: Counts): Promise<ShownProjects[]> {
+/** An organization whose projects could not be listed or stored. */
+interface FailedOrganization {
+  organizationId: string;
+  error: unknown;
+}
+
+/**
+ * Lists and stores the organizations and projects that a connection sees. Marks what is missing or deleted. An organization whose projects cannot be listed
+ * or stored stops no other.
+ */
+export async function syncProjects(
+  context: Context,
+  connection: Connection,
+  counts: Counts,
+): Promise<{ shown: ShownProjects[]; failed: FailedOrganization[] }> {
+  const shown: ShownProjects[] = [];
+  const failed: FailedOrganization[] = [];
+  for (const { id: organizationId } of await syncOrganizations(context, connection, counts)) {
+    const projectIds = await syncProjectsOf(context, connection, { organizationId, counts }).catch((error: unknown) => {
+      if (isOutage(error) || !isOfOneProject(error)) throw error;
+      context.log.warn(
+        { organization: organizationId, err: error },
+        'the projects of an organization could not be read',
+      );
+      failed.push({ organizationId, error });
+      return [];
+    });
+    shown.push({ organizationId, projectIds });
+  }
+  return { shown, failed };
+}
+
+/** Throws a UserError if the projects of an organization could not be listed or stored. */
+export function assertAllOrganizations({ name }: Connection, failed: FailedOrganization[]): void {
+  const [first] = failed;
+  if (first === undefined) return;
+  const names = failed.map(({ organizationId }) => organizationId).join(', ');
+  throw new UserError(
+    'incomplete',
+    `The projects of ${failed.length} organizations of connection ${name} could not be read: ${names} (${failureInWords(first.error)}). The others are stored, and the next sync tries again.`,
+  );
+}
+
+/** Returns the ids of the organization's projects that the list showed. */
+async function syncProjectsOf(
+  context: Context,
+  connection: Connection,
+  { organizationId, counts }: { organizationId: string; counts: Counts },
+): Promise<string[]> {
   const { store, signal } = context;
   const { client, controlPlane } = connection;
-  const shown: ShownProjects[] = [];
-  for (const { id: organizationId } of await syncOrganizations(context, connection, counts)) {
-    const seenAt = controlPlaneNow(connection);
-    const unavailableIds: string[] = [];
-    const begunMs = connection.time.now();
-    const answer = await collect(noteUnavailable(client.projects(organizationId, { signal }), unavailableIds));
-    // Coverage begins at a project's creation. An impossible creation time is not stored, and the project is kept all the same.
-    const [possible, others] = partition(answer.items, ({ createdAt }) => isPossible(createdAt, toMs(seenAt)));
-    unavailableIds.push(...others.map(({ id }) => id));
-    const { rejected } = answer;
-    await keepRejected(context, connection, { list: 'projects', place: organizationId, rejected, counts });
-    unavailableIds.push(...rejected.flatMap(({ id }) => id ?? []));
-    const isWhole = rejected.every(({ id }) => id !== null);
-    // A cached response concludes nothing about which projects exist.
-    if (whyStale(connection, { ...answer, begunMs }) === null) {
-      await saveProjects(store.sql, { controlPlane, seenAt, organizationId, unavailableIds, isWhole }, possible);
-      const there = new Set([...possible.map(({ id }) => id), ...unavailableIds]);
-      if (isWhole) await discoverDeleted(context, connection, { organizationId, seenAt, there });
-    }
-    const own = possible.filter(({ orgId }) => (orgId ?? organizationId) === organizationId);
-    shown.push({ organizationId, projectIds: own.map(({ id }) => id) });
+  const seenAt = controlPlaneNow(connection);
+  const unavailableIds: string[] = [];
+  const begunMs = connection.time.now();
+  const answer = await collect(noteUnavailable(client.projects(organizationId, { signal }), unavailableIds));
+  // Coverage begins at a project's creation. An impossible creation time is not stored, and the project is kept all the same.
+  const [possible, others] = partition(answer.items, ({ createdAt }) => isPossible(createdAt, toMs(seenAt)));
+  unavailableIds.push(...others.map(({ id }) => id));
+  const { rejected } = answer;
+  await keepRejected(context, connection, { list: 'projects', place: organizationId, rejected, counts });
+  unavailableIds.push(...rejected.flatMap(({ id }) => id ?? []));
+  const isWhole = rejected.every(({ id }) => id !== null);
+  // A cached response concludes nothing about which projects exist.
+  if (whyStale(connection, { ...answer, begunMs }) === null) {
+    await saveProjects(store.sql, { controlPlane, seenAt, organizationId, unavailableIds, isWhole }, possible);
+    const there = new Set([...possible.map(({ id }) => id), ...unavailableIds]);
+    if (isWhole) await discoverDeleted(context, connection, { organizationId, seenAt, there });
   }
-  return shown;
+  const own = possible.filter(({ orgId }) => (orgId ?? organizationId) === organizationId);
+  return own.map(({ id }) => id);
 }
 
 /** Does the same, and returns the projects in walking order. */
@@ -54,15 +99,16 @@ export async function discoverProjects(
   context: Context,
   connection: Connection,
   counts: Counts = {},
-): Promise<WalkedProject[]> {
+): Promise<{ projects: WalkedProject[]; failed: FailedOrganization[] }> {
   const { store } = context;
   const { controlPlane } = connection;
-  const shown = await syncProjects(context, connection, counts);
+  const { shown, failed } = await syncProjects(context, connection, counts);
   const organizationIds = shown.map(({ organizationId }) => organizationId);
   const now = controlPlaneNow(connection);
   const since = { servedSince: before(now, servedMs), triedSince: before(now, holesEveryMs) };
   const overlapMs = context.config.operations.overlap.ms;
-  return await listProjectsToWalk(store.db, { controlPlane, organizationIds, overlapMs, ...since });
+  const projects = await listProjectsToWalk(store.db, { controlPlane, organizationIds, overlapMs, ...since });
+  return { projects, failed };
 }
 
 /**

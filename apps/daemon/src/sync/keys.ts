@@ -1,10 +1,11 @@
-import { ControlPlaneError, collect, hasCode } from '@keywarden/core/client';
-import { isRefusedRow, saveMembers } from '@keywarden/db/daemon';
-import { codeOf, UserError } from '@keywarden/runtime';
+import { collect, hasCode } from '@keywarden/core/client';
+import { saveMembers } from '@keywarden/db/daemon';
+import { UserError } from '@keywarden/runtime';
 import { type Connection, usableConnections } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { withProcessLock } from '../context.ts';
 import { assertSaneClock, controlPlaneNow, whyStale } from '../control-plane-clock.ts';
+import { failureInWords, isOfOneScope } from './failures.ts';
 import { syncOrganizations } from './organizations.ts';
 import { add, type Counts, keepRejected, recordRun } from './run.ts';
 import { listScope, type Scope, scopeLock } from './scopes.ts';
@@ -18,10 +19,10 @@ export async function syncKeys(context: Context, connection: Connection): Promis
     counts.organizations = organizations.length;
     const scopes: Scope[] = organizations.map(({ id }) => ({ kind: 'organization', organizationId: id }));
     if (connection.isPersonal) scopes.unshift({ kind: 'user', userId: connection.accountId });
-    const failures: Error[] = [];
+    const failures: unknown[] = [];
     for (const [index, scope] of scopes.entries()) {
       part.update(index, scopes.length);
-      const errors: Error[] = [];
+      const errors: unknown[] = [];
       for (const list of [syncScopeMembers, syncScope]) {
         await list(context, { connection, scope, run, counts }).catch((error: unknown) => {
           if (!isOfOneScope(error)) throw error;
@@ -30,11 +31,10 @@ export async function syncKeys(context: Context, connection: Connection): Promis
       }
       failures.push(...errors.slice(0, 1));
     }
-    const [first] = failures;
-    if (first === undefined) return;
+    if (failures.length === 0) return;
     throw new UserError(
       'incomplete',
-      `The keys or members of ${failures.length} of ${scopes.length} scopes of connection ${connection.name} could not be listed (${inWords(first)}); the others are stored, and the next sync tries again.`,
+      `The keys or members of ${failures.length} of ${scopes.length} scopes of connection ${connection.name} could not be listed (${failureInWords(failures[0])}); the others are stored, and the next sync tries again.`,
     );
   });
   part.end(`${counts.keys ?? 0} keys in ${counts.organizations ?? 0} organizations${uncertaintyInWords(counts)}`);
@@ -99,20 +99,6 @@ export async function syncMembers(
     if (!isHidden(error)) throw error;
     return false;
   }
-}
-
-/** Returns an error as text, never a driver's message, which may contain rows. */
-const inWords = (error: Error) =>
-  error instanceof UserError || error instanceof ControlPlaneError
-    ? error.message
-    : `the store cannot hold a row: ${codeOf(error)}`;
-
-/**
- * Returns whether an error affects one scope only. It does not stop the others; a refused credential or an outage does (R7).
- */
-function isOfOneScope(error: unknown): error is Error {
-  if (error instanceof UserError || isRefusedRow(error)) return error instanceof Error;
-  return hasCode(error, 'rejected', 'locked', 'invalid_response', 'unavailable');
 }
 
 /** Returns whether this credential may not read the list. That concludes nothing about what exists. */

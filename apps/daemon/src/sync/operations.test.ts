@@ -97,7 +97,7 @@ test('projects with a changed list entry are read first, then those with the old
     triedSince: '2026-01-01T00:00:00Z',
     overlapMs: 86_400_000,
   };
-  const projects = await discoverProjects(fixture.context, connectionOf(fixture));
+  const { projects } = await discoverProjects(fixture.context, connectionOf(fixture));
   expect(projects[0]?.id).toBe(first?.id);
   expect((await listProjectsToWalk(fixture.context.store.db, asked))[0]?.id).toBe(first?.id);
 });

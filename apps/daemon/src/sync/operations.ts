@@ -1,11 +1,12 @@
-import { ControlPlaneError, hasCode } from '@keywarden/core/client';
+import { hasCode } from '@keywarden/core/client';
 import { makePartitionsAhead, markWalkRefused } from '@keywarden/db/daemon';
-import { codeOf, UserError } from '@keywarden/runtime';
+import { UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { assertSaneClock, controlPlaneNow } from '../control-plane-clock.ts';
-import { discoverProjects } from './discover.ts';
-import { guardedSteps, isOfOneProject, isOutage, syncProject } from './project-operations.ts';
+import { assertAllOrganizations, discoverProjects } from './discover.ts';
+import { failureInWords, isOfOneProject, isOutage } from './failures.ts';
+import { guardedSteps, syncProject } from './project-operations.ts';
 import { add, type Counts, eachAtOnce, recordRun } from './run.ts';
 import { createSealer, type Sealer } from './sealing.ts';
 
@@ -33,7 +34,7 @@ async function readOperations(
   const counts = await recordRun(context, { connection, kind: 'operations' }, async (context, _run, counts) => {
     assertSaneClock(connection);
     await makePartitionsAhead(context.store.sql, controlPlaneNow(connection));
-    const projects = await discoverProjects(context, connection, counts);
+    const { projects, failed } = await discoverProjects(context, connection, counts);
     Object.assign(counts, { projects: projects.length, operations: 0, inserted: 0, changed: 0 });
     const say = paceOf(connection, { counts, total: projects.length });
     let done = 0;
@@ -65,6 +66,7 @@ async function readOperations(
     for (const { project, error } of failures)
       context.log.warn({ project, err: error }, 'a project could not be read completely');
     if (failures.length > 0) throw describeFailures(failures, projects.length);
+    assertAllOrganizations(connection, failed);
   });
   part.end(summaryOf(counts));
   return counts;
@@ -104,15 +106,11 @@ const hasVanished = ({ deletedAt }: { deletedAt: string | null }, error: unknown
 
 function describeFailures(failures: Failure[], total: number): UserError {
   const [first] = failures;
-  const word =
-    first?.error instanceof ControlPlaneError || first?.error instanceof UserError
-      ? first.error.message.replace(/\.$/, '')
-      : `the store refuses a row: ${codeOf(first?.error)}`;
   const names = failures.slice(0, namesShown).map(({ project }) => project);
   const more = failures.length > namesShown ? ` and ${failures.length - namesShown} more` : '';
   return new UserError(
     'incomplete',
-    `The operations of ${failures.length} of ${total} projects could not be read completely: ${names.join(', ')}${more} (${word}). The others are stored, and the next sync tries again.`,
+    `The operations of ${failures.length} of ${total} projects could not be read completely: ${names.join(', ')}${more} (${failureInWords(first?.error)}). The others are stored, and the next sync tries again.`,
   );
 }
 

@@ -5,9 +5,7 @@ import {
   countOperationsSince,
   forgetOpenWalk,
   isAllToTheEnd,
-  isRefusedRow,
   listOpenOperations,
-  MonthNotAdded,
   markHolesTried,
   markOperationPruned,
   type OpenOperation,
@@ -20,6 +18,7 @@ import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { controlPlaneNow, datedAt, whyStale } from '../control-plane-clock.ts';
 import { later } from './digits.ts';
+import { isOfOneProject } from './failures.ts';
 import { planWalk, type WalkPlan } from './follow.ts';
 import { CursorError, OverlapError } from './page-checks.ts';
 import { proofOf, servedMs } from './proof.ts';
@@ -124,18 +123,6 @@ async function resume(context: Context, task: Task, from: OpenWalk): Promise<str
     throw error;
   }
 }
-
-/**
- * Returns whether an error affects one project only: an unusable response, a month that cannot be added now, or a row that Postgres refuses (classes 22 and 23). It does not
- * stop the other projects. A credential's failure, an outage, and the end of this process do (R7).
- */
-export const isOfOneProject = (error: unknown): boolean =>
-  hasCode(error, 'forbidden', 'not_found', 'rejected', 'locked', 'invalid_response', 'unavailable') ||
-  error instanceof MonthNotAdded ||
-  isRefusedRow(error);
-
-/** Returns whether the control plane, or the network to it, is down. */
-export const isOutage = (error: unknown): boolean => hasCode(error, 'unavailable');
 
 async function walk(
   context: Context,

@@ -217,3 +217,18 @@ test('A2: a page whose last time has no digits below the second proves nothing w
   // The next page starts where the first one's proof begins.
   expect(second?.below).toBe('2026-01-01T00:00:09.900000Z');
 });
+
+test('A2: cursors that alternate between rows of one instant end the walk with an error', async () => {
+  const answers = { A: 'B', B: 'A' } as Record<string, string>;
+  const client = {
+    operationsPage: async (_project: string, { limit = 10, cursor = '' }: Partial<PageRequest> = {}) => {
+      const rows = Array.from({ length: limit }, (_, index) => ({
+        projectId: 'p',
+        id: `${cursor === 'A' ? 'A' : 'B'}${index}`,
+        createdAt: instant(0),
+      }));
+      return { items: rows, cursor: answers[cursor] ?? 'A', dateMs: 0 } as never;
+    },
+  };
+  await expect(pagesOf(client, walkOf({ firstLimit: 10, maxLimit: 10 }))).rejects.toThrow(CursorError);
+});

@@ -103,6 +103,8 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
   let repeats = 0;
   let resumeAt: CursorPosition = from;
   let isWholeAbove = true;
+  // The cursors that led onward since the walk reached its oldest time.
+  let followed = { at: '', cursors: new Set<string>() };
   for (;;) {
     const begunMs = walk.now();
     const isKnownEnd = position === null ? walk.isKnownEnd : undefined;
@@ -140,6 +142,7 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
       repeats += 1;
       ({ before: position, isWholeAbove } = lost);
       overlaps = [];
+      followed.cursors.clear();
       continue;
     }
     const open = overlaps.filter(({ ids }) => ids.size > 0);
@@ -190,6 +193,9 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
       back.state === 'proved'
         ? { ...back.next, below: belowOf(position, later(back.next.below, justAbove(provedFrom))) }
         : { cursor: onward, below: earlier(onward, reached) };
+    if (followed.at === '' || compareInstants(reached, followed.at) < 0) followed = { at: reached, cursors: new Set() };
+    if (followed.cursors.has(position.cursor)) throw new CursorError('repeats a cursor, and reaches no older row');
+    followed.cursors.add(position.cursor);
     // An unreadable row's position is unknown: no page proves what is above the last row beside it.
     if (rejected.length > 0) position = { ...position, below: belowOf(position, reached) };
     isWholeAbove = rejected.length === 0;

@@ -14,7 +14,7 @@ export interface RevokeOptions extends CallOptions {
 export function apiKeyCalls(call: Call) {
   const keyPages = (route: string, params: Record<string, string>, { signal }: CallOptions) =>
     followPages((cursor) => {
-      const request = { route, params, query: { cursor }, exactIntegers: true, signal };
+      const request = { route, params, query: { cursor }, signal };
       return fetchPage(call, request, { list: 'keys', item: wire.keySchema });
     });
 
@@ -23,7 +23,7 @@ export function apiKeyCalls(call: Call) {
     params: Record<string, string>,
     { body, signal }: CallOptions & { body: unknown },
   ): Promise<wire.WireCreatedKey> => {
-    const reply = await call({ method: 'POST', route, params, body, exactIntegers: true, signal });
+    const reply = await call({ method: 'POST', route, params, body, signal });
     return parseWrite(wire.createdKeySchema, reply, route);
   };
 
@@ -32,7 +32,7 @@ export function apiKeyCalls(call: Call) {
     params: Record<string, string>,
     { signal, beforeSend }: RevokeOptions,
   ): Promise<wire.WireRevokedKey> => {
-    const reply = await call({ method: 'DELETE', route, params, exactIntegers: true, signal, beforeSend });
+    const reply = await call({ method: 'DELETE', route, params, signal, beforeSend });
     return parseWrite(wire.revokedKeySchema, reply, route);
   };
 

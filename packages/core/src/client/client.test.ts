@@ -1,5 +1,6 @@
 import { clientFixture, failure } from '@keywarden/testkit/client/fixture';
 import { expect, test } from 'vitest';
+import { createClient } from './client.ts';
 import { collect, items } from './pagination.ts';
 
 async function companyFixture() {
@@ -107,4 +108,12 @@ test('a second branch is refused after five attempts while the first one is bein
   const error = await failure(client.createBranch(project, {}));
   expect(error).toMatchObject({ code: 'locked', status: 423, canRetry: true });
   expect(slept).toEqual([100, 200, 400, 800]);
+});
+
+test('T3: a secret in an unknown field of a list of keys is left out', async () => {
+  const row = { id: 7, name: 'ci', created_at: '2026-01-01T00:00:00Z', key: 'abc', note: 'napi_abc', region: 'eu' };
+  const fetch = () => Promise.resolve(Response.json({ api_keys: [row] }));
+  const client = createClient({ baseUrl: 'http://127.0.0.1', apiKey: 'k', fetch });
+  const { items } = await collect(client.organizationKeys('acme'));
+  expect(items.map(({ extra }) => extra)).toEqual([{ region: 'eu' }]);
 });

@@ -141,3 +141,22 @@ test.each([
   const listed = await collect(followPages(async () => queue.next().value as Page<number>));
   expect([listed.items.length, listed.dateMs]).toEqual([dates.length, expected]);
 });
+
+test('a list that shows the same rows under ever new cursors is an error and not an endless loop', async () => {
+  let pages = 0;
+  const fetchPage = async (): Promise<Page<{ id: string }>> => {
+    pages += 1;
+    return { items: [{ id: String(pages % 3) }], cursor: `cursor ${pages}`, dateMs: null, ageMs: 0 };
+  };
+  await expect(collect(followPages(fetchPage))).rejects.toMatchObject({
+    code: 'invalid_response',
+    message: 'a list shows the same rows again and again',
+  });
+  expect(pages).toBeLessThan(200);
+});
+
+test('a list with hundreds of thousands of unreadable rows is read to its end', async () => {
+  const rejected = Array.from({ length: 300_000 }, (_, index) => ({ index, id: null, why: 'odd', record: null }));
+  const fetchPage = async (): Promise<Page<unknown>> => ({ items: [], rejected, cursor: null, dateMs: null, ageMs: 0 });
+  expect((await collect(followPages(fetchPage))).rejected).toHaveLength(300_000);
+});

@@ -67,6 +67,9 @@ export async function* followPages<P extends Page<unknown>>(
   }
 }
 
+/** The most rows of a list that is collected: far more than an account has, and not more than fit into memory. */
+const mostRows = 2_000_000;
+
 /** Yields the rows of a list one by one, in the order of its pages. */
 export async function* items<T>(pages: AsyncIterable<Page<T>>): AsyncGenerator<T, void> {
   for await (const page of pages) yield* page.items;
@@ -74,18 +77,30 @@ export async function* items<T>(pages: AsyncIterable<Page<T>>): AsyncGenerator<T
 
 /**
  * Returns all rows of a list, the unreadable rows, the earliest Date of its responses, and the largest age of its pages. Everything in the list
- * existed after that Date.
+ * existed after that Date. Throws `invalid_response` for a list that does not end.
  */
 export async function collect<T>(
   pages: AsyncIterable<Page<T>>,
 ): Promise<{ items: T[]; rejected: RejectedRow[]; dateMs: number | null; ageMs: number }> {
   const rows: T[] = [];
   const rejected: RejectedRow[] = [];
+  const known = new Set<unknown>();
+  let repeated = 0;
   let ageMs = 0;
   let dateMs: number | null | undefined;
   for await (const page of pages) {
-    for (const item of page.items) rows.push(item);
-    rejected.push(...(page.rejected ?? []));
+    const before = known.size;
+    for (const item of page.items) {
+      rows.push(item);
+      known.add(idOf(item));
+    }
+    for (const row of page.rejected ?? []) rejected.push(row);
+    if (rows.length + rejected.length > mostRows)
+      throw new ControlPlaneError('invalid_response', `a list has more than ${mostRows} rows`);
+    // Rows that arrive meanwhile push others to the next page, which then shows them again.
+    repeated = page.items.length > 0 && known.size === before ? repeated + 1 : 0;
+    if (repeated > mostEmptyPages)
+      throw new ControlPlaneError('invalid_response', 'a list shows the same rows again and again');
     ageMs = Math.max(ageMs, page.ageMs);
     // A later Date would claim too much. An earlier one, such as that of a cached page, is the age of the whole list.
     if (dateMs === undefined) dateMs = page.dateMs;
@@ -93,3 +108,6 @@ export async function collect<T>(
   }
   return { items: rows, rejected, dateMs: dateMs ?? null, ageMs };
 }
+
+/** Returns what tells a row apart: its id, or itself. */
+const idOf = (row: unknown): unknown => (typeof row === 'object' && row !== null && 'id' in row ? row.id : row);

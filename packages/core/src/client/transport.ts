@@ -14,7 +14,6 @@ export interface CallOptions {
   params?: Record<string, string>;
   query?: Record<string, string | number | undefined>;
   body?: unknown;
-  exactIntegers?: boolean;
   /**
    * Runs after the permit is granted and before the request. An error thrown here rejects the call, and no request is sent.
    */
@@ -178,7 +177,7 @@ async function attemptOnce(
     if (!response.ok) return await readFailure(options, request, { response, requestId });
     const text = await readBody(response, options.maxBodyBytes);
     const theirs = requestIdOf(response, null, (text) => hide(options, text));
-    return { kind: 'reply', reply: readReply(text, { response, request, requestId: theirs ?? requestId }) };
+    return { kind: 'reply', reply: readReply(text, { response, requestId: theirs ?? requestId }) };
   } catch (cause) {
     const failure: Failure =
       cause instanceof ControlPlaneError
@@ -238,10 +237,7 @@ function buildUrl(baseUrl: string, { route, params = {}, query = {} }: CallOptio
   return `${baseUrl.replace(/\/+$/, '')}${path}${search === '' ? '' : `?${search}`}`;
 }
 
-function readReply(
-  text: string,
-  { response, request, requestId }: { response: Response; request: Running; requestId: string },
-): Reply {
+function readReply(text: string, { response, requestId }: { response: Response; requestId: string }): Reply {
   const { headers, status } = response;
   const rest = { status, requestId, dateMs: readDateMs(headers), ageMs: readAgeMs(headers), headers };
   if (status === 204) return { json: null, ...rest };
@@ -250,7 +246,7 @@ function readReply(
     throw new ControlPlaneError('invalid_response', `the response is ${type.slice(0, 60)}, not JSON`);
   }
   try {
-    return { json: parseJson(text, { exactIntegers: request.exactIntegers ?? false }), ...rest };
+    return { json: parseJson(text), ...rest };
   } catch {
     throw new ControlPlaneError('invalid_response', 'the response is not JSON');
   }

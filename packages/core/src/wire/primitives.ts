@@ -12,6 +12,11 @@ const anyUuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
 export const uuid = withCheck(z.string().regex(anyUuid, 'not a UUID'), matches(anyUuid));
 
 export const text = withCheck(z.string(), (value) => typeof value === 'string');
+/** An id that is not a number. Longer ones do not fit into the indexes of a store, and it has no place for NUL or half a surrogate pair. */
+export const id = z
+  .string()
+  .max(256)
+  .refine((value) => !value.includes('\0') && value.isWellFormed(), 'no text');
 export const whole = withCheck(z.int(), Number.isSafeInteger);
 
 /** A field that may be missing. */

@@ -26,9 +26,12 @@ export function optional<T extends z.ZodType>(schema: T): z.ZodType<z.output<T> 
 
 /**
  * Returns the schema of a control plane record. Known fields are checked and renamed to camelCase. All other fields are kept unchanged under `extra`,
- * which is null if there are none.
+ * which is null if there are none. `omits` says which of these are left out.
  */
-export function wireRecord<S extends z.ZodRawShape>(shape: S) {
+export function wireRecord<S extends z.ZodRawShape>(
+  shape: S,
+  omits: (name: string, value: unknown) => boolean = () => false,
+) {
   const known = z.object(shape);
   const isKnown = new Set(Object.keys(shape));
   // A shape contains schemas of zod's classic kind: each is created with `z`.
@@ -43,13 +46,18 @@ export function wireRecord<S extends z.ZodRawShape>(shape: S) {
     for (const { name, camel, isOptional } of fields) {
       renamed[camel] = isOptional ? (values[name] ?? undefined) : values[name];
     }
-    renamed.extra = extraOf(values, isKnown);
+    renamed.extra = extraOf(values, (name, value) => isKnown.has(name) || omits(name, value));
     // Each known field was parsed by its own schema and only renamed here.
     return renamed as WireRecord<z.output<typeof known>>;
   };
   const passes = (row: unknown): row is Record<string, unknown> =>
     isObject(row) && fields.every(({ name, check }) => check?.(row[name]) === true);
-  const record = z.looseObject(shape).transform(rename);
+  const record = z.looseObject(shape).transform((values, context) => {
+    const renamed = rename(values);
+    if (isShallow(renamed.extra)) return renamed;
+    context.addIssue({ code: 'custom', message: 'its unknown fields are nested too deep' });
+    return z.NEVER;
+  });
   lists.set(record, listBy(z.array(record), { passes, rename }));
   return record;
 }
@@ -68,7 +76,7 @@ export function listOf<T>(item: z.ZodType<T>): z.ZodType<T[]> {
 }
 
 /** Takes the fast path while every row passes its checks. zod parses any other list and gives the error messages. */
-function listBy<T>(
+function listBy<T extends { extra: unknown }>(
   whole: z.ZodType<T[]>,
   {
     passes,
@@ -76,7 +84,10 @@ function listBy<T>(
   }: { passes: (row: unknown) => row is Record<string, unknown>; rename: (row: Record<string, unknown>) => T },
 ): z.ZodType<T[]> {
   return z.unknown().transform((rows, context) => {
-    if (Array.isArray(rows) && rows.every(passes)) return rows.map(rename);
+    if (Array.isArray(rows) && rows.every(passes)) {
+      const renamed = rows.map(rename);
+      if (renamed.every(({ extra }) => isShallow(extra))) return renamed;
+    }
     const parsed = whole.safeParse(rows);
     if (parsed.success) return parsed.data;
     for (const { path, message } of parsed.error.issues) context.addIssue({ code: 'custom', path, message });
@@ -84,15 +95,26 @@ function listBy<T>(
   });
 }
 
+/** Deeper values overflow the stack of programs that write or read them. */
+const mostDepth = 100;
+
+function isShallow(value: unknown, depth = 0): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  return depth < mostDepth && Object.values(value).every((each) => isShallow(each, depth + 1));
+}
+
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function extraOf(record: Record<string, unknown>, isKnown: ReadonlySet<string>): Record<string, unknown> | null {
+function extraOf(
+  record: Record<string, unknown>,
+  omits: (name: string, value: unknown) => boolean,
+): Record<string, unknown> | null {
   let extra: Record<string, unknown> | null = null;
   for (const name in record) {
     // zod omits a field with that name, and assigning it would replace the object's prototype.
-    if (isKnown.has(name) || name === '__proto__') continue;
+    if (name === '__proto__' || omits(name, record[name])) continue;
     extra ??= {};
     extra[name] = record[name];
   }

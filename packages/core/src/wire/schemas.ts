@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { instant, int64, maybe, text, uuid, whole } from './primitives.ts';
+import { id, instant, int64, maybe, text, uuid, whole } from './primitives.ts';
 import { optional, wireRecord } from './record.ts';
 
 /** Terminal statuses: such an operation no longer changes. `failed` can still be retried. */
@@ -33,12 +33,12 @@ export const createdBranchSchema = z
 export type WireCreatedBranch = z.output<typeof createdBranchSchema>;
 
 export const projectSchema = wireRecord({
-  id: z.string(),
+  id,
   name: z.string(),
-  org_id: optional(z.string()),
+  org_id: optional(id),
   owner_id: optional(z.string()),
   region_id: optional(z.string()),
-  pg_version: optional(z.int()),
+  pg_version: optional(z.int32()),
   created_at: instant,
   updated_at: instant,
   /** Only for projects that can be recovered. */
@@ -50,12 +50,12 @@ export type WireProject = z.output<typeof projectSchema>;
 export const branchSchema = z.object({ id: z.string().min(1), name: z.string() });
 export type WireBranch = z.output<typeof branchSchema>;
 
-export const organizationSchema = wireRecord({ id: z.string(), name: z.string(), created_at: instant });
+export const organizationSchema = wireRecord({ id, name: z.string(), created_at: instant });
 export type WireOrganization = z.output<typeof organizationSchema>;
 
 export const memberSchema = z
   .object({
-    member: z.object({ id: z.string(), user_id: z.string(), role: z.string(), joined_at: instant.nullish() }),
+    member: z.object({ id, user_id: id, role: z.string(), joined_at: instant.nullish() }),
     user: z.object({ email: z.string() }),
   })
   .transform(({ member, user }) => ({
@@ -74,10 +74,13 @@ export const unknownCreator = 'unknown';
 
 /** A creator is an object in lists, and a bare id in the responses to creating and revoking. */
 const creator = z
-  .union([z.string(), z.object({ id: z.string(), name: z.string().nullish() })])
+  .union([id, z.object({ id, name: z.string().nullish() })])
   .transform((value) =>
     typeof value === 'string' ? { id: value, name: null } : { id: value.id, name: value.name ?? null },
   );
+
+/** A client can send a header of any length, from which some services take the address. What is cut is no address. */
+const longestAddress = 500;
 
 const keyFields = {
   id: int64,
@@ -88,20 +91,27 @@ const keyFields = {
   last_used_from_addr: z
     .string()
     .nullish()
-    .transform((value) => value || null),
-  project_id: maybe(z.string()),
+    .transform((value) => value?.slice(0, longestAddress).toWellFormed() || null),
+  project_id: maybe(id),
 };
 
-export const keySchema = wireRecord(keyFields);
+/** T3: a list does not have secrets, and none is kept if it has one all the same. */
+const isSecret = (name: string, value: unknown) =>
+  /^(key|secret|token|password)$/i.test(name) || (typeof value === 'string' && value.includes('napi_'));
+
+export const keySchema = wireRecord(keyFields, isSecret);
 export type WireKey = z.output<typeof keySchema>;
 
 /** The response to revoking a key. The service's own description omits its creator and creation time. */
-export const revokedKeySchema = wireRecord({
-  ...keyFields,
-  created_at: optional(instant),
-  created_by: optional(creator),
-  revoked: z.boolean(),
-});
+export const revokedKeySchema = wireRecord(
+  {
+    ...keyFields,
+    created_at: optional(instant),
+    created_by: optional(creator),
+    revoked: z.boolean(),
+  },
+  isSecret,
+);
 export type WireRevokedKey = z.output<typeof revokedKeySchema>;
 
 /** The response to creating a key, the only one that contains its secret. */

@@ -53,6 +53,7 @@ test('an archive without a single receipt proves nothing of what it has', async 
 
 test('an archive with any empty file is never proven', async () => {
   const { operations, evidence } = packs;
+  const proven: string[] = [];
   // One table of each kind: the controls have the same ones.
   const kinds = new Map(
     Object.keys(evidence)
@@ -61,12 +62,12 @@ test('an archive with any empty file is never proven', async () => {
   );
   for (const name of kinds.values()) {
     // The tables beside them are compared with the CSV files.
-    const emptied = forgeOne(new RegExp(`^${RegExp.escape(name)}$`), () => '')(evidence);
-    expect((await packs.verify(emptied)).rank, name).toBeGreaterThan(0);
+    const emptied = forgeOne(new RegExp(`^${name.replaceAll(/[().]/g, String.raw`\\$&`)}$`), () => '')(evidence);
+    if ((await packs.verify(emptied)).rank === 0) proven.push(name);
   }
-  for (const name of Object.keys(operations).filter((each) => operations[each] !== ''))
-    if (name !== 'manifest.json')
-      expect((await packs.verify(amend({ ...operations, [name]: '' }))).rank, name).toBeGreaterThan(0);
+  for (const name of Object.keys(operations).filter((each) => each !== 'manifest.json' && operations[each] !== ''))
+    if ((await packs.verify(amend({ ...operations, [name]: '' }))).rank === 0) proven.push(name);
+  expect(proven).toEqual([]);
 });
 
 test.each<[string, (files: Files) => Files]>([

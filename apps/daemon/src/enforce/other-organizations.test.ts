@@ -1,0 +1,122 @@
+import { policySchema } from '@keywarden/core/policy';
+import { applyPlan, openConnections, planKeys, syncCredentials, syncKeys, syncOperations } from '@keywarden/daemon';
+import { connectionOf, type Fixture, makeContext, makeFixture } from '@keywarden/testkit/daemon/fixture';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+
+// Two organizations of one connection: what is odd in one neither stops nor exceeds anything in the other.
+
+let store: TestStore;
+let fixture: Fixture;
+let organizations: { id: string }[];
+/** Changes the JSON of a list, or answers in its place. */
+let change: (url: URL, json: unknown) => unknown;
+const unchanged = (_url: URL, json: unknown) => json;
+const fetchChanged: typeof fetch = async (input, init) => {
+  const answer = await fetch(input, init);
+  if ((init?.method ?? 'GET') !== 'GET' || !answer.ok) return answer;
+  const headers = new Headers(answer.headers);
+  for (const name of ['content-length', 'content-encoding']) headers.delete(name);
+  const changed = await change(new URL(String(input)), await answer.json());
+  if (changed === 'refused') return new Response('{"message":"odd"}', { status: 400, headers });
+  return new Response(JSON.stringify(changed), { headers });
+};
+const rule = { name: 'never-used', never_used_for: '30d', action: 'revoke' };
+
+beforeEach(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  change = unchanged;
+  fixture = await makeFixture(store, {
+    client: { fetch: fetchChanged },
+    policy: policySchema.parse({ rules: [rule] }),
+  });
+  await fixture.controls.generate({ organizations: 2, projects: 4, keys: 0, operations: 100 });
+  ({ organizations } = await fixture.ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations'));
+  for (const { id } of organizations)
+    for (const name of ['unused', 'used']) {
+      const { key } = await fixture.ask<{ key: string }>('POST', `/organizations/${id}/api_keys`, { key_name: name });
+      if (name === 'used') await fetch(`${fixture.sandbox.url}/auth`, { headers: { authorization: `Bearer ${key}` } });
+    }
+  await fixture.controls.advance(40 * 86_400);
+  await fixture.reconnect();
+});
+afterEach(async () => {
+  await fixture.close();
+  await store.close();
+});
+
+const approver = { via: 'command line', approvedBy: 'ada' } as const;
+const refusedText = (length: number) =>
+  Array.from({ length }, (_, index) => String.fromCodePoint(200 + ((index * index * 7919) % 5000))).join('');
+
+test('R7: a key with texts of any length keeps no key out, and stops no revocation', async () => {
+  await syncKeys(fixture.context, connectionOf(fixture));
+  const { id, document } = await planKeys(fixture.context, fixture.connections);
+  change = ({ pathname }, json) => {
+    if (pathname.endsWith('/api_keys') && Array.isArray(json))
+      for (const key of json as Record<string, unknown>[])
+        if (key.name === 'used')
+          Object.assign(key, { name: refusedText(4000), last_used_from_addr: refusedText(4000) });
+    return json;
+  };
+  const applied = await applyPlan(fixture.context, {
+    planId: id,
+    items: document.items,
+    approver,
+    connections: fixture.connections,
+  });
+  expect(applied.items.map(({ outcome }) => outcome)).toEqual(['revoked', 'revoked']);
+});
+
+test('R7: an organization whose projects cannot be listed stops neither operations nor credentials of the others', async () => {
+  const [first, second] = organizations;
+  change = ({ pathname, searchParams }, json) =>
+    pathname.endsWith('/projects') && searchParams.get('org_id') === first?.id ? 'refused' : json;
+  const why = new RegExp(`The projects of 1 organizations of connection main could not be read: ${first?.id} .*odd`);
+  await expect(syncOperations(fixture.context, connectionOf(fixture))).rejects.toThrow(why);
+  await expect(syncCredentials(fixture.context, connectionOf(fixture))).rejects.toThrow(why);
+  const rows = await store.sql`
+    select distinct p.organization_id from keywarden.operation o join keywarden.project p on p.number = o.project_number`;
+  expect(rows.map(({ organization_id: id }) => String(id))).toEqual([second?.id]);
+  const [credentials] = await store.sql`select count(*)::int as n from keywarden.credential where kind = 'role'`;
+  expect(Number(credentials?.n)).toBeGreaterThan(0);
+});
+
+test('R3: the quota of a day holds for revocations of two organizations at once', async () => {
+  await syncKeys(fixture.context, connectionOf(fixture));
+  const { id, document } = await planKeys(fixture.context, fixture.connections);
+  const policy = policySchema.parse({ quotas: { per_day: 1 }, rules: [rule] });
+  const processOf = async () => {
+    const daemon = await store.as('keywarden_daemon');
+    const config = { ...fixture.context.config, policy };
+    const context = { ...makeContext(daemon, config), environment: fixture.context.environment };
+    const connections = await openConnections(daemon.sql, { ...context, fetch: fetchChanged }, (_name, error) => {
+      throw error;
+    });
+    return { context, connections };
+  };
+  const processes = [await processOf(), await processOf()];
+  // Both have judged their key before either commits its intent.
+  let arrived = 0;
+  let open: () => void = () => undefined;
+  const both = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  change = async ({ pathname }, json) => {
+    if (!pathname.endsWith('/api_keys')) return json;
+    arrived += 1;
+    if (arrived === 2) open();
+    await both;
+    return json;
+  };
+  const applied = await Promise.all(
+    processes.map(async ({ context, connections }, index) => {
+      const items = document.items.slice(index, index + 1);
+      return await applyPlan(context, { planId: id, items, approver, connections });
+    }),
+  );
+  expect(applied.flatMap(({ items }) => items.map(({ outcome }) => outcome)).toSorted()).toEqual([
+    'revoked',
+    'skipped',
+  ]);
+});
