@@ -17,7 +17,7 @@ const fetchChanged: typeof fetch = async (input, init) => {
   if ((init?.method ?? 'GET') !== 'GET' || !answer.ok) return answer;
   const headers = new Headers(answer.headers);
   for (const name of ['content-length', 'content-encoding']) headers.delete(name);
-  const changed = await change(new URL(String(input)), await answer.json());
+  const changed = await change(new URL(input instanceof Request ? input.url : input), await answer.json());
   if (changed === 'refused') return new Response('{"message":"odd"}', { status: 400, headers });
   return new Response(JSON.stringify(changed), { headers });
 };

@@ -39,7 +39,9 @@ test.each(['api_keys', 'members'])(
     let broken = 'none';
     const refusing: typeof fetch = async (input, init) => {
       const answer = await fetch(input, init);
-      const isBroken = new URL(String(input)).pathname.endsWith(`/organizations/${broken}/${list}`);
+      const isBroken = new URL(input instanceof Request ? input.url : input).pathname.endsWith(
+        `/organizations/${broken}/${list}`,
+      );
       return isBroken ? new Response('{"message":"odd"}', { status: 400, headers: answer.headers }) : answer;
     };
     const policy = policySchema.parse({

@@ -37,8 +37,8 @@ export function comparePolicy({ file, text, events, verdict }: Document & { text
     return null;
   }
   // Letter by letter: parsers read other digits of a number as the same, and leave out fields with a name that every object has.
-  const usedFrom = String(stored.first_used_at);
-  if (text !== policyFile({ usedFrom, sha256, document: stored.document })) {
+  const { document, first_used_at: usedFrom } = stored;
+  if (typeof usedFrom !== 'string' || text !== policyFile({ usedFrom, sha256, document })) {
     verdict.wrong.push(`${file} is not the policy that the ledger recorded`);
     return null;
   }
