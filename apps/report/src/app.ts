@@ -122,10 +122,20 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
 
   const render = (c: Context<Env>, problem: Problem) =>
     wantsPage(c) ? renderErrorPage(c, problem) : renderProblem(c, problem);
-  app.notFound((c) => render(c, new Problem(404, 'Not found', 'This address does not exist; /docs lists the routes.')));
+  app.notFound((c) => {
+    const allowed = methods.filter((method) =>
+      app.router.match(method, c.req.path)[0].some(([[, route]]) => route.method === method),
+    );
+    if (allowed.length === 0)
+      return render(c, new Problem(404, 'Not found', 'This address does not exist; /docs lists the routes.'));
+    const why = `This address takes ${allowed.join(' and ')} only.`;
+    return render(c, new Problem(405, 'Method not allowed', why, { allow: allowed.join(', ') }));
+  });
   app.onError((error, c) => render(c, toLoggedProblem(error, c, log)));
   return app;
 }
+
+const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 function refuseLongBody(): never {
   throw new Problem(413, 'Too long', 'The body is longer than 1,000,000 bytes; split it into several requests.');

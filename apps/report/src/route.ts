@@ -117,8 +117,11 @@ export function addRoute<
 }
 
 const requireJson: MiddlewareHandler<Env> = async (c, next) => {
-  if (!/^application\/json\b/i.test(c.req.header('content-type') ?? ''))
+  const [type = ''] = (c.req.header('content-type') ?? '').split(';');
+  if (type.trim().toLowerCase() !== 'application/json')
     throw new Problem(415, 'Not JSON', 'The body must be JSON; send it with Content-Type: application/json.');
+  // The library does not know every form of its parameters, and would read no body.
+  c.req.raw.headers.set('content-type', 'application/json');
   await next();
 };
 

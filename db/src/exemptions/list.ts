@@ -79,6 +79,6 @@ export async function coversOnly(db: Reader, number: string, organizations: stri
 const sharedReason = 'It also covers keys of other organizations.';
 
 /** SQL: whether an exemption covers keys, and only those of these organizations. */
-const coversOnlySeen = (number: SQL, organizations: string[] | null) => sql`(
+export const coversOnlySeen = (number: SQL, organizations: string[] | null) => sql`(
   select coalesce(bool_and(coalesce(${visible(sql`k.organization_id`, organizations)}, false)), false)
   from keywarden.exemption_key x join keywarden.credential k on k.number = x.key_number where x.exemption_number = ${number})`;

@@ -193,7 +193,8 @@ const isCreationKnown = sql`k.created_at >= '2000-01-01'`;
 /** The sort columns of each order. Keys that were never used come before those that were. */
 const sorted: Record<KeyOrder, Query['order']> = {
   number: [],
-  name: [{ by: sql`k.name`, type: 'text' }],
+  // A cursor has what it is sorted by, and a name can have any length.
+  name: [{ by: sql`left(k.name, 100)`, type: 'text' }],
   created_at: [{ by: sql`k.created_at`, type: 'timestamptz' }],
   last_used_at: [{ by: sql`coalesce(k.last_used_at, '-infinity')`, type: 'timestamptz' }],
 };

@@ -1,5 +1,6 @@
 import { and, eq, exists, gte, lt, sql } from 'drizzle-orm';
 import { z } from 'zod';
+import { coversOnlySeen } from '../exemptions/list.ts';
 import { columnsOf, instant, json } from '../item.ts';
 import { keyReference, referenceToKey } from '../keys/reference.ts';
 import { type List, type Reader, visible, when, within } from '../list.ts';
@@ -52,6 +53,11 @@ export function findingList(filter: FindingFilter, organizations: string[] | nul
     from: sql`keywarden.finding_now f join keywarden.credential k on k.number = f.key_number`,
     item: {
       ...columnsOf(findingItem, 'f'),
+      // What was written for several organizations may be about any of them.
+      why_held:
+        organizations === null
+          ? sql`f.why_held`
+          : sql`case when ${namesOthers(organizations)} then ${sharedHold} else f.why_held end`,
       limit: sql`f.rule_limit`,
       key: referenceToKey,
       organization_name: sql`(select o.name from keywarden.organization o
@@ -72,6 +78,14 @@ export function findingList(filter: FindingFilter, organizations: string[] | nul
     direction: 'asc',
   };
 }
+
+const sharedHold = 'It is held for a reason that also concerns other organizations.';
+
+/** SQL: whether the reason of a hold may name other organizations: it is that of an exemption that covers their keys, or another scope shows the key. */
+const namesOthers = (
+  organizations: string[],
+) => sql`(f.hold_kind = 'identity_changed' or f.why_held ~ '[(]exemption [0-9]+[)]' and exists (
+  select from keywarden.exemption_key x where x.key_number = f.key_number and not ${coversOnlySeen(sql`x.exemption_number`, organizations)}))`;
 
 export const planItem = z
   .strictObject({
@@ -102,12 +116,14 @@ export interface PlanFilter {
   /** Created, or produced again, in this time. */
   madeFrom?: string | undefined;
   madeTo?: string | undefined;
+  /** Its findings are those of before this time. When the same facts but for what is held or reported make a plan again, its findings are others. */
+  findingsTo?: string | undefined;
   /** Leaves out parts of plans. */
   isWhole?: boolean | undefined;
 }
 
-/** Lists plans, newest first, each with its decisions and how far it was carried out. */
-export function planList({ id, madeFrom, madeTo, isWhole }: PlanFilter = {}): List<typeof planItem> {
+/** Lists plans, last made first, each with its decisions and how far it was carried out. */
+export function planList({ id, madeFrom, madeTo, findingsTo, isWhole }: PlanFilter = {}): List<typeof planItem> {
   return {
     schema: planItem,
     from: sql`keywarden.plan p join keywarden.plan_standing s on s.plan_id = p.id`,
@@ -134,9 +150,14 @@ export function planList({ id, madeFrom, madeTo, isWhole }: PlanFilter = {}): Li
       when(id, (wanted) => sql`p.id = ${wanted}`),
       when(madeFrom, (at) => sql`p.last_made_at >= ${at}::timestamptz`),
       when(madeTo, (at) => sql`p.created_at < ${at}::timestamptz`),
+      when(findingsTo, (at) => sql`p.findings_at < ${at}::timestamptz`),
       isWhole ? sql`p.derived_from is null` : undefined,
     ],
-    order: [{ by: sql`p.sequence`, type: 'bigint' }],
+    // As keywarden.newest_plan has them: the same facts make an earlier plan again.
+    order: [
+      { by: sql`p.last_made_at`, type: 'timestamptz' },
+      { by: sql`p.sequence`, type: 'bigint' },
+    ],
     direction: 'desc',
   };
 }

@@ -54,7 +54,8 @@ function ownPath(next: string): string {
   const here = 'http://here';
   if (!next.startsWith('/') || next.length > 2000 || !URL.canParse(next, here)) return '/';
   const { origin, pathname, search, hash } = new URL(next, here);
-  return origin === here ? pathname + search + hash : '/';
+  // Two slashes begin the name of another site.
+  return origin === here && !pathname.startsWith('//') ? pathname + search + hash : '/';
 }
 
 function renderSignIn(next = '/', problem?: string) {

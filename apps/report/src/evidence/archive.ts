@@ -1,10 +1,10 @@
 import { z } from '@hono/zod-openapi';
-import { type Assessed, findingItem, findingList, planList, readItems, type Snapshot } from '@keywarden/db/report';
+import { type Assessed, findingItem, findingList, type Snapshot } from '@keywarden/db/report';
 import type { Ending } from '../environment.ts';
 import { attachBlindSpots, attachCoverage, attachPolicies, attachReceipts, attachReviews } from './attachments.ts';
 import type { Control } from './controls.ts';
 import { writeTable, writeText, type Zip } from './files.ts';
-import { type Period, take } from './measures.ts';
+import { findPlanOf, type Period, take } from './measures.ts';
 import { renderSummary } from './printed.ts';
 import { type EvidenceFile, type ExceptionGroup, type Manifest, summarize, type Unassessed } from './summary.ts';
 import { createZip } from './zip.ts';
@@ -101,10 +101,10 @@ const countUnknown = (files: EvidenceFile[]) =>
 const folderOf = ({ id }: Control) => id.replaceAll(':', '_');
 
 /** Returns, by key, what the newest plan of the period does about it. */
-async function readStatuses(snapshot: Snapshot, { from, to }: Period): Promise<Map<string, string>> {
-  const [plan] = await readItems(snapshot, planList({ madeFrom: from, madeTo: to, isWhole: true }), 1);
+async function readStatuses(snapshot: Snapshot, period: Period): Promise<Map<string, string>> {
+  const plan = await findPlanOf(snapshot, period);
   const statuses = new Map<string, string>();
-  if (plan === undefined) return statuses;
+  if ('missing' in plan) return statuses;
   for await (const items of snapshot.stream(findingList({ planId: plan.id }, null)))
     for (const text of items) {
       const { key, action, disposition } = findingItem.parse(JSON.parse(text));

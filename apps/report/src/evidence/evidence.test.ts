@@ -92,7 +92,9 @@ test('a control whose measures count no exceptions is not reported as free of ex
 });
 
 test('a plan that the same facts produced again in the period counts as a plan of the period', async () => {
-  await fixture.store.sql`update keywarden.plan set created_at = '2026-04-01', last_made_at = '2026-05-20'`;
+  await fixture.store
+    .sql`update keywarden.plan set created_at = '2026-04-01', last_made_at = '2026-05-20', findings_at = '2026-05-20'`;
+  await fixture.store.sql`update keywarden.finding set made_at = '2026-05-20'`;
   const { textOf } = await evidenceOf('soc-2:CC6.1');
   expect(textOf('soc-2_CC6.1/02-findings.ndjson').split('\n')).toHaveLength(4);
   await fixture.store.sql`update keywarden.plan set last_made_at = '2026-04-20'`;

@@ -121,11 +121,29 @@ export async function take(snapshot: Snapshot, measure: Measure, period: Period)
 /** Returns the instant so many days before another. */
 export const daysBefore = (at: string, days: number) => new Date(Date.parse(at) - days * dayMs).toISOString();
 
-/** Returns the findings of the period's newest plan. The same facts give the same plan again, which counts as created at that time. */
-async function takeFindings(snapshot: Snapshot, { from, to }: Period): Promise<Measured> {
-  const [plan] = await readItems(snapshot, planList({ madeFrom: from, madeTo: to, isWhole: true }), 1);
-  const planId = plan?.id ?? '';
-  const missing = plan === undefined ? { missing: 'No plan was created in the period.' } : {};
+/**
+ * Returns the period's newest plan with the findings that it had then. The same facts give the same plan again, which counts as created at that time.
+ * Undefined if there is none, with the reason.
+ */
+export async function findPlanOf(
+  snapshot: Snapshot,
+  { from, to }: Period,
+): Promise<{ id: string } | { missing: string }> {
+  const made = { madeFrom: from, madeTo: to, isWhole: true };
+  const [plan] = await readItems(snapshot, planList({ ...made, findingsTo: to }), 1);
+  if (plan !== undefined) return plan;
+  const [later] = await readItems(snapshot, planList(made), 1);
+  const missing = 'No plan was created in the period.';
+  return {
+    missing: later === undefined ? missing : `Plan ${later.id} was made again after the period, with other findings.`,
+  };
+}
+
+/** Returns the findings of the period's newest plan. */
+async function takeFindings(snapshot: Snapshot, period: Period): Promise<Measured> {
+  const plan = await findPlanOf(snapshot, period);
+  const planId = 'id' in plan ? plan.id : '';
+  const missing = 'missing' in plan ? plan : {};
   return { ...rowsOf(snapshot, findingList({ planId }, null)), isException: false, ...missing };
 }
 

@@ -75,7 +75,7 @@ export function createStreams({ sql, log, accessLog, stallMs = 30_000, deadlineM
 
   return {
     async answer(c, { fileName, contentType, write }) {
-      const isZipped = /\bgzip\b/.test(c.req.header('accept-encoding') ?? '') && contentType !== 'application/zip';
+      const isZipped = acceptsGzip(c.req.header('accept-encoding') ?? '') && contentType !== 'application/zip';
       const headers = {
         'content-type': contentType,
         'content-disposition': `attachment; filename="${fileName}"`,
@@ -147,3 +147,7 @@ function toStream(
     return timer;
   }
 }
+
+/** Returns whether a client takes gzip: it names it, and not with a weight of 0. */
+const acceptsGzip = (header: string) =>
+  header.split(',').some((each) => /^\s*gzip\s*(?!;\s*q=0(\.0*)?\s*$)(;|$)/i.test(each));

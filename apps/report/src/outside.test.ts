@@ -1,0 +1,147 @@
+import { type Fixture, makeFixture, plan } from '@keywarden/testkit/report/fixture';
+import { unzipSync } from 'fflate';
+import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+
+// What a reader from outside found: answers that were right by their own statement, and wrong beside another page or a later day.
+
+let fixture: Fixture;
+beforeEach(async () => {
+  fixture = await makeFixture(inject('postgresUrl'));
+});
+afterEach(async () => await fixture.close());
+
+const page = async (path: string, as = 'operator') =>
+  (await fixture.ask(path, { as, headers: { accept: 'text/html' } })).text;
+const report = { rules: [{ name: 'never-used', never_used_for: '30d', action: 'report' as const }] };
+
+async function evidenceOf(control: string, from: string, to: string): Promise<Record<string, string>> {
+  const answer = await fixture.app.request(`/v1/evidence?control=${control}&from=${from}&to=${to}`, {
+    headers: { authorization: `Bearer ${fixture.tokens.auditor}` },
+  });
+  const files = unzipSync(new Uint8Array(await answer.arrayBuffer()));
+  return Object.fromEntries(Object.entries(files).map(([name, bytes]) => [name, Buffer.from(bytes).toString()]));
+}
+
+test('a plan that is made again is the newest one, on every page', async () => {
+  const { sql } = fixture.store;
+  const key = fixture.keys['9007199254740993'] ?? '';
+  // Two keys that nothing holds.
+  await sql`update keywarden.rotation set ended_at = now()`;
+  await sql`update keywarden.connection set own_key_id = '13'`;
+  const first = await plan(fixture.daemon);
+  await sql`update keywarden.credential set missing_since = now() where number = ${key}`;
+  const second = await plan(fixture.daemon);
+  await sql`update keywarden.credential set missing_since = null where number = ${key}`;
+  expect(await plan(fixture.daemon)).toBe(first);
+  expect(second).not.toBe(first);
+  const { body } = await fixture.ask('/v1/plans');
+  expect(body.items?.[0]?.id).toBe(first);
+  expect(await page('/')).toContain(`plan ${first}`);
+  expect(await page('/')).not.toContain(`plan ${second}`);
+});
+
+test('a token of one organization reads no reason that was written for several', async () => {
+  const keys = [fixture.keys['9007199254740993'], fixture.keys['13']];
+  const body = { keys, reason: 'CONFIDENTIAL merger', for: '30d' };
+  expect((await fixture.ask('/v1/exemptions', { as: 'operator', method: 'POST', body })).status).toBe(201);
+  for (const policy of [undefined, report]) {
+    await plan(fixture.daemon, policy);
+    expect((await fixture.ask('/v1/findings', { as: 'operator' })).text).toContain('CONFIDENTIAL');
+    for (const path of ['/v1/findings', '/v1/exports/findings', '/v1/exemptions'])
+      expect((await fixture.ask(path, { as: 'acme' })).text).not.toContain('CONFIDENTIAL');
+    for (const path of ['/', '/findings', `/keys/${keys[0]}`])
+      expect(await page(path, 'acme')).not.toContain('CONFIDENTIAL');
+  }
+});
+
+test('evidence of a past period does not show findings of later: it says that they are not kept', async () => {
+  const { sql } = fixture.store;
+  const id = await plan(fixture.daemon, report);
+  await sql`update keywarden.plan set created_at = '2026-05-10', last_made_at = '2026-05-10', findings_at = '2026-05-10' where id = ${id}`;
+  await sql`update keywarden.finding set made_at = '2026-05-10' where plan_id = ${id}`;
+  const read = async () => await evidenceOf('nist-800-53:AC-2(3)', '2026-05-01', '2026-05-20');
+  const table = 'nist-800-53_AC-2(3)/03-findings.ndjson';
+  const before = await read();
+  expect(before[table]).not.toBe('');
+  await sql`
+    insert into keywarden.credential (control_plane_number, scope, id, kind, organization_id, name, creator_id, created_at, first_seen_at, present_since)
+    select control_plane_number, scope, '777', kind, organization_id, 'made later', creator_id, '2026-04-25', '2026-05-25', '2026-05-25'
+    from keywarden.credential where id = '9007199254740993'`;
+  expect(await plan(fixture.daemon, report)).toBe(id);
+  const after = await read();
+  expect(after[table]).toBe('');
+  expect(after['summary.md']).toContain(`Plan ${id} was made again after the period, with other findings.`);
+});
+
+test('a sign-in leads to a page of this site only', async () => {
+  for (const next of ['/.//evil.example/x', '//here//evil.example', '/..//evil.example']) {
+    const answer = await fixture.app.request('http://localhost/sign-in', {
+      method: 'POST',
+      headers: { origin: 'http://localhost', host: 'localhost', 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams({ token: fixture.tokens.viewer ?? '', next }).toString(),
+    });
+    expect([answer.status, answer.headers.get('location')]).toEqual([303, '/']);
+  }
+});
+
+test('an export of all reviews has the gaps of each', async () => {
+  const asked = { title: 'old', keys: { as_of: '2026-05-01T00:00:00Z' } };
+  const { id } = (await fixture.ask('/v1/reviews', { as: 'auditor', method: 'POST', body: asked })).body;
+  const trailerOf = (text: string) =>
+    (JSON.parse(text.trim().split('\n').at(-1) ?? '') as { trailer: { holes: object[] } }).trailer;
+  const one = trailerOf(
+    (await fixture.ask(`/v1/exports/reviews?review=${String(id)}&format=ndjson`, { as: 'auditor' })).text,
+  );
+  const all = trailerOf((await fixture.ask('/v1/exports/reviews?format=ndjson', { as: 'auditor' })).text);
+  expect(one.holes).not.toEqual([]);
+  expect(all.holes).toEqual(one.holes.map((hole) => ({ review_id: id, ...hole })));
+});
+
+test('P2: keys with names of any length are paged by name', async () => {
+  await fixture.store.sql`update keywarden.credential set name = repeat('😀', 3000) || id`;
+  const ids: string[] = [];
+  for (let cursor = ''; ; ) {
+    const { status, body } = await fixture.ask(`/v1/keys?sort=name&limit=1${cursor}`);
+    expect(status).toBe(200);
+    ids.push(...(body.items ?? []).map(({ id }) => String(id)));
+    if (body.next_cursor === null) break;
+    cursor = `&cursor=${String(body.next_cursor)}`;
+  }
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(ids.length).toBeGreaterThan(2);
+});
+
+test('P1: JSON is read under every form of its content type; another type is refused with a sentence', async () => {
+  const send = async (type: string) => {
+    const answer = await fixture.app.request('/v1/exemptions', {
+      method: 'POST',
+      headers: { authorization: `Bearer ${fixture.tokens.operator}`, 'content-type': type },
+      body: JSON.stringify({ keys: [fixture.keys['12']], reason: 'r', for: '1d' }),
+    });
+    return answer.status;
+  };
+  for (const type of ['application/json ; charset=utf-8', 'application/json;', 'Application/JSON; charset="utf-8"'])
+    expect(await send(type)).toBe(201);
+  for (const type of ['application/json-seq', 'application/json-patch+json', 'text/plain'])
+    expect(await send(type)).toBe(415);
+});
+
+test('a method that an address does not take is answered with those that it takes; a client that refuses gzip gets none', async () => {
+  const authorization = `Bearer ${fixture.tokens.operator}`;
+  for (const [method, path] of [
+    ['PUT', '/v1/keys'],
+    ['DELETE', `/v1/keys/${fixture.keys['12']}`],
+  ] as const) {
+    const answer = await fixture.app.request(path, { method, headers: { authorization } });
+    expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET']);
+  }
+  expect((await fixture.app.request('/nowhere', { method: 'PUT', headers: { authorization } })).status).toBe(404);
+  const encodingFor = async (accepted: string) => {
+    const headers = { authorization, 'accept-encoding': accepted };
+    const answer = await fixture.app.request('/v1/exports/keys', { headers });
+    await answer.arrayBuffer();
+    return answer.headers.get('content-encoding');
+  };
+  expect(await encodingFor('br, gzip;q=0')).toBeNull();
+  expect(await encodingFor('br, gzip;q=0.5')).toBe('gzip');
+});
