@@ -97,13 +97,21 @@ test('an export of all reviews has the gaps of each', async () => {
   expect(all.holes).toEqual(one.holes.map((hole) => ({ review_id: id, ...hole })));
 });
 
+test('P3: an export of a project or plan that does not exist is no complete file', async () => {
+  for (const path of ['operations?project_id=quiet-rivr', 'findings?plan_id=p-000000000000'])
+    expect((await fixture.ask(`/v1/exports/${path}`, { as: 'operator' })).status).toBe(404);
+  // To this token, a project of another organization does not exist.
+  expect((await fixture.ask('/v1/exports/operations?project_id=bold-moon', { as: 'acme' })).status).toBe(404);
+  expect((await fixture.ask('/v1/exports/operations?project_id=quiet-river', { as: 'acme' })).status).toBe(200);
+});
+
 test('P2: keys with names of any length are paged by name', async () => {
   await fixture.store.sql`update keywarden.credential set name = repeat('😀', 3000) || id`;
   const ids: string[] = [];
   for (let cursor = ''; ; ) {
     const { status, body } = await fixture.ask(`/v1/keys?sort=name&limit=1${cursor}`);
     expect(status).toBe(200);
-    ids.push(...(body.items ?? []).map(({ id }) => String(id)));
+    ids.push(...(body.items as unknown as { id: string }[]).map(({ id }) => id));
     if (body.next_cursor === null) break;
     cursor = `&cursor=${String(body.next_cursor)}`;
   }

@@ -37,6 +37,8 @@ export interface Resource<S extends z.ZodObject, F extends z.ZodRawShape = z.Zod
   };
   file?: {
     summary: string;
+    /** Throws a Problem if the file would claim to be all of something that does not exist. */
+    check?: (request: ListQuery<F>) => Promise<void>;
     /** Returns further fields of the file's last line, beside its count: the coverage gaps. */
     trailer: (request: ListQuery<F, O>) => Promise<object>;
   };

@@ -101,7 +101,7 @@ export async function countFindingsByRule(db: Reader, organizations: Organizatio
     db,
     sql`select f.rule as "group", count(*)::int as count from keywarden.finding_now f join keywarden.credential k on k.number = f.key_number
     where f.plan_id = (select id from keywarden.newest_plan) and ${seen(organizations)}
-    group by 1 order by 2 desc, 1 limit 20`,
+    group by 1 order by 2 desc, 1`,
   );
 }
 

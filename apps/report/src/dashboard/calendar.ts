@@ -54,8 +54,18 @@ export function daysOf(
     const isKnown = knownSpans.some((span) => overlaps(span, day));
     const isUnknown = unknownSpans.some((span) => overlaps(span, day));
     if (isUnknown) return { date, state: isKnown ? 'partly' : 'unknown' };
-    return { date, state: recent.some((span) => overlaps(span, day)) ? 'recent' : 'known' };
+    if (recent.some((span) => overlaps(span, day))) return { date, state: 'recent' };
+    // A project that went away is listed as covered only up to its last listing.
+    const lived = { fromMs: Math.max(day.fromMs, life.fromMs), toMs: Math.min(day.toMs, life.toMs) };
+    return { date, state: covers(knownSpans, lived) ? 'known' : isKnown ? 'partly' : 'unknown' };
   });
+}
+
+/** Returns whether some spans, in their order, have every time of another. */
+function covers(spans: Span[], { fromMs, toMs }: Span): boolean {
+  let at = fromMs;
+  for (const span of spans) if (span.fromMs <= at) at = Math.max(at, span.toMs);
+  return at >= toMs;
 }
 
 function overlaps(a: Span, b: Span): boolean {

@@ -30,6 +30,10 @@ import { operationsByDay } from './operations-chart.ts';
 import type { Pages } from './page.ts';
 
 const most = 20;
+/** Exemptions that are read to find those that end first. */
+const mostSorted = 1000;
+/** A chart has no more bars. */
+const mostBars = 20;
 
 interface Due {
   what: Part;
@@ -101,7 +105,7 @@ export function overviewPage({ page }: Pages, { db, limits }: Services): void {
           ${chart(toChart('Live keys by age', created, 'keys'))}
           ${chart(toChart('Live keys by last use', used, 'keys'))}
           ${chart(trend)}
-          ${chart({ ...toChart('Findings by rule in the newest plan', rules, 'findings'), isHorizontal: true })}
+          ${chart({ ...toChart('Findings by rule in the newest plan', rules.slice(0, mostBars), 'findings'), isHorizontal: true })}
           ${chart({
             title: 'Revocations and rotations by month',
             labels: revoked.map(({ group }) => group),
@@ -180,7 +184,7 @@ async function readDue(
   );
   const rotations = await readItems(db, rotationList({ open: true }, organizations), most);
   const lapsesBefore = new Date(Date.parse(controlPlaneNow) + 30 * dayMs).toISOString();
-  const exemptions = await readItems(db, exemptionList({ state: 'in_force', lapsesBefore }, organizations), most);
+  const exemptions = await readItems(db, exemptionList({ state: 'in_force', lapsesBefore }, organizations), mostSorted);
   const [plan] = organizations === null ? await readItems(db, planList({ isWhole: true }), 1) : [];
   const reviews = organizations === null ? await readItems(db, reviewList({ state: 'open' }), most) : [];
   const isWaiting = plan !== undefined && plan.items > 0 && !plan.rejected && plan.revoked === 0;

@@ -102,7 +102,7 @@ export async function take(snapshot: Snapshot, measure: Measure, period: Period)
     case 'decisions':
       return shown(planDecisionList({ from, to }));
     case 'incidents':
-      return shown(incidentList({ from, to }, null));
+      return shown(incidentList({ openFrom: from, to }, null));
     case 'reviewed_keys':
       return shown(reviewItemList({ from, to }));
     case 'reviews':

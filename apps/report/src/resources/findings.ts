@@ -4,6 +4,7 @@ import {
   findingList,
   listBlindSpots,
   listInventoryHoles,
+  planList,
   readControlPlaneNow,
 } from '@keywarden/db/report';
 import { html } from 'hono/html';
@@ -12,6 +13,7 @@ import { columnsFor, linkTo } from '../dashboard/columns.ts';
 import { link, state } from '../dashboard/html.ts';
 import { digits, type ListQuery, word } from '../parameters.ts';
 import type { Resource } from '../resource.ts';
+import { requireOne } from '../route.ts';
 
 const { action, disposition } = findingItem.shape;
 
@@ -71,6 +73,9 @@ export const findings: Resource<typeof findingItem, typeof filters> = {
   },
   file: {
     summary: 'Findings of a plan as a file',
+    async check({ db, query: { planId: id } }) {
+      if (id !== undefined) await requireOne(db, planList({ id }), ['plan with this id', '/v1/plans']);
+    },
     // The current gaps of the inventory that the findings are based on.
     async trailer({ db, organizations }: Pick<ListQuery<z.ZodRawShape>, 'db' | 'organizations'>) {
       const at = await readControlPlaneNow(db);

@@ -9,6 +9,7 @@ import {
   operationList,
   operationVersion,
   operationVersionList,
+  projectList,
 } from '@keywarden/db/report';
 import { allow } from '../access/roles.ts';
 import { columnsFor } from '../dashboard/columns.ts';
@@ -18,7 +19,7 @@ import { readOperationHoles } from '../export/operation-holes.ts';
 import { camelled, instant, word } from '../parameters.ts';
 import { badParameter, notFound } from '../problem.ts';
 import { addResource } from '../resource.ts';
-import { addList } from '../route.ts';
+import { addList, requireOne } from '../route.ts';
 
 const access = allow('viewer');
 
@@ -80,6 +81,11 @@ export function addOperations(app: OpenAPIHono<Env>, pages: Pages, services: Ser
     },
     file: {
       summary: 'Operations as a file, newest first',
+      // A file of no operations would say that the project had none.
+      async check({ db: reader, query: { projectId: id }, organizations }) {
+        if (id !== undefined)
+          await requireOne(reader, projectList({ id }, organizations), ['project with this id', '/v1/projects']);
+      },
       trailer: async ({ db: reader, query, organizations }) =>
         await readOperationHoles(reader, { ...query, organizations }),
     },
