@@ -113,7 +113,7 @@ test('P2: keys with names of any length are paged by name', async () => {
     expect(status).toBe(200);
     ids.push(...(body.items as unknown as { id: string }[]).map(({ id }) => id));
     if (body.next_cursor === null) break;
-    cursor = `&cursor=${String(body.next_cursor)}`;
+    cursor = `&cursor=${body.next_cursor}`;
   }
   expect(new Set(ids).size).toBe(ids.length);
   expect(ids.length).toBeGreaterThan(2);
