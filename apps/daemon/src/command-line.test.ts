@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { describe as describeCommands } from './command-line.ts';
@@ -15,4 +16,28 @@ test('the help of each command has a summary in the imperative, an example and t
     expect(help).toMatch(/\nExamples:\n {2}keywarden /);
     expect(help).toMatch(/\nExit codes:\n {2}0 {2}done\n/);
   }
+});
+
+test('docs/REFERENCE.md has each command with its options, and each environment variable', () => {
+  const read = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
+  const page = read('docs/REFERENCE.md');
+  const nameOf = (command: Command): string =>
+    command.parent === null ? '' : `${nameOf(command.parent)} ${command.name()}`.trim();
+  const missing = commandsOf(describeCommands(() => undefined))
+    .filter((command) => command.commands.length === 0 && command.name() !== 'complete')
+    .flatMap((command) => {
+      const rows = page.split('\n').filter((line) => line.includes(`\`${nameOf(command)}`));
+      const options = command.options.flatMap(({ long }) => long ?? []);
+      // Those of every command with a result: the page has them once.
+      const own = options.filter((option) => !['--json', '--output'].includes(option));
+      return rows.length === 0
+        ? [nameOf(command)]
+        : own.filter((option) => !rows.some((row) => row.includes(option))).map((each) => `${nameOf(command)} ${each}`);
+    });
+  expect(missing).toEqual([]);
+  const variables = [...read('packages/runtime/src/environment.ts').matchAll(/^ {2}([A-Z_]+):/gm)].map(
+    ([, name]) => name,
+  );
+  expect(variables.length).toBeGreaterThan(25);
+  expect(variables.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
 });
