@@ -51,6 +51,9 @@ export async function syncProjects(
     });
     shown.push({ organizationId, projectIds });
   }
+  const [first] = failed;
+  // With nothing that could be read, there is no rest to go on with.
+  if (first !== undefined && failed.length === shown.length) throw first.error;
   return { shown, failed };
 }
 
