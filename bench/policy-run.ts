@@ -99,7 +99,7 @@ function makeFacts(count: number): Facts {
     nowMs,
     unknownOwnKey: [],
     automatic: [],
-    openIncidents: 0,
+    usesInFlight: 0,
     missing: 0,
     goneLately: 0,
     unseenMembers: 0,

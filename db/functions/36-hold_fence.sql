@@ -4,7 +4,7 @@ language plpgsql set search_path = keywarden, pg_temp as $$
 begin
   perform 1 from work_fence f where f.name = held_name and f.fence = held_fence for share;
   if not found then
-    raise exception 'another process has taken over the %', held_name using errcode = 'KW002';
+    raise exception 'another process has taken over the %', held_name using errcode = 'KW005';
   end if;
 end
 $$;

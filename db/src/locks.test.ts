@@ -87,7 +87,7 @@ test('a holder is notified when it loses its lock, and its writes are refused on
   await aborted(lost.signal);
   await other.locks.hold('c', { signal: never }, async (lease) => {
     const late = saveOperationPage(store.sql, { project, operations: [makeWireOperation(2)], lease: lost });
-    await expect(late).rejects.toMatchObject({ code: 'KW002' });
+    await expect(late).rejects.toMatchObject({ code: 'KW005' });
     await saveOperationPage(other.sql, { project, operations: [makeWireOperation(3)], lease });
   });
   end();

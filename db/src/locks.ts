@@ -167,7 +167,7 @@ async function takeFromServer(sql: Sql, name: string, isShared: boolean): Promis
 }
 
 /**
- * Returns the beginning of a statement that is refused (KW002) once another process has taken this work's lock. The rest of the statement
+ * Returns the beginning of a statement that is refused (KW005) once another process has taken this work's lock. The rest of the statement
  * must read `(select count(*) from held)`.
  */
 export function withFence(sql: postgres.ISql, lease: Lease | undefined) {

@@ -1,4 +1,4 @@
-import { planKeys, resumeEnforcement } from '@keywarden/daemon';
+import { armMachine, planKeys } from '@keywarden/daemon';
 import { closeIncident, listIncidents } from '@keywarden/db/daemon';
 import { applyByHand, assertUnharmed, attempt, consume, hour, pass, reconnect, type Scenario } from './pass.ts';
 
@@ -22,7 +22,7 @@ export async function becomeWhole(scenario: Scenario, perDay: number): Promise<v
   for (let round = 0; round < days * 4 && (due.length > 0 || round < calmRounds); round += 1) {
     for (const { id: number } of await listIncidents(context.store.db, { isOpen: true, limit: 1000 }))
       await closeIncident(context.store.db, { number, by: 'ada', note: null });
-    await resumeEnforcement(context, 'ada');
+    await armMachine(context, 'ada');
     await consume(scenario);
     await pass(scenario);
     await attempt(scenario, async () => await applyByHand(context, await reconnect(scenario)));

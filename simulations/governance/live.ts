@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Context } from '@keywarden/daemon';
-import { resumeEnforcement } from '@keywarden/daemon';
+import { armMachine } from '@keywarden/daemon';
 import { grantExemption, listIncidents } from '@keywarden/db/daemon';
 import { readEnvironment } from '@keywarden/runtime';
 import { parseConfig } from '@keywarden/runtime/config';
@@ -77,7 +77,7 @@ async function live(
       consumers: [],
     };
     await settle(scenario);
-    await resumeEnforcement(context, 'ada');
+    await armMachine(context, 'ada');
     const steps = random.between(8, 18);
     for (let step = 0; step < steps; step += 1) {
       await liveOn(scenario, random.pick([6 * hour, day, 3 * day, 6 * day]));

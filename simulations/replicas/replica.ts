@@ -1,7 +1,7 @@
 import { createSharedStore, type LimiterStore } from '@keywarden/core/client';
 import { policySchema } from '@keywarden/core/policy';
 import type { Context } from '@keywarden/daemon';
-import { resumeEnforcement, startDaemon } from '@keywarden/daemon';
+import { armMachine, startDaemon } from '@keywarden/daemon';
 import { createBudgetRows } from '@keywarden/db/daemon';
 import { openStore } from '@keywarden/db/store';
 import { createLogger, readEnvironment } from '@keywarden/runtime';
@@ -50,7 +50,7 @@ async function run(order: Order): Promise<void> {
     budgets: order.isUnlimited ? unlimited : budgets,
     replica: order.replica,
   };
-  await resumeEnforcement(context, 'the simulation');
+  await armMachine(context, 'the simulation');
   const daemon = await startDaemon(context, {
     replica: order.replica,
     now: clock.now,

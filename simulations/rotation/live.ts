@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { policySchema } from '@keywarden/core/policy';
-import { type Rotated, resumeEnforcement, rotate, syncKeys } from '@keywarden/daemon';
+import { armMachine, type Rotated, rotate, syncKeys } from '@keywarden/daemon';
 import { listIncidents, listRotations } from '@keywarden/db/daemon';
 import { parseConfig } from '@keywarden/runtime/config';
 import { type Fixture, hurried, makeFixture } from '@keywarden/testkit/daemon/fixture';
@@ -50,7 +50,7 @@ export async function live(
   });
   try {
     const scenario = await makeScenario(fixture, { keys, random, secrets });
-    await resumeEnforcement(fixture.context, 'ada');
+    await armMachine(fixture.context, 'ada');
     const end: SimulationEnd = {
       outages: [],
       unexplained: [],

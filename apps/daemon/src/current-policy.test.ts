@@ -16,14 +16,14 @@ import {
   useApplyFixture,
 } from '@keywarden/testkit/daemon/apply-fixture';
 import { expect, test } from 'vitest';
-import { resumeEnforcement } from './enforce/high-water-mark.ts';
+import { armMachine } from './enforce/high-water-mark.ts';
 import { jobs } from './schedule/jobs.ts';
 
 useApplyFixture();
 
 test('R6: a running daemon applies the current configuration file; while the file cannot be used, it judges and revokes nothing', async () => {
   await prepare(['one', 'busy'], { policy: enforced() });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   const folder = mkdtempSync(join(tmpdir(), 'keywarden-reload-'));
   const file = join(folder, 'keywarden.yaml');
   const environment = readEnvironment({ KEYWARDEN_CONFIG: file });
@@ -56,7 +56,7 @@ test('R6: a running daemon applies the current configuration file; while the fil
 
 test('R6: replicas with different policies revoke nothing automatically until they agree', async () => {
   await prepare(['one', 'busy'], { policy: enforced() });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   const { db } = fixture.context.store;
   const other = randomUUID();
   const context = { ...fixture.context, replica: randomUUID() };
@@ -80,7 +80,7 @@ test('R6: replicas with different policies revoke nothing automatically until th
 
 test('R6: the policy of a replica that is no longer running blocks nothing', async () => {
   await prepare(['one', 'busy'], { policy: enforced() });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await recordReplicaPolicy(fixture.context.store.db, { replica: randomUUID(), policySha256: 'another', why: null });
   expect((await pass(day)).why).toMatch(/different policies/);
   await fixture.owner.sql`update keywarden.replica_policy set said_at = now() - interval '4 minutes'`;

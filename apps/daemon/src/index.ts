@@ -3,7 +3,7 @@ export { type Connection, type OpenOptions, openConnections } from './connect.ts
 export { type Context } from './context.ts';
 export { applyPlan } from './enforce/apply.ts';
 export { enforce } from './enforce/enforce.ts';
-export { resumeEnforcement } from './enforce/high-water-mark.ts';
+export { armMachine } from './enforce/high-water-mark.ts';
 export { planKeys, readDocument } from './enforce/plan.ts';
 export { growLedger } from './ledger/ledger.ts';
 export { silentProgress } from './progress.ts';

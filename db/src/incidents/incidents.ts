@@ -4,8 +4,7 @@ import { anyOf, type Db } from '../sql.ts';
 import type { IncidentKind } from './list.ts';
 
 /**
- * Opens an incident that stops enforcement in a scope, or everywhere if the scope is empty. Does nothing while one of its kind is open
- * there.
+ * Opens an incident of a scope, or of all of them if the scope is empty. Does nothing while one of its kind is open there.
  */
 export async function openIncident(
   db: Db,

@@ -54,7 +54,7 @@ export async function readScopes(
   const connections = await readConnections(db, configured);
   const unknownOwnKey = await readUnknownOwnKeys(db, { connections, ourNowMs });
   const automatic = await readAutomatic(db, policySha256);
-  const incidents = await countIncidents(db);
+  const incidents = await countUsesInFlight(db);
   const unseen = await countUnseenMembers(db);
   const projects = needsProjects ? await readProjects(db) : null;
   const scopes = listings.map(({ controlPlane, scope, ...times }): ScopeFacts => {
@@ -65,7 +65,7 @@ export async function readScopes(
       nowMs: nowMs(controlPlane),
       unknownOwnKey: unknownOwnKey(controlPlane, scope),
       automatic: automatic.get(name) ?? [],
-      openIncidents: incidents.get(name) ?? 0,
+      usesInFlight: incidents.get(name) ?? 0,
       unseenMembers: unseen.get(name) ?? (scope.startsWith('organization:') ? null : 0),
       ...(projects === null ? {} : { projects: projects.get(name) ?? [] }),
     };
@@ -244,7 +244,7 @@ async function readAutomatic(db: Db, policySha256: string): Promise<Map<string, 
   return groupByScope(rows, ({ at }) => String(at));
 }
 
-async function countIncidents(db: Db): Promise<Map<string, number>> {
+async function countUsesInFlight(db: Db): Promise<Map<string, number>> {
   const rows = await db
     .select({ scope: incident.scope, n: count() })
     .from(incident)

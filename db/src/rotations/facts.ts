@@ -84,7 +84,7 @@ async function readRetirement(
   const { number, rotationNumber, keyNumber } = revocationIntent;
   const { intentNumber, outcome, at } = revocationOutcome;
   const rows = await db
-    .select({ outcome, isLate: raw<boolean | null>`${at} > now() - interval '1 day'` })
+    .select({ outcome, isRecent: raw<boolean | null>`${at} > now() - interval '1 day'` })
     .from(revocationIntent)
     .innerJoin(rotationTable, and(eq(rotationTable.number, rotationNumber), eq(rotationTable.keyNumber, keyNumber)))
     .leftJoin(revocationOutcome, eq(intentNumber, number))
@@ -94,7 +94,7 @@ async function readRetirement(
   return {
     retirement: last === undefined ? 'none' : last.outcome === null ? 'open' : 'ended',
     refusals: rows.filter((row) => row.outcome === 'failed').length,
-    wasRefusedLately: last?.outcome === 'failed' && last.isLate === true,
+    wasRefusedLately: last?.outcome === 'failed' && last.isRecent === true,
   };
 }
 

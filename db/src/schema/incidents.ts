@@ -25,7 +25,7 @@ export const incidentKinds = [
  * - used_in_flight: the answer to a revocation showed a use that the evidence did not have (R5)
  * - job_failed: a job of the daemon failed in all its attempts; its scope is "job KIND ACCOUNT"
  * - key_changed: a listing shows an id with another creation time, creator or kind; neither key is revoked until a person has checked
- * - configuration: a daemon whose configuration file has become invalid judges and revokes nothing
+ * - configuration: a daemon whose configuration file has become invalid judges and revokes nothing; or replicas have different policies
  * - listing_doubted: for over a day no listing of a scope was trusted
  * - signature_broken: a signed access review no longer has the content that was signed; its scope is "review NUMBER"
  * - ledger_inconsistent: the ledger in the store is not the one that this machine has seen, or its rows differ from it

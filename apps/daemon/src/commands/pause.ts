@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { endPause, openPause, readPause } from '@keywarden/db/daemon';
 import { exitCode, print, requireDataFolder } from '@keywarden/runtime';
-import { disarmEnforcement, governed, resumeEnforcement, whyNotEnforcing } from '../enforce/high-water-mark.ts';
+import { armMachine, disarmMachine, governed, whyNotEnforcing } from '../enforce/high-water-mark.ts';
 import type { CommandOf } from './command.ts';
 import { userName } from './common.ts';
 import type { OutputOptions } from './output.ts';
@@ -49,7 +49,7 @@ async function runResume({ json }: OutputOptions): Promise<number> {
     const lines = [wasPaused ? 'Resumed: plans that a person applies revoke keys again.' : 'Nothing was paused.'];
     const wasArmed = (await whyNotEnforcing(context)) === null;
     if (!wasArmed && hasDaemon) {
-      await resumeEnforcement(context, userName());
+      await armMachine(context, userName());
       lines.push(armed, 'In the next version, only keywarden arm does this.');
     }
     if (json) printJson({ paused: false, was_paused: wasPaused, armed: wasArmed || hasDaemon, was_armed: wasArmed });
@@ -74,7 +74,7 @@ async function runArm({ json }: OutputOptions): Promise<number> {
     // The permission is for a daemon that uses this folder.
     requireDataFolder(context.environment.KEYWARDEN_DATA);
     const isArmed = (await whyNotEnforcing(context)) === null;
-    if (!isArmed) await resumeEnforcement(context, userName());
+    if (!isArmed) await armMachine(context, userName());
     const pause = await readPause(context.store.db);
     if (json) {
       printJson({ armed: true, was_armed: isArmed, paused: pause !== null });
@@ -97,7 +97,7 @@ export const disarmCommand: CommandOf = {
 /** Withdraws the permission of this machine to enforce automatically. Approved plans are still carried out. */
 async function runDisarm({ json }: OutputOptions): Promise<number> {
   return await withContext(async (context) => {
-    const wasArmed = disarmEnforcement(context);
+    const wasArmed = disarmMachine(context);
     if (json) printJson({ armed: false, was_armed: wasArmed });
     else
       print(

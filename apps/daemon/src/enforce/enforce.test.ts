@@ -19,13 +19,13 @@ import {
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
 import { enforce } from './enforce.ts';
-import { resumeEnforcement } from './high-water-mark.ts';
+import { armMachine } from './high-water-mark.ts';
 
 useApplyFixture();
 
 test('R6: without mode: enforce the policy revokes nothing automatically', async () => {
   await prepare(['one', 'two', 'busy']);
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await pass();
   expect((await pass()).automatic).toMatchObject({ items: [] });
   expect(await revokedNames()).toEqual([]);
@@ -33,7 +33,7 @@ test('R6: without mode: enforce the policy revokes nothing automatically', async
 
 test("R6: in mode: enforce one key goes first, and the others a day later; each run is recorded as the policy's", async () => {
   await prepare(['one', 'two', 'three', 'busy'], { policy: enforced() });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   expect((await pass()).automatic?.items).toEqual([]); // only one listing, and none an hour before it
   await pass();
   expect(await revokedNames()).toEqual(['one']);
@@ -47,7 +47,7 @@ test("R6: in mode: enforce one key goes first, and the others a day later; each 
 
 test('R6: another policy needs another canary', async () => {
   await prepare(['one', 'two', 'three', 'four', 'busy'], { policy: enforced() });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await pass();
   await pass();
   fixture.context.config.policy = enforced({ active_within: '31d' });
@@ -57,7 +57,7 @@ test('R6: another policy needs another canary', async () => {
 
 test('R1: the policy does not revoke a key that is used between two listings', async () => {
   const { one } = await prepare(['one', 'busy'], { policy: enforced() });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await pass();
   await use(one?.key ?? '');
   await pass();
@@ -66,7 +66,7 @@ test('R1: the policy does not revoke a key that is used between two listings', a
 
 test('R5: after a use in flight nothing more is revoked in that scope until a person has closed the incident', async () => {
   await prepare(['one', 'two', 'busy'], { policy: enforced() });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await pass();
   await pass();
   await store.sql`
@@ -83,7 +83,7 @@ test('R5: after a use in flight nothing more is revoked in that scope until a pe
 test('R3: over the breaker an incident is opened; after a person has applied that plan, the rest goes daily within the quotas', async () => {
   const stale = Array.from({ length: 12 }, (_, index) => `stale-${index}`);
   await prepare([...stale, 'busy'], { policy: enforced({ quotas: { per_day: 3 } }) });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await pass();
   await pass();
   expect(await revokedNames()).toEqual([]);
@@ -103,7 +103,7 @@ test('R3: over the breaker an incident is opened; after a person has applied tha
 test("R3: a person's approval closes a breaker for that policy only", async () => {
   const stale = Array.from({ length: 12 }, (_, index) => `stale-${index}`);
   await prepare([...stale, 'busy'], { policy: enforced({ quotas: { per_day: 3 } }) });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await apply(await makeStoredPlan());
   fixture.context.config.policy = enforced({ active_within: '31d' });
   await pass();
@@ -114,7 +114,7 @@ test("R3: a person's approval closes a breaker for that policy only", async () =
 
 test('R3, R6: lost responses count for the daily quota and for the canary', async () => {
   await prepare(['one', 'two', 'three', 'four', 'busy'], { policy: enforced({ quotas: { per_day: 2 } }) });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await pass();
   const path = '/organizations/{org_id}/api_keys/{key_id}';
   await fixture.controls.setFaults([{ method: 'DELETE', path, kind: 'lose_response' }]);
@@ -170,7 +170,7 @@ test('two connections that see one organization count its keys once, and revoke 
   const [first] = fixture.context.config.connections;
   if (first === undefined || second === undefined) throw new Error('the fixture lacks a connection');
   fixture.context.config.connections.push({ ...first, name: 'second', apiKey: second.key, keyId: String(second.id) });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   const { plan } = await pass();
   expect(plan.document.items.map(({ key }) => key.name)).toEqual(['idle', 'busy']);
   expect(plan.document.held.map(({ key, why }) => [key.name, why.text])).toEqual([
@@ -189,7 +189,7 @@ test('two connections that see one organization count its keys once, and revoke 
 test('R3, R5: a plan that a use in flight has stopped closes no breaker', async () => {
   const stale = Array.from({ length: 12 }, (_, index) => `stale-${index}`);
   const minted = await prepare([...stale, 'busy'], { policy: enforced() });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   const plan = await makeStoredPlan();
   const path = '/organizations/{org_id}/api_keys/{key_id}';
   await fixture.controls.setFaults([{ method: 'DELETE', path, kind: 'latency', latency_ms: 1500, times: 1 }]);
@@ -206,7 +206,7 @@ test('R3, R5: a plan that a use in flight has stopped closes no breaker', async 
 test('R3: closing a breaker ends its incident, so that the next breaker opens a new one', async () => {
   const stale = Array.from({ length: 12 }, (_, index) => `stale-${index}`);
   await prepare([...stale, 'busy'], { policy: enforced() });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await pass();
   await pass();
   expect(await openIncidents()).toEqual(['breaker']);
@@ -223,7 +223,7 @@ test('R3: closing a breaker ends its incident, so that the next breaker opens a 
 
 test('R7: a key whose revocation always fails does not block the others of its scope', async () => {
   const { one } = await prepare(['one', 'two', 'busy'], { policy: enforced({ quotas: { per_run: 1 } }) });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await pass();
   const path = `/organizations/{org_id}/api_keys/{key_id}`;
   await fixture.controls.setFaults([{ method: 'DELETE', path, kind: 'status', status: 404, times: 1 }]);
@@ -237,7 +237,7 @@ test('R7: a key whose revocation always fails does not block the others of its s
 
 test('two concurrent enforcement runs revoke each key once', async () => {
   await prepare(['one', 'two', 'busy'], { policy: enforced() });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await pass();
   await fixture.controls.advance(3700);
   const connections = await fixture.reconnect();

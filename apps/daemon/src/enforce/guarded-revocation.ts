@@ -93,16 +93,16 @@ const longestDelayMs = 60_000;
  */
 export async function revokeGuarded(context: Context, task: GuardedRevocation): Promise<Revocation> {
   for (let tries = 1; ; tries += 1) {
-    const place = await findPlace(context, task);
-    if (place === undefined)
+    const target = await findTarget(context, task);
+    if (target === undefined)
       return skipped(notNow('no configured connection has listed its scope with a credential that works'));
-    const revocation = await revokeOnce(context, task, place);
+    const revocation = await revokeOnce(context, task, target);
     const delayMs = Math.max(revocation.retryAfterMs ?? Infinity, firstDelayMs * 2 ** (tries - 1));
     // The refused call itself may be why the key was skipped now: another run may still revoke it.
     if (tries > 1 && revocation.outcome === 'skipped') return { ...revocation, isFinal: false };
     const isOver = !task.repeats || tries === mostTries || delayMs > longestDelayMs || context.signal.aborted;
     if (isOver) return revocation;
-    const isAborted = await place.connection.time.sleep(delayMs, context.signal).then(
+    const isAborted = await target.connection.time.sleep(delayMs, context.signal).then(
       () => false,
       () => true,
     );
@@ -114,24 +114,24 @@ export async function revokeGuarded(context: Context, task: GuardedRevocation): 
  * Lists the key's scope and judges the key right before the call, under the lock of the scope. Then commits the intent, makes the call and
  * commits the outcome (R4). One key's failure is a return value, not an error (R7).
  */
-async function revokeOnce(context: Context, task: GuardedRevocation, place: Target): Promise<Revocation> {
-  return await withProcessLock(context, scopeLock(place.connection.controlPlane, place.scope), async (context) => {
-    const ready = await rejudge(context, task, place);
+async function revokeOnce(context: Context, task: GuardedRevocation, target: Target): Promise<Revocation> {
+  return await withProcessLock(context, scopeLock(target.connection.controlPlane, target.scope), async (context) => {
+    const ready = await rejudge(context, task, target);
     if ('why' in ready) return skipped(ready);
     return await withDestructiveCall(context.store.locks, context, async () => {
       const intent = await withinQuota(context, task, ready, async () =>
         beginRevocation(context.store.sql, {
           cause: task.cause,
           key: task.key.number,
-          connection: place.connection.name,
+          connection: target.connection.name,
           listing: ready.listing,
-          judgedAt: controlPlaneNow(place.connection),
+          judgedAt: controlPlaneNow(target.connection),
           policySha256: ready.policySha256,
           lease: context.lease,
         }),
       );
       if (typeof intent === 'object') return skipped(intent);
-      if (intent !== undefined) return await callAndRecord(context, task, { ...place, intent, ready });
+      if (intent !== undefined) return await callAndRecord(context, task, { ...target, intent, ready });
       const pause = await whyPaused(context);
       return skipped(
         notNow(pause ?? 'an earlier attempt is unsettled; run keywarden sync keys in a minute, then try again'),
@@ -165,7 +165,7 @@ export async function whyPaused({ store }: Pick<Context, 'store'>): Promise<stri
 }
 
 /** Returns a connection that has listed the key's scope. */
-async function findPlace(
+async function findTarget(
   { store }: Context,
   { key, connections, refused }: GuardedRevocation,
 ): Promise<Target | undefined> {

@@ -17,7 +17,7 @@ import {
 } from '@keywarden/testkit/daemon/apply-fixture';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
-import { governed, resumeEnforcement } from './high-water-mark.ts';
+import { armMachine, governed } from './high-water-mark.ts';
 
 useApplyFixture();
 
@@ -39,7 +39,7 @@ async function restoreMarks(dump: readonly { mark?: string }[]): Promise<void> {
 
 test('R10: a store restored from before the last run enforces nothing until a person runs resume', async () => {
   await prepare(['one', 'two', 'busy'], { policy: enforced() });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await pass();
   const dump = await store.sql`select mark from keywarden.high_water_mark`;
   await pass();
@@ -48,7 +48,7 @@ test('R10: a store restored from before the last run enforces nothing until a pe
   expect(await pass(day)).toMatchObject({ automatic: null, why: expect.stringMatching(/is an older copy/) });
   expect(await revokedNames()).toEqual(['one']);
   expect(await openIncidents()).toEqual(['high_water_mark']);
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   expect(await openIncidents()).toEqual([]);
   await pass();
   expect(await revokedNames()).toEqual(['one', 'two']);
@@ -56,7 +56,7 @@ test('R10: a store restored from before the last run enforces nothing until a pe
 
 test('R10: a store restored from before a decision in the report enforces nothing, even without a run in between', async () => {
   await prepare(['one', 'two', 'busy'], { policy: enforced() });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await pass();
   await pass();
   expect(await revokedNames()).toEqual(['one']);
@@ -67,14 +67,14 @@ test('R10: a store restored from before a decision in the report enforces nothin
   await restoreMarks(dump);
   expect(await pass(day)).toMatchObject({ automatic: null, why: expect.stringMatching(/is an older copy/) });
   expect(await openIncidents()).toEqual(['high_water_mark']);
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await pass();
   expect(await revokedNames()).toEqual(['one', 'two']);
 });
 
 test('R10: an older store that one machine detects stops the others, even if their own file is older than the dump', async () => {
   await prepare(['one', 'two', 'busy'], { policy: enforced() });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await pass();
   const older = readFileSync(markFile(), 'utf8');
   await pass(0);
@@ -89,7 +89,7 @@ test('R10: an older store that one machine detects stops the others, even if the
 
 test('R10: a dump from before a pause also counts as an older store', async () => {
   await prepare(['one', 'busy'], { policy: enforced() });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await pass();
   const dump = await store.sql`select mark from keywarden.high_water_mark`;
   await store.sql`insert into keywarden.pause (paused_by) values ('ada')`;
@@ -103,7 +103,7 @@ test('R10: a dump from before a pause also counts as an older store', async () =
 
 test("R10: killed between the store's mark and the file's, the next run continues; without the file it does not", async () => {
   await prepare(['one', 'two', 'busy'], { policy: enforced() });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await pass();
   const before = readFileSync(markFile(), 'utf8');
   await pass(0);
@@ -117,7 +117,7 @@ test("R10: killed between the store's mark and the file's, the next run continue
 
 test("R10: a machine that did not govern last treats an old store as older, even if the store has that machine's marks", async () => {
   await prepare(['one', 'busy'], { policy: enforced() });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await pass();
   const standby = readFileSync(markFile(), 'utf8');
   await governed(fixture.context, () => Promise.resolve());
@@ -154,7 +154,7 @@ async function withoutSessions(work: (sql: TestStore['sql'], name: string) => Pr
 
 test("R10: a store restored from yesterday's copy plans, and a person can apply; automatically it revokes nothing", async () => {
   await prepare(['one', 'two', 'three', 'busy'], { policy: enforced() });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await pass();
   await pass();
   expect(await revokedNames()).toEqual(['one']);

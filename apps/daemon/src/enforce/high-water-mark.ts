@@ -18,7 +18,7 @@ const fileName = 'high-water-mark';
  * The content of a machine's file: the last mark that it made, whether a person has permitted automatic enforcement from this machine, and the time of
  * the first mark that it made in this store (null: not recorded).
  */
-interface Held {
+interface MachineMark {
   mark: string;
   mayEnforce: boolean;
   since: string | null;
@@ -32,10 +32,10 @@ type StoreContext = Pick<Context, 'store' | 'environment'>;
  * stops all machines, until `arm`. A machine that did not make the last mark accepts it only while the machine that made it is active.
  */
 export async function whyNotEnforcing(context: StoreContext): Promise<string | null> {
-  const held = readHeld(context.environment.KEYWARDEN_DATA);
-  if (held === null || !held.mayEnforce)
+  const own = readMachineMark(context.environment.KEYWARDEN_DATA);
+  if (own === null || !own.mayEnforce)
     return 'automatic enforcement is not permitted on this machine; to permit it, run keywarden arm';
-  return await whyOlderStore(context, held);
+  return await whyOlderStore(context, own);
 }
 
 /** What a machine may carry out of the approvals that persons give in the report. */
@@ -51,11 +51,11 @@ export interface ApprovalScope {
  * carries out those that were given after it first saw this store, and all of them once a person has permitted automatic enforcement.
  */
 export async function approvalScope(context: StoreContext): Promise<ApprovalScope> {
-  const held = readHeld(context.environment.KEYWARDEN_DATA);
-  if (held === null) return { why: null, since: await readDatabaseNow(context) };
-  const why = await whyOlderStore(context, held);
-  if (held.mayEnforce) return { why, since: null };
-  const since = held.since ?? (await readMarkTime(context.store.db, held.mark));
+  const own = readMachineMark(context.environment.KEYWARDEN_DATA);
+  if (own === null) return { why: null, since: await readDatabaseNow(context) };
+  const why = await whyOlderStore(context, own);
+  if (own.mayEnforce) return { why, since: null };
+  const since = own.since ?? (await readMarkTime(context.store.db, own.mark));
   // Without a known time, no approval so far counts.
   return { why, since: since ?? (await readDatabaseNow(context)) };
 }
@@ -66,9 +66,9 @@ async function readDatabaseNow({ store }: Pick<Context, 'store'>): Promise<strin
 }
 
 /** Returns why this store may be an older copy than the one that this machine worked on; null if it is not. */
-async function whyOlderStore({ store, environment }: StoreContext, held: Held): Promise<string | null> {
+async function whyOlderStore({ store, environment }: StoreContext, own: MachineMark): Promise<string | null> {
   if (await lacksReportMark({ store, environment })) await reportOlder({ store });
-  const state = await readMark(store.db, held.mark);
+  const state = await readMark(store.db, own.mark);
   if (state === 'missing') await reportOlder({ store });
   if (state === 'missing' || (await hasOpenIncident(store.db, 'high_water_mark')))
     return 'this store is not the one that enforced last, or it is an older copy; check what it lacks, then run keywarden arm';
@@ -94,24 +94,22 @@ export async function governed<T>(context: StoreContext, work: () => Promise<T>)
  * keys: otherwise an approval between the first plan and the first pass would count as one of an older store.
  */
 export async function rememberStore(context: StoreContext): Promise<void> {
-  if (readHeld(context.environment.KEYWARDEN_DATA) === null) await moveMark(context);
+  if (readMachineMark(context.environment.KEYWARDEN_DATA) === null) await moveMark(context);
 }
 
 /** Records a person's permission for this store, seen from this machine, to enforce automatically. */
-export async function resumeEnforcement({ store, environment }: StoreContext, by: string): Promise<void> {
+export async function armMachine({ store, environment }: StoreContext, by: string): Promise<void> {
   await closeIncidentsOf(store.db, { kind: 'high_water_mark', by });
   const mark = await addMark(store.db, 'daemon');
   const since = await readMarkTime(store.db, mark);
-  writeHeld(environment.KEYWARDEN_DATA, { mark, mayEnforce: true, since });
+  writeMachineMark(environment.KEYWARDEN_DATA, { mark, mayEnforce: true, since });
 }
 
 /** Withdraws the permission of this machine to enforce automatically. Returns whether it had it. */
-export function disarmEnforcement({
-  environment: { KEYWARDEN_DATA: folder },
-}: Pick<StoreContext, 'environment'>): boolean {
-  const held = readHeld(folder);
-  if (held === null || !held.mayEnforce) return false;
-  writeHeld(folder, { ...held, mayEnforce: false });
+export function disarmMachine({ environment: { KEYWARDEN_DATA: folder } }: Pick<StoreContext, 'environment'>): boolean {
+  const own = readMachineMark(folder);
+  if (own === null || !own.mayEnforce) return false;
+  writeMachineMark(folder, { ...own, mayEnforce: false });
   return true;
 }
 
@@ -120,11 +118,11 @@ export function disarmEnforcement({
  * changed.
  */
 async function moveMark({ store, environment }: StoreContext): Promise<void> {
-  const held = readHeld(environment.KEYWARDEN_DATA);
-  if (held !== null && (await readMark(store.db, held.mark)) === 'missing') return await reportOlder({ store });
+  const own = readMachineMark(environment.KEYWARDEN_DATA);
+  if (own !== null && (await readMark(store.db, own.mark)) === 'missing') return await reportOlder({ store });
   const mark = await addMark(store.db, 'daemon');
-  const since = held?.since ?? (await readMarkTime(store.db, held?.mark ?? mark));
-  writeHeld(environment.KEYWARDEN_DATA, { mark, mayEnforce: held?.mayEnforce ?? false, since });
+  const since = own?.since ?? (await readMarkTime(store.db, own?.mark ?? mark));
+  writeMachineMark(environment.KEYWARDEN_DATA, { mark, mayEnforce: own?.mayEnforce ?? false, since });
 }
 
 /**
@@ -143,11 +141,11 @@ async function reportOlder({ store }: Pick<Context, 'store'>): Promise<void> {
   await openIncident(store.db, { kind: 'high_water_mark', scope: '', detail });
 }
 
-function readHeld(folder: string): Held | null {
+function readMachineMark(folder: string): MachineMark | null {
   const [mark, may, since = null] = (readDataFile(folder, fileName) ?? '').split(' ');
   return mark === undefined || mark === '' ? null : { mark, mayEnforce: may === 'enforce', since };
 }
 
-function writeHeld(folder: string, { mark, mayEnforce, since }: Held): void {
+function writeMachineMark(folder: string, { mark, mayEnforce, since }: MachineMark): void {
   writeDataFile(folder, fileName, `${mark} ${mayEnforce ? 'enforce' : 'watch'}${since === null ? '' : ` ${since}`}`);
 }

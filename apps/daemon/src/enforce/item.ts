@@ -1,4 +1,4 @@
-import { incidentHold, isSameReason, mentions, type PlanItem } from '@keywarden/core/policy';
+import { isSameReason, mentions, type PlanItem, useInFlightHold } from '@keywarden/core/policy';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { type Listed, type MayGo, notNow, type Revocation, revokeGuarded, type Skip } from './guarded-revocation.ts';
@@ -56,7 +56,7 @@ async function judgeItem(
   const whyNot = await whyNotApproved(context, planId, via);
   if (whyNot !== null) return notNow(whyNot);
   const judged = await judgeScope(context, connections, place);
-  const incident = judged.facts.scopes.map(incidentHold).find((hold) => hold !== null);
+  const incident = judged.facts.scopes.map(useInFlightHold).find((hold) => hold !== null);
   if (via === 'report' && incident !== undefined) return notNow(incident.text);
   const why = whyItStays(judged, { item, via });
   if (why !== null) return { why, isFinal: true };

@@ -19,7 +19,7 @@ import { jobs } from '../schedule/jobs.ts';
 import { syncKeys } from '../sync/keys.ts';
 import { applyPlan } from './apply.ts';
 import { enforce } from './enforce.ts';
-import { resumeEnforcement } from './high-water-mark.ts';
+import { armMachine } from './high-water-mark.ts';
 import { whyNotApproved } from './standing.ts';
 
 useApplyFixture();
@@ -34,7 +34,7 @@ async function approveByReport(planId: string): Promise<string | null> {
 
 test('an approval in the report is carried out once, and expires after 24 hours', async () => {
   await prepare(['one', 'two', 'busy']);
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   const plan = await makeStoredPlan();
   await approveByReport(plan.id);
   await store.sql`update keywarden.plan_approval set approved_at = now() - interval '25 hours'`;
@@ -83,14 +83,14 @@ test('R10: a machine that has not seen the store carries out no approval that wa
   expect(await pass(0)).toMatchObject({ approved: [], why: expect.stringMatching(/not permitted on this machine/) });
   expect(await pass(0)).toMatchObject({ approved: [] });
   expect(await revokedNames()).toEqual([]);
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await pass(0);
   expect(await revokedNames()).toEqual(['one']);
 });
 
 test('R5: an approval that a use in flight has stopped does not continue automatically, and nothing else runs in that pass', async () => {
   const { one } = await prepare(['one', 'two', 'busy']);
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   const plan = await makeStoredPlan();
   await approveByReport(plan.id);
   await approveByReport(plan.id);
@@ -114,7 +114,7 @@ test('R5: an approval that a use in flight has stopped does not continue automat
 
 test('an approval that cannot be carried out is ended, and stops nothing else; an approval of an old plan is refused', async () => {
   await prepare(['one', 'busy'], { policy: enforced() });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await pass();
   const plan = await makeStoredPlan();
   await approveByReport(plan.id);
@@ -132,7 +132,7 @@ test('an approval that cannot be carried out is ended, and stops nothing else; a
 
 test('an approval of keys that could not be listed is tried again; it acknowledges nothing until it is done', async () => {
   await prepare(['one', 'two', 'busy']);
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   const plan = await makeStoredPlan();
   await approveByReport(plan.id);
   const listing = { method: 'GET', path: '/organizations/{org_id}/api_keys', kind: 'status', status: 403 };
@@ -152,7 +152,7 @@ test('an approval of keys that could not be listed is tried again; it acknowledg
 
 test('a rejection stops an approved plan, also at the command line, until a person approves it after that', async () => {
   await prepare(['one', 'busy']);
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   const plan = await makeStoredPlan();
   await approveByReport(plan.id);
   const report = await store.as('keywarden_report');
@@ -172,7 +172,7 @@ test('a rejection stops an approved plan, also at the command line, until a pers
 
 test('R5: an earlier approval of the same plan does not continue what stopped another approval of it', async () => {
   await prepare(['one', 'two', 'busy']);
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   const plan = await makeStoredPlan();
   await approveByReport(plan.id);
   const second = await approveByReport(plan.id);
@@ -202,7 +202,7 @@ test("a rejection that arrives during the command line prompt is not overruled b
 
 test('a rejection takes effect between two keys of a plan that is being carried out', async () => {
   await prepare(['one', 'two', 'busy']);
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   const plan = await makeStoredPlan();
   await approveByReport(plan.id);
   const report = await store.as('keywarden_report');

@@ -13,7 +13,7 @@ import { channel, receiver, secret, useReceiver } from '@keywarden/testkit/daemo
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
 import { enforce } from '../enforce/enforce.ts';
-import { resumeEnforcement } from '../enforce/high-water-mark.ts';
+import { armMachine } from '../enforce/high-water-mark.ts';
 import { syncKeys } from '../sync/keys.ts';
 
 useApplyFixture();
@@ -42,7 +42,7 @@ const steps = () => messages().map(({ data }) => `${data.step}: ${data.keys.map(
 
 test('an owner is notified 15, 7 and 1 day ahead, once each, in one message for all keys, and then the keys are revoked', async () => {
   await prepare(['one', 'two', 'busy'], { policy: announced, channels: [channel()] });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await pass();
   await pass();
   expect(steps()).toEqual(['15d: one two']);
@@ -87,7 +87,7 @@ test.each(['refuse', 'hang up', 'redirect'] as const)(
   'R9: a message that the receiver does not accept (%s) is sent again, and the grace period starts when it accepts',
   async (failure) => {
     await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
-    await resumeEnforcement(fixture.context, 'ada');
+    await armMachine(fixture.context, 'ada');
     receiver.answer = failure;
     for (let index = 0; index < 3; index += 1) expect((await pass(1)).announced).toEqual({ accepted: 0, pending: 1 });
     receiver.answer = 'accept';
@@ -117,7 +117,7 @@ test('R9: after a lost response the message is sent again with the same id and t
 
 test('R9: while a webhook is down for 16 days, no key whose notice it lacks is revoked; then the full grace period follows', async () => {
   await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await pass();
   await pass(4);
   receiver.answer = 'refuse';
@@ -142,7 +142,7 @@ test('the counter-test: a rule without notices revokes in those 16 days', async 
     rules: [{ ...neverUsedRule, mode: 'enforce' }],
   });
   await prepare(['one', 'busy'], { policy: silent, channels: [channel()] });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await pass();
   await pass(4);
   expect(await revokedNames()).toEqual(['one']);
@@ -150,7 +150,7 @@ test('the counter-test: a rule without notices revokes in those 16 days', async 
 
 test('R9: a daemon that is down for a month still sends the next notices, and the grace period follows them', async () => {
   await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await pass();
   await pass(30);
   expect(steps()).toEqual(['15d: one', '7d: one']);
@@ -173,7 +173,7 @@ test('R9: a key that was used meanwhile gets no further notices, and its pending
 test('R9: a second channel must also accept; while one is down nothing is revoked', async () => {
   const other = channel({ name: 'chat', format: 'slack', secret: null, url: 'http://127.0.0.1:1/closed' });
   await prepare(['one', 'busy'], { policy: announced, channels: [channel(), other] });
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   for (const days of [0.1, 8.1, 6.1, 1.1]) await pass(days);
   expect(steps()).toEqual(['15d: one']);
   expect(await revokedNames()).toEqual([]);

@@ -61,13 +61,13 @@ export async function open(context: Context, { key, rule, sink, via, by }: Wish,
   if (await hasOpenOrphan(store.db, key.number))
     return not('a person must review an orphan of an earlier rotation first; see keywarden incidents');
   const lineage = facts.lineage?.number ?? key.number;
-  const place = await sinkOf(
+  const opened = await sinkOf(
     context,
     { sink: settings.sink, lineage, id: '', key: { ...facts, kind } },
     run.connections,
   );
-  if ('whyNot' in place) return not(place.whyNot);
-  const unready = await whyNotReady(context, { sink: settings.sink, lineage }, place);
+  if ('whyNot' in opened) return not(opened.whyNot);
+  const unready = await whyNotReady(context, { sink: settings.sink, lineage }, opened);
   if (unready !== null) return not(`sink ${settings.sink}: ${unready.why}`, !unready.isFinal);
   const rotation = await openRotation(store.sql, {
     id: makeRotationId(randomBytes),

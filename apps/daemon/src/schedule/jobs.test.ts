@@ -4,7 +4,7 @@ import { UserError } from '@keywarden/runtime';
 import { connectionOf, makeFixture } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
-import { resumeEnforcement } from '../enforce/high-water-mark.ts';
+import { armMachine } from '../enforce/high-water-mark.ts';
 import { syncKeys } from '../sync/keys.ts';
 import { jobs, tryEachConnection } from './jobs.ts';
 
@@ -58,7 +58,7 @@ test.each(['api_keys', 'members'])(
           await fetch(`${fixture.sandbox.url}/auth`, { headers: { authorization: `Bearer ${key}` } });
       }
     await fixture.controls.advance(40 * 86_400);
-    await resumeEnforcement(fixture.context, 'ada');
+    await armMachine(fixture.context, 'ada');
     for (let passes = 0; passes < 3; passes += 1) {
       await fixture.controls.advance(3700);
       await fixture.reconnect();

@@ -8,7 +8,7 @@ import { type Fixture, makeFixture, neverUsedRule } from '@keywarden/testkit/dae
 import { parseSinks } from '@keywarden/testkit/daemon/rotate-fixture';
 import { createTestStore, startTestPostgres, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { resumeEnforcement } from '../enforce/high-water-mark.ts';
+import { armMachine } from '../enforce/high-water-mark.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
 
 // These tests stop the server under a running daemon, and start it again.
@@ -133,7 +133,7 @@ test('during an apply: exactly the flagged keys are revoked, each once, and each
   await makeKeys(names);
   await advance(40 * 24);
   await makeKeys(['young']);
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await startIt();
   await settled();
   await fixture.controls.setFaults(slow('DELETE', `${keyRoute}/{key_id}`));
@@ -170,7 +170,7 @@ test('during a rotation: it continues, one successor is delivered, and no key is
   await fixture.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0, months: 6 });
   await makeKeys(['service']);
   await advance(100 * 24);
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await startIt();
   await settled();
   await fixture.controls.setFaults(slow('POST', keyRoute));

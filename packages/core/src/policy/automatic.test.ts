@@ -58,7 +58,7 @@ test('R6: a canary of more than 30 days ago does not count, and an open incident
   expect(
     Object.values(decide(among(keys, { automatic: [daysAgo(31)] }))).filter((waits) => waits === null),
   ).toHaveLength(1);
-  expect(decide(among(keys, { ...went, openIncidents: 1 }))[1]).toMatch(/incident of its scope is open/);
+  expect(decide(among(keys, { ...went, usesInFlight: 1 }))[1]).toMatch(/incident of its scope is open/);
 });
 
 test('R3: over the breaker no key is revoked automatically; at the limit keys are; the plan states both counts', () => {

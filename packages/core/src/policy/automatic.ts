@@ -5,7 +5,7 @@ import { isKeyKind } from '../wire/index.ts';
 import { exemptionOf, type Facts, type ScopeFacts } from './facts.ts';
 import type { Finding } from './finding.ts';
 import { hasSeen } from './guard.ts';
-import { incidentHold, type Verdict } from './holds.ts';
+import { useInFlightHold, type Verdict } from './holds.ts';
 import { type Policy, restsOnUse } from './schema.ts';
 
 /** A scope in which one plan flags more keys than the breaker allows (R3). */
@@ -96,7 +96,7 @@ export function automatic(
     const findings = enforced.filter(({ rule }) => !restsOnUse(rule) || hasSeen(scope.hourPriorListedAt, verdict.key));
     const waits =
       (findings.length === 0 ? 'two complete listings at least an hour apart must show it' : null) ??
-      incidentHold(scope)?.text ??
+      useInFlightHold(scope)?.text ??
       (broken.has(scope.scope) ? brokenInWords : waitsForCanary(policy, scope, canaries));
     return [{ verdict, findings: waits === null ? findings : [], waits }];
   });

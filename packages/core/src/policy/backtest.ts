@@ -104,7 +104,7 @@ function scopesAt({ keys, listings }: History, nowMs: number, unjudged: Map<stri
         nowMs,
         unknownOwnKey: [],
         automatic: [],
-        openIncidents: 0,
+        usesInFlight: 0,
         missing: 0,
         goneLately: 0,
         unseenMembers: 0,

@@ -125,7 +125,7 @@ export interface ScopeFacts {
   missing: number;
   goneLately: number;
   /** Open incidents of uses in flight in this scope. */
-  openIncidents: number;
+  usesInFlight: number;
   /** The organization's projects; absent if no rule needs them. */
   projects?: { id: string; name: string }[];
   /** The number of members whose personal keys no connection can list; null if the members are unknown. */

@@ -45,7 +45,7 @@ test('R3, R5: the daily quota, an open incident and a missing listing of the sco
   const facts = makeFacts([key, survivor]);
   expect(revocationHold(policy, { ...facts, revokedLastDay: 3 }, key)?.kind).toBe('over_quota');
   expect(revocationHold(policy, { ...facts, revokedLastDay: 2 }, key)).toBeNull();
-  expect(revocationHold(policy, makeFacts([key], { openIncidents: 1 }), key)?.kind).toBe('open_incident');
+  expect(revocationHold(policy, makeFacts([key], { usesInFlight: 1 }), key)?.kind).toBe('open_incident');
   expect(revocationHold(policy, facts, { ...key, scope: '9/organization:other' })?.kind).toBe('stale_evidence');
 });
 

@@ -56,7 +56,7 @@ export function revocationHold(
   const key = facts.keys.find((each) => each.number === number);
   return (
     scopeHold(policy, scope) ??
-    incidentHold(scope) ??
+    useInFlightHold(scope) ??
     dailyQuotaHold(policy, facts.revokedLastDay) ??
     (key === undefined ? null : identityHold(key)) ??
     ownKeyHold(facts, id, exceptOwnOf)
@@ -93,9 +93,9 @@ function staleEvidenceHold(policy: Policy, { listedAt, nowMs }: ScopeFacts, kind
   return { kind: 'stale_evidence', text };
 }
 
-/** R5: returns a hold while an incident of the scope is open. Then only a person's own command revokes there. */
-export function incidentHold({ openIncidents }: ScopeFacts): Hold | null {
-  if (openIncidents === 0) return null;
+/** R5: returns a hold while an incident is open of a key of the scope that was used while it was revoked. Then only a person's own command revokes there. */
+export function useInFlightHold({ usesInFlight }: ScopeFacts): Hold | null {
+  if (usesInFlight === 0) return null;
   return { kind: 'open_incident', text: 'an incident of its scope is open; see keywarden incidents' };
 }
 

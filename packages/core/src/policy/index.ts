@@ -15,7 +15,7 @@ export {
 } from './facts.ts';
 export type { Finding, Judgement } from './finding.ts';
 export { hasSeen } from './guard.ts';
-export { incidentHold, revocationHold, type Verdict } from './holds.ts';
+export { revocationHold, useInFlightHold, type Verdict } from './holds.ts';
 export { assessor, type Measured } from './measures.ts';
 export { type DueNotice, dueNotices, lapsedAnnouncements } from './notices.ts';
 export { hashPolicy, isApprovedContent, judge, makePlan, type Plan, type PlanDocument, planVersion } from './plan.ts';

@@ -46,6 +46,6 @@ const nothingOf = (scope: string): ScopeFacts => ({
   automatic: [],
   missing: 0,
   goneLately: 0,
-  openIncidents: 0,
+  usesInFlight: 0,
   unseenMembers: null,
 });

@@ -5,7 +5,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { policySchema } from '@keywarden/core/policy';
-import { resumeEnforcement, rotate, syncKeys } from '@keywarden/daemon';
+import { armMachine, rotate, syncKeys } from '@keywarden/daemon';
 import { listIncidents, listLiveKeys, listRotations } from '@keywarden/db/daemon';
 import { parseConfig, type Sink } from '@keywarden/runtime/config';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
@@ -67,7 +67,7 @@ export async function prepare<const Name extends string>(
   const minted = new Map<Name, Minted>();
   for (const name of names)
     minted.set(name, await fixture.ask<Minted>('POST', `/organizations/${organization}/api_keys`, { key_name: name }));
-  await resumeEnforcement(fixture.context, 'ada');
+  await armMachine(fixture.context, 'ada');
   await pass(100 * day, { acts: false });
   // Each name has its key.
   return Object.fromEntries(minted) as Record<Name, Minted>;

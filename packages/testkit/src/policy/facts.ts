@@ -53,7 +53,7 @@ export function makeFacts(
     nowMs,
     unknownOwnKey: [],
     automatic: [],
-    openIncidents: 0,
+    usesInFlight: 0,
     missing: 0,
     goneLately: 0,
     unseenMembers: 0,
