@@ -1,13 +1,20 @@
-import type { Page, RejectedRow } from '@keywarden/core/client';
-import { compareInstants, isInstant } from '@keywarden/core/values';
+import type { RejectedRow } from '@keywarden/core/client';
+import { compareInstants } from '@keywarden/core/values';
 import type { WireOperation } from '@keywarden/core/wire';
 import type { OpenWalk } from '@keywarden/db/daemon';
-import { endOfDigits, justAbove, later } from './digits.ts';
-import { assertDescends, CursorError, OverlapError, rowOf, withoutImpossible } from './page-checks.ts';
+import { endOfDigits } from './digits.ts';
+import { assertDescends, CursorError, rowOf, withoutImpossible } from './page-checks.ts';
+import {
+  attempts,
+  beginWalk,
+  type CheckedPage,
+  describePage,
+  moveBelow,
+  type StepBack,
+  settleOverlaps,
+  type WalkState,
+} from './walk-state.ts';
 import { fetchWhole, type WalkedClient, type WholePage } from './whole-page.ts';
-
-/** How often a page is requested again after its rows changed during the check of its last instant. */
-const attempts = 3;
 
 export interface Walk {
   projectId: string;
@@ -75,16 +82,6 @@ export interface WalkedPage {
   unprovedAt: string | null;
 }
 
-type CursorPosition = { cursor: string; below: string } | null;
-
-/** Rows of one instant that later pages must show again, by id, with the position of the page that showed them. */
-interface Overlap {
-  at: string;
-  ids: Set<string>;
-  before: CursorPosition;
-  isWholeAbove: boolean;
-}
-
 /**
  * Walks a project's operations, newest first, down to the end or to the floor.
  *
@@ -93,125 +90,69 @@ interface Overlap {
  * contains all rows of that time.
  */
 export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGenerator<WalkedPage> {
-  const { projectId, from, maxLimit, signal } = walk;
-  const floor = from === null ? walk.floor : from.floor;
-  let position: CursorPosition = from;
-  let beganAt = from?.beganAt;
-  let limit = from === null ? walk.firstLimit : maxLimit;
-  let attempt = 1;
-  let overlaps: Overlap[] = [];
-  let repeats = 0;
-  let resumeAt: CursorPosition = from;
-  let isWholeAbove = true;
-  // The cursors that led onward since the walk reached its oldest time.
-  let followed = { at: '', cursors: new Set<string>() };
+  const { projectId, maxLimit, signal } = walk;
+  const state = beginWalk(walk);
   for (;;) {
-    const begunMs = walk.now();
-    const isKnownEnd = position === null ? walk.isKnownEnd : undefined;
-    const { largestPage: largest } = walk.seen;
-    const fetched = await fetchWhole(client, {
-      projectId,
-      limit,
-      cursor: position?.cursor,
-      signal,
-      largest,
-      isKnownEnd,
-    });
-    // Other walks may have raised it meanwhile.
-    walk.seen.largestPage = Math.max(walk.seen.largestPage, fetched.rows);
-    const askedAt = walk.datedAt(fetched, begunMs);
-    beganAt ??= askedAt;
-    const page = withoutImpossible(fetched, { askedAt, projectCreatedAt: walk.projectCreatedAt });
-    const [first] = page.items;
-    if (
-      position !== null &&
-      position === from &&
-      first !== undefined &&
-      compareInstants(first.createdAt, position.below) > 0
-    )
-      throw new CursorError('begins above the position where the walk continues');
-    assertDescends(page, { projectId, limit, position });
+    const { page, askedAt } = await fetchNext(client, walk, state);
+    if (!settleOverlaps(state, page)) continue;
+    const walked = describePage(state, page, askedAt);
     const last = page.items.at(-1);
-    // A row that can no longer be read still counts as shown.
-    for (const { id } of [...page.items, ...page.rejected])
-      for (const { ids } of overlaps) if (id !== null) ids.delete(id);
-    const lost = overlaps.find((overlap) => overlap.ids.size > 0 && isPassed(page, overlap));
-    if (lost !== undefined) {
-      if (repeats === attempts) throw new OverlapError(lost.ids.size);
-      // The rows may have vanished meanwhile: request the page that showed them again.
-      repeats += 1;
-      ({ before: position, isWholeAbove } = lost);
-      overlaps = [];
-      followed.cursors.clear();
-      continue;
-    }
-    const open = overlaps.filter(({ ids }) => ids.size > 0);
-    if (open.length === 0 && overlaps.length > 0) repeats = 0;
-    overlaps = open;
-    const rejected = [...page.passedOver, ...page.rejected];
-    const isWhole = rejected.length === 0 && isWholeAbove;
-    // A walk that resumed below an unreadable row would skip it.
-    if (isWholeAbove) resumeAt = position;
-    const walked = {
-      operations: page.items,
-      rejected,
-      isWhole,
-      beganAt,
-      askedAt,
-      floor,
-      below: position?.below ?? null,
-      resumeAt,
-      unprovedAt: null,
-    };
     if (page.cursor === null || last === undefined) {
-      const reached = last?.createdAt ?? position?.below ?? beganAt;
+      const reached = last?.createdAt ?? walked.below ?? walked.beganAt;
       yield { ...walked, isEnd: true, isDone: true, reached, provedFrom: reached };
       return;
     }
     const reached = last.createdAt;
     const provedFrom = endOfDigits(reached);
-    if (floor !== null && compareInstants(reached, floor) < 0) {
+    if (state.floor !== null && compareInstants(reached, state.floor) < 0) {
       yield { ...walked, isEnd: false, isDone: true, reached, provedFrom };
       return;
     }
-    if (limit < maxLimit && isAt(page.items[0], reached)) {
-      limit = maxLimit;
+    if (state.limit < maxLimit && isAt(page.items[0], reached)) {
+      state.limit = maxLimit;
       continue;
     }
     const back = await stepBack(client, { projectId, page, signal });
-    if (back.state === 'changed' && attempt < attempts) {
-      attempt += 1;
+    if (back.state === 'changed' && state.attempt < attempts) {
+      state.attempt += 1;
       continue;
     }
-    attempt = 1;
-    limit = maxLimit;
-    if (back.state === 'proved') overlaps.push({ at: reached, ids: back.shownAgain, before: position, isWholeAbove });
-    // Rows of an instant that no cursor leads into are named as unknown, so no later page has to show them.
-    else overlaps = overlaps.filter(({ at }) => compareInstants(at, reached) !== 0);
-    const onward = (back.state === 'full' ? back.cursor : null) ?? page.cursor;
-    position =
-      back.state === 'proved'
-        ? { ...back.next, below: belowOf(position, later(back.next.below, justAbove(provedFrom))) }
-        : { cursor: onward, below: earlier(onward, reached) };
-    if (followed.at === '' || compareInstants(reached, followed.at) < 0) followed = { at: reached, cursors: new Set() };
-    if (followed.cursors.has(position.cursor)) throw new CursorError('repeats a cursor, and reaches no older row');
-    followed.cursors.add(position.cursor);
-    // An unreadable row's position is unknown: no page proves what is above the last row beside it.
-    if (rejected.length > 0) position = { ...position, below: belowOf(position, reached) };
-    isWholeAbove = rejected.length === 0;
+    state.limit = maxLimit;
+    moveBelow(state, { back, cursor: page.cursor, reached, isReadable: walked.rejected.length === 0 });
     const unprovedAt = back.state === 'proved' ? null : reached;
     yield { ...walked, isEnd: false, isDone: false, reached, provedFrom, unprovedAt };
   }
 }
 
-/**
- * The state of a page's last instant. proved: the next page shows all of its rows. full: they fill the page and no cursor is above them, so
- * the walk continues below. changed: rows vanished meanwhile, and the page must be requested again.
- */
-type StepBack =
-  | { state: 'proved'; next: NonNullable<CursorPosition>; shownAgain: Set<string> }
-  | { state: 'full'; cursor: string | null }
-  | { state: 'changed' };
+/** Requests the next page, and checks that it continues the walk. */
+async function fetchNext(
+  client: WalkedClient,
+  walk: Walk,
+  state: WalkState,
+): Promise<{ page: CheckedPage; askedAt: string }> {
+  const { projectId, from, seen, signal } = walk;
+  const { position, limit } = state;
+  const begunMs = walk.now();
+  const fetched = await fetchWhole(client, {
+    projectId,
+    limit,
+    cursor: position?.cursor,
+    signal,
+    largest: seen.largestPage,
+    isKnownEnd: position === null ? walk.isKnownEnd : undefined,
+  });
+  // Other walks may have raised it meanwhile.
+  seen.largestPage = Math.max(seen.largestPage, fetched.rows);
+  const askedAt = walk.datedAt(fetched, begunMs);
+  state.beganAt ??= askedAt;
+  const page = withoutImpossible(fetched, { askedAt, projectCreatedAt: walk.projectCreatedAt });
+  const [first] = page.items;
+  const isResumed = position !== null && position === from;
+  if (isResumed && first !== undefined && compareInstants(first.createdAt, position.below) > 0)
+    throw new CursorError('begins above the position where the walk continues');
+  assertDescends(page, { projectId, limit, position });
+  return { page, askedAt };
+}
 
 /** Returns a cursor from which the next page shows every row of this page's last instant. */
 async function stepBack(client: WalkedClient, pageEnd: EndOfPage): Promise<StepBack> {
@@ -278,25 +219,3 @@ async function cursorOfLast(client: WalkedClient, pageEnd: EndOfPage): Promise<s
 /** Compares instants, because rows can write one instant with other digits or in another zone. */
 const isAt = (operation: WireOperation | undefined, at: string | undefined) =>
   operation !== undefined && at !== undefined && compareInstants(operation.createdAt, at) === 0;
-
-/** Returns the bound above which no page proves anything. */
-const belowOf = (position: CursorPosition, at: string) =>
-  position !== null && compareInstants(position.below, at) < 0 ? position.below : at;
-
-/**
- * Returns the cursor if it is truncated to fewer digits than its row's time. The next page starts below the cursor, and proves nothing
- * above it.
- */
-function earlier(cursor: string, reached: string): string {
-  return isInstant(cursor) && compareInstants(cursor, reached) < 0 ? cursor : reached;
-}
-
-/**
- * Returns whether a page is below the rows that must be shown again. The page after the shorter one begins with them, or a later page if
- * rows were added meanwhile. If no page shows them, a cursor is not the exact time of its row. It may be truncated to whole seconds, and
- * rows between were lost.
- */
-function isPassed({ items, cursor }: Page<WireOperation>, { at }: Overlap): boolean {
-  const last = items.at(-1);
-  return cursor === null || last === undefined || compareInstants(last.createdAt, at) < 0;
-}

@@ -1,0 +1,166 @@
+import type { Page } from '@keywarden/core/client';
+import { compareInstants, isInstant } from '@keywarden/core/values';
+import type { WireOperation } from '@keywarden/core/wire';
+import type { OpenWalk } from '@keywarden/db/daemon';
+import { endOfDigits, justAbove, later } from './digits.ts';
+import { CursorError, OverlapError, type withoutImpossible } from './page-checks.ts';
+
+// What a walk knows between two pages. Nothing here makes a request.
+
+/** How often a page is requested again after its rows changed during the check of its last instant. */
+export const attempts = 3;
+
+/** A page without the rows of impossible times, which are kept apart. */
+export type CheckedPage = ReturnType<typeof withoutImpossible>;
+
+export type CursorPosition = { cursor: string; below: string } | null;
+
+/** Rows of one instant that later pages must show again, by id, with the position of the page that showed them. */
+interface Overlap {
+  at: string;
+  ids: Set<string>;
+  before: CursorPosition;
+  isWholeAbove: boolean;
+}
+
+/** The state of a walk between two pages. */
+export interface WalkState {
+  /** The page to request; null for the newest one. */
+  position: CursorPosition;
+  beganAt: string | undefined;
+  floor: string | null;
+  /** The rows of the next page. */
+  limit: number;
+  /** The number of this request of one page. */
+  attempt: number;
+  overlaps: Overlap[];
+  /** How often the page above lost rows was requested again. */
+  repeats: number;
+  resumeAt: CursorPosition;
+  /** Whether the page above has no unreadable row. */
+  isWholeAbove: boolean;
+  /** The oldest time that the walk has reached, and the cursors that led onward since. */
+  followed: { at: string; cursors: Set<string> };
+}
+
+/** Where a walk begins: see `Walk`. */
+interface Beginning {
+  from: OpenWalk | null;
+  floor: string | null;
+  firstLimit: number;
+  maxLimit: number;
+}
+
+export function beginWalk({ from, floor, firstLimit, maxLimit }: Beginning): WalkState {
+  return {
+    position: from,
+    beganAt: from?.beganAt,
+    floor: from === null ? floor : from.floor,
+    limit: from === null ? firstLimit : maxLimit,
+    attempt: 1,
+    overlaps: [],
+    repeats: 0,
+    resumeAt: from,
+    isWholeAbove: true,
+    followed: { at: '', cursors: new Set() },
+  };
+}
+
+/**
+ * Notes which rows of earlier pages a page has shown again. Returns false if rows are lost: the walk then goes back to the page that showed them, because they
+ * may have vanished meanwhile. Throws an OverlapError if they are lost each time.
+ */
+export function settleOverlaps(state: WalkState, page: CheckedPage): boolean {
+  // A row that can no longer be read still counts as shown.
+  for (const { id } of [...page.items, ...page.rejected])
+    for (const { ids } of state.overlaps) if (id !== null) ids.delete(id);
+  const lost = state.overlaps.find((overlap) => overlap.ids.size > 0 && isPassed(page, overlap));
+  if (lost !== undefined) {
+    if (state.repeats === attempts) throw new OverlapError(lost.ids.size);
+    state.repeats += 1;
+    state.position = lost.before;
+    state.isWholeAbove = lost.isWholeAbove;
+    state.overlaps = [];
+    state.followed.cursors.clear();
+    return false;
+  }
+  const open = state.overlaps.filter(({ ids }) => ids.size > 0);
+  if (open.length === 0 && state.overlaps.length > 0) state.repeats = 0;
+  state.overlaps = open;
+  return true;
+}
+
+/** Returns what a page is to the walk, whether it is the last one or not. */
+export function describePage(state: WalkState, page: CheckedPage, askedAt: string) {
+  const rejected = [...page.passedOver, ...page.rejected];
+  // A walk that resumed below an unreadable row would skip it.
+  if (state.isWholeAbove) state.resumeAt = state.position;
+  return {
+    operations: page.items,
+    rejected,
+    isWhole: rejected.length === 0 && state.isWholeAbove,
+    beganAt: state.beganAt ?? askedAt,
+    askedAt,
+    floor: state.floor,
+    below: state.position?.below ?? null,
+    resumeAt: state.resumeAt,
+    unprovedAt: null,
+  };
+}
+
+/** Moves the walk below a page: to the cursor that shows all rows of its last instant again, or else to the page's own. */
+export function moveBelow(
+  state: WalkState,
+  { back, cursor, reached, isReadable }: { back: StepBack; cursor: string; reached: string; isReadable: boolean },
+): void {
+  const { position, overlaps, isWholeAbove } = state;
+  state.attempt = 1;
+  if (back.state === 'proved') overlaps.push({ at: reached, ids: back.shownAgain, before: position, isWholeAbove });
+  // Rows of an instant that no cursor leads into are named as unknown, so no later page has to show them.
+  else state.overlaps = overlaps.filter(({ at }) => compareInstants(at, reached) !== 0);
+  const onward = (back.state === 'full' ? back.cursor : null) ?? cursor;
+  let next =
+    back.state === 'proved'
+      ? { ...back.next, below: belowOf(position, later(back.next.below, justAbove(endOfDigits(reached)))) }
+      : { cursor: onward, below: earlier(onward, reached) };
+  const { followed } = state;
+  if (followed.at === '' || compareInstants(reached, followed.at) < 0)
+    state.followed = { at: reached, cursors: new Set() };
+  if (state.followed.cursors.has(next.cursor)) throw new CursorError('repeats a cursor, and reaches no older row');
+  state.followed.cursors.add(next.cursor);
+  // An unreadable row's position is unknown: no page proves what is above the last row beside it.
+  if (!isReadable) next = { ...next, below: belowOf(position, reached) };
+  state.position = next;
+  state.isWholeAbove = isReadable;
+}
+
+/**
+ * The state of a page's last instant. proved: the next page shows all of its rows. full: they fill the page and no cursor is above them, so
+ * the walk continues below. changed: rows vanished meanwhile, and the page must be requested again.
+ */
+export type StepBack =
+  | { state: 'proved'; next: NonNullable<CursorPosition>; shownAgain: Set<string> }
+  | { state: 'full'; cursor: string | null }
+  | { state: 'changed' };
+
+/** Returns the bound above which no page proves anything. */
+const belowOf = (position: CursorPosition, at: string) =>
+  position !== null && compareInstants(position.below, at) < 0 ? position.below : at;
+
+/**
+ * Returns the cursor if it is truncated to fewer digits than its row's time. The next page starts below the cursor, and proves nothing
+ * above it.
+ */
+function earlier(cursor: string, reached: string): string {
+  return isInstant(cursor) && compareInstants(cursor, reached) < 0 ? cursor : reached;
+}
+
+/**
+ * Returns whether a page is below the rows that must be shown again. The page after the shorter one begins with them, or a later page if
+ * rows were added meanwhile. If no page shows them, a cursor is not the exact time of its row. It may be truncated to whole seconds, and
+ * rows between were lost.
+ */
+function isPassed({ items, cursor }: Page<WireOperation>, { at }: Overlap): boolean {
+  const last = items.at(-1);
+  return cursor === null || last === undefined || compareInstants(last.createdAt, at) < 0;
+}
