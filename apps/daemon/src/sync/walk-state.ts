@@ -13,7 +13,7 @@ export const attempts = 3;
 /** A page without the rows of impossible times, which are kept apart. */
 export type CheckedPage = ReturnType<typeof withoutImpossible>;
 
-export type CursorPosition = { cursor: string; below: string } | null;
+type CursorPosition = { cursor: string; below: string } | null;
 
 /** Rows of one instant that later pages must show again, by id, with the position of the page that showed them. */
 interface Overlap {
