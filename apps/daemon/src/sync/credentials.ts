@@ -7,12 +7,9 @@ import type { Context } from '../context.ts';
 import { withProcessLock } from '../context.ts';
 import { assertSaneClock, controlPlaneNow } from '../control-plane-clock.ts';
 import { assertAllOrganizations, syncProjects } from './discover.ts';
-import { isOfOneProject, isOutage } from './failures.ts';
-import { add, type Counts, eachAtOnce, recordRun } from './run.ts';
+import { eachProject, isOfOneProject, isOutage } from './failures.ts';
+import { add, type Counts, recordRun } from './run.ts';
 import { listScope, type ProjectScope, scopeLock } from './scopes.ts';
-
-/** This many projects in a row that fail with an outage end the pass. */
-const outagesInARow = 5;
 
 /**
  * Runs one pass over all credentials, except API keys, of the projects that a connection sees. A forbidden list, or one that the service
@@ -27,20 +24,11 @@ export async function syncCredentials(context: Context, connection: Connection):
       projectIds.map((projectId): ProjectLocation => ({ organizationId, projectId })),
     );
     Object.assign(counts, { projects: projects.length, credentials: 0 });
-    const failures: { project: string; error: unknown }[] = [];
-    let [done, outages] = [0, 0];
-    await eachAtOnce(projects, async (project) => {
-      context.signal.throwIfAborted();
-      try {
-        await syncProject(context, connection, { ...project, run, counts });
-        outages = 0;
-      } catch (error) {
-        if (!isOfOneList(error)) throw error;
-        if (isOutage(error) && (outages += 1) >= outagesInARow) throw error;
-        failures.push({ project: project.projectId, error });
-      }
-      done += 1;
-      part.update(done, projects.length);
+    const failures = await eachProject(context, projects, {
+      idOf: ({ projectId }) => projectId,
+      work: async (project) => await syncProject(context, connection, { ...project, run, counts }),
+      isOfOne: isOfOneList,
+      onDone: (done) => part.update(done, projects.length),
     });
     await endCredentialsOfGoneProjects(context.store.sql, {
       controlPlane: connection.controlPlane,
@@ -48,8 +36,6 @@ export async function syncCredentials(context: Context, connection: Connection):
       run,
       lease: context.lease,
     });
-    for (const { project, error } of failures)
-      context.log.warn({ project, err: error }, 'the credentials of a project could not be listed');
     assertAllOrganizations(connection, failed);
     if (failures.length > 0)
       throw new UserError(

@@ -1,6 +1,8 @@
 import { ControlPlaneError, hasCode } from '@keywarden/core/client';
 import { isRefusedRow, MonthNotAdded } from '@keywarden/db/daemon';
 import { codeOf, UserError } from '@keywarden/runtime';
+import type { Context } from '../context.ts';
+import { eachAtOnce } from './run.ts';
 
 // Failures that concern one project, scope or organization. They do not stop the others; a credential's failure, an outage, and the end of this process
 // do (R7).
@@ -25,3 +27,48 @@ export const failureInWords = (error: unknown): string =>
   error instanceof UserError || error instanceof ControlPlaneError
     ? error.message.replace(/\.$/, '')
     : `the store cannot hold a row: ${codeOf(error)}`;
+
+/** This many projects in a row that fail with an outage end the pass. */
+const outagesInARow = 5;
+
+export interface Failure {
+  project: string;
+  error: unknown;
+}
+
+interface EachProject<T> {
+  idOf: (project: T) => string;
+  work: (project: T) => Promise<void>;
+  isOfOne: (error: unknown) => boolean;
+  /** Called after each project, with how many are done. */
+  onDone: (done: number) => void | Promise<void>;
+}
+
+/**
+ * Does the work of a pass for several projects at once. Returns those that failed, and logs them: a single project may fail. If several fail in a row because
+ * the control plane is down, the pass ends (R7).
+ */
+export async function eachProject<T>(
+  { signal, log }: Context,
+  projects: T[],
+  { idOf, work, isOfOne, onDone }: EachProject<T>,
+): Promise<Failure[]> {
+  const failures: Failure[] = [];
+  let [done, outages] = [0, 0];
+  await eachAtOnce(projects, async (project) => {
+    signal.throwIfAborted();
+    try {
+      await work(project);
+      outages = 0;
+    } catch (error) {
+      if (!isOfOne(error)) throw error;
+      if (isOutage(error) && (outages += 1) >= outagesInARow) throw error;
+      failures.push({ project: idOf(project), error });
+    }
+    done += 1;
+    await onDone(done);
+  });
+  for (const { project, error } of failures)
+    log.warn({ project, err: error }, 'a project could not be read completely');
+  return failures;
+}

@@ -5,13 +5,11 @@ import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { assertSaneClock, controlPlaneNow } from '../control-plane-clock.ts';
 import { assertAllOrganizations, discoverProjects } from './discover.ts';
-import { failureInWords, isOfOneProject, isOutage } from './failures.ts';
+import { eachProject, type Failure, failureInWords, isOfOneProject } from './failures.ts';
 import { guardedSteps, syncProject } from './project-operations.ts';
-import { add, type Counts, eachAtOnce, recordRun } from './run.ts';
+import { add, type Counts, recordRun } from './run.ts';
 import { createSealer, type Sealer } from './sealing.ts';
 
-/** This many projects in a row that fail with an outage end the pass. */
-const outagesInARow = 5;
 /** The most projects that a message names. */
 const namesShown = 5;
 
@@ -37,44 +35,32 @@ async function readOperations(
     const { projects, failed } = await discoverProjects(context, connection, counts);
     Object.assign(counts, { projects: projects.length, operations: 0, inserted: 0, changed: 0 });
     const say = paceOf(connection, { counts, total: projects.length });
-    let done = 0;
-    const failures: Failure[] = [];
     const seen = { largestPage: 0 };
-    let outages = 0;
-    part.update(done, projects.length, await say(done));
-    await eachAtOnce(projects, async (project) => {
-      context.signal.throwIfAborted();
-      try {
-        await syncProject(context, { connection, project, counts, steps, seen });
-        sealer.add(project.number);
-        outages = 0;
-      } catch (error) {
-        if (!isOfOneProject(error)) throw error;
-        // A single project's page may fail. If several fail in a row, the control plane is down (R7).
-        if (isOutage(error) && (outages += 1) >= outagesInARow) throw error;
-        // The project was deleted since its listing, or is hidden: its coverage ends with its last completed walk.
-        if (hasVanished(project, error)) {
+    const show = async (done: number) => part.update(done, projects.length, await say(done));
+    await show(0);
+    const failures = await eachProject(context, projects, {
+      idOf: ({ id }) => id,
+      async work(project) {
+        try {
+          await syncProject(context, { connection, project, counts, steps, seen });
+          sealer.add(project.number);
+        } catch (error) {
+          if (!hasVanished(project, error)) throw error;
+          // The project was deleted since its listing, or is hidden: its coverage ends with its last completed walk.
           add(counts, 'vanished_projects');
           if (project.deletedAt !== null)
             await markWalkRefused(context.store.db, { project: project.number, at: controlPlaneNow(connection) });
-        } else failures.push({ project: project.id, error });
-      }
-      done += 1;
-      part.update(done, projects.length, await say(done));
+        }
+      },
+      isOfOne: isOfOneProject,
+      onDone: show,
     });
     counts.requests = connection.requests() - requestsBefore;
-    for (const { project, error } of failures)
-      context.log.warn({ project, err: error }, 'a project could not be read completely');
     if (failures.length > 0) throw describeFailures(failures, projects.length);
     assertAllOrganizations(connection, failed);
   });
   part.end(summaryOf(counts));
   return counts;
-}
-
-interface Failure {
-  project: string;
-  error: unknown;
 }
 
 /**
