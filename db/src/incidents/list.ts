@@ -32,8 +32,6 @@ export interface IncidentFilter {
   key?: string | undefined;
   from?: string | undefined;
   to?: string | undefined;
-  /** Leaves out those that were closed before this time. */
-  openFrom?: string | undefined;
 }
 
 /** Lists the incidents that a person has to check or has checked, newest first. */
@@ -55,7 +53,6 @@ export function incidentList(filter: IncidentFilter, organizations: string[] | n
       when(filter.state, (state) => (state === 'open' ? sql`n.closed_at is null` : sql`n.closed_at is not null`)),
       when(filter.key, (number) => sql`n.key_number = ${number}::bigint`),
       ...within(sql`n.opened_at`, filter),
-      when(filter.openFrom, (at) => sql`(n.closed_at is null or n.closed_at >= ${at}::timestamptz)`),
       visible(
         sql`coalesce(k.organization_id, substring(n.scope from '^[0-9]+/organization:(.*)$'),
           substring(n.scope from '^[0-9]+/[a-z_]+:(.*)/[^/]*$'))`,

@@ -1,7 +1,7 @@
 import type { Facts, KeyFacts, Lineage } from '@keywarden/core/policy';
 import { dayMs, toMs } from '@keywarden/core/values';
 import { keyKinds, showsUse, unknownCreator } from '@keywarden/core/wire';
-import { and, asc, count, eq, isNull, or, sql as raw } from 'drizzle-orm';
+import { and, asc, count, eq, isNull, ne, or, sql as raw } from 'drizzle-orm';
 import { mayHaveRevoked } from '../revocations/revocations.ts';
 import { controlPlane } from '../schema/connections.ts';
 import { incident } from '../schema/incidents.ts';
@@ -78,7 +78,7 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, request: Facts
   return {
     keys,
     ...(await readScopes(store, request)),
-    revokedLastDay: await countRevokedLastDay(db, nowOrOurs),
+    revokedLastDay: await countRevokedLastDay(db, nowOrOurs, request.scope?.exceptIntent),
   };
 }
 
@@ -181,19 +181,24 @@ function useOf({ kind, createdAt, lastUsedAt, lastUsedFrom, useWentBack }: KeyRo
  * Counts the revocations of the last 24 hours by each control plane's own clock. Every call that was sent counts as long as it may have
  * revoked.
  */
-async function countRevokedLastDay(db: Db, nowMs: (controlPlane: string) => number): Promise<number> {
+async function countRevokedLastDay(
+  db: Db,
+  nowMs: (controlPlane: string) => number,
+  exceptIntent?: string,
+): Promise<number> {
   const planes = await db.select({ number: controlPlane.number }).from(controlPlane).orderBy(asc(controlPlane.number));
   let revoked = 0;
   for (const { number } of planes) {
     const now = new Date(nowMs(number)).toISOString();
     const { judgedAt, createdAt } = revocationIntent;
     const isRecent = raw`coalesce(${judgedAt}, ${createdAt}) > ${now}::timestamptz - interval '24 hours'`;
+    const isOther = exceptIntent === undefined ? undefined : ne(revocationIntent.number, exceptIntent);
     const [row] = await db
       .select({ n: count() })
       .from(revocationIntent)
       .innerJoin(credential, eq(credential.number, revocationIntent.keyNumber))
       .leftJoin(revocationOutcome, eq(revocationOutcome.intentNumber, revocationIntent.number))
-      .where(and(eq(credential.controlPlaneNumber, number), mayHaveRevoked(credential), isRecent));
+      .where(and(eq(credential.controlPlaneNumber, number), mayHaveRevoked(credential), isRecent, isOther));
     revoked += row?.n ?? 0;
   }
   return revoked;

@@ -43,6 +43,8 @@ export interface ScopeReference {
   controlPlane: string;
   /** `user:ID` or `organization:ID`. */
   scope: string;
+  /** An intent that does not count as a revocation of the last day: the one that is about to be carried out. */
+  exceptIntent?: string | undefined;
 }
 
 /** Returns the facts of each scope that was ever listed, and the own keys of all connections. */

@@ -81,11 +81,12 @@ export function findingList(filter: FindingFilter, organizations: string[] | nul
 
 const sharedHold = 'It is held for a reason that also concerns other organizations.';
 
-/** SQL: whether the reason of a hold may name other organizations: it is that of an exemption that covers their keys, or another scope shows the key. */
-const namesOthers = (
-  organizations: string[],
-) => sql`(f.hold_kind = 'identity_changed' or f.why_held ~ '[(]exemption [0-9]+[)]' and exists (
-  select from keywarden.exemption_key x where x.key_number = f.key_number and not ${coversOnlySeen(sql`x.exemption_number`, organizations)}))`;
+/**
+ * SQL: whether the reason of a hold may name other organizations: it has that of an exemption that covers their keys, or another scope shows the key. The
+ * exemption may be of another key of the lineage, so its number is read from the reason.
+ */
+const namesOthers = (organizations: string[]) => sql`(f.hold_kind = 'identity_changed' or exists (
+  select from regexp_matches(f.why_held, '[(]exemption ([0-9]+)[)]', 'g') m where not ${coversOnlySeen(sql`m[1]::numeric`, organizations)}))`;
 
 export const planItem = z
   .strictObject({
@@ -118,12 +119,24 @@ export interface PlanFilter {
   madeTo?: string | undefined;
   /** Its findings are those of before this time. When the same facts but for what is held or reported make a plan again, its findings are others. */
   findingsTo?: string | undefined;
+  /** Orders the plans as they were made until this time. */
+  asOf?: string | undefined;
+  /** Only the plan that was made last: the same facts make an earlier plan again. */
+  isNewest?: boolean | undefined;
   /** Leaves out parts of plans. */
   isWhole?: boolean | undefined;
 }
 
-/** Lists plans, last made first, each with its decisions and how far it was carried out. */
-export function planList({ id, madeFrom, madeTo, findingsTo, isWhole }: PlanFilter = {}): List<typeof planItem> {
+/** Lists plans, newest first, each with its decisions and how far it was carried out. */
+export function planList({
+  id,
+  madeFrom,
+  madeTo,
+  findingsTo,
+  asOf,
+  isNewest,
+  isWhole,
+}: PlanFilter = {}): List<typeof planItem> {
   return {
     schema: planItem,
     from: sql`keywarden.plan p join keywarden.plan_standing s on s.plan_id = p.id`,
@@ -151,11 +164,20 @@ export function planList({ id, madeFrom, madeTo, findingsTo, isWhole }: PlanFilt
       when(madeFrom, (at) => sql`p.last_made_at >= ${at}::timestamptz`),
       when(madeTo, (at) => sql`p.created_at < ${at}::timestamptz`),
       when(findingsTo, (at) => sql`p.findings_at < ${at}::timestamptz`),
+      isNewest ? sql`p.id = (select id from keywarden.newest_plan)` : undefined,
       isWhole ? sql`p.derived_from is null` : undefined,
     ],
-    // As keywarden.newest_plan has them: the same facts make an earlier plan again.
     order: [
-      { by: sql`p.last_made_at`, type: 'timestamptz' },
+      // A plan that the same facts made again after that time was made before it at the times that are known of it.
+      ...(asOf === undefined
+        ? []
+        : [
+            {
+              by: sql`case when p.last_made_at < ${asOf}::timestamptz then p.last_made_at
+                else greatest(p.created_at, case when p.findings_at < ${asOf}::timestamptz then p.findings_at end) end`,
+              type: 'timestamptz' as const,
+            },
+          ]),
       { by: sql`p.sequence`, type: 'bigint' },
     ],
     direction: 'desc',

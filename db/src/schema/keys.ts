@@ -64,7 +64,6 @@ const recordColumns = {
  *   as it was, superseded and gone, and the id gets a new row (docs/adr/0018)
  * - holder: who can use the credential, if its record names them
  * - expires_at: null for a credential that does not expire
- * - key_by_name: of names of any length
  * - key_by_record: finds the same record, whichever scope's list shows it
  */
 export const credential = keywarden.table(
@@ -82,7 +81,7 @@ export const credential = keywarden.table(
     reference(t.controlPlaneNumber, controlPlane.number),
     oneOf(t.kind, credentialKinds),
     uniqueIndex('key_by_id').on(t.controlPlaneNumber, t.scope, t.id).where(sql`superseded_at is null`),
-    index('key_by_name').using('hash', t.name).where(sql`gone_at is null`),
+    index('live_key_by_scope').on(t.controlPlaneNumber, t.scope).where(sql`gone_at is null`),
     index('key_by_record').on(t.controlPlaneNumber, t.id),
     index('key_superseded').on(t.controlPlaneNumber, t.scope, t.id).where(sql`superseded_at is not null`),
     index('other_credential').on(t.number).where(sql`kind not in ('personal', 'organization', 'project')`),

@@ -9,6 +9,7 @@ import {
   type RevocationCause,
   readPause,
   recordOutcome,
+  type ScopeReference,
   withDestructiveCall,
 } from '@keywarden/db/daemon';
 import { codeOf, describeError, UserError } from '@keywarden/runtime';
@@ -47,7 +48,7 @@ export const stoppedByUse = 'a key was used during its revocation; see keywarden
 /** What is known of a key that was just listed. */
 export interface Listed {
   connection: Connection;
-  place: { controlPlane: string; scope: string };
+  place: ScopeReference;
   key: WireKey | WireCredential;
 }
 
@@ -232,12 +233,16 @@ const oldestMs = 60_000;
 /**
  * R1: throws if the key may no longer be revoked, because the store and the limits may have delayed the call since it was judged.
  */
-async function assertStillJudged({ judgeAgain }: GuardedRevocation, { listed, judgedMs }: Ready): Promise<void> {
+async function assertStillJudged(
+  { judgeAgain }: GuardedRevocation,
+  { listed, judgedMs }: Ready,
+  intent: string,
+): Promise<void> {
   const ageMs = listed.connection.time.now() - judgedMs;
   if (ageMs <= freshMs) return;
   if (ageMs > oldestMs)
     throw new NotSent(`its permit came ${Math.round(ageMs / 1000)} s after it was judged`, { isOld: true });
-  const again = await judgeAgain(listed);
+  const again = await judgeAgain({ ...listed, place: { ...listed.place, exceptIntent: intent } });
   if ('why' in again) throw new NotSent(again.why, { isOld: false });
 }
 
@@ -272,7 +277,7 @@ async function callAndRecord(
 ): Promise<Revocation> {
   const { store, signal } = context;
   const { key, refused } = task;
-  const beforeSend = async () => await assertStillJudged(task, ready);
+  const beforeSend = async () => await assertStillJudged(task, ready, intent);
   let revoked: Ended;
   try {
     revoked = await callUpstream(connection, { scope, key: ready.listed.key, signal, beforeSend });

@@ -9,6 +9,7 @@ import {
   openIncidents,
   pass,
   prepare,
+  rotating,
   secretOf,
   states,
   store,
@@ -48,8 +49,9 @@ test('T1: an old key is retired only when its successor is used and it has been 
   ]);
 });
 
-test('R1, T1: a retirement whose rate limiter permit comes late is judged again before it is sent', async () => {
-  const { bot } = await prepare(['bot']);
+/** Prepares a rotation that is due to be retired, and retires it through a limiter that gives its permit late, after `meanwhile`. */
+async function retireLate(policy: object, meanwhile: () => Promise<unknown>): Promise<{ key: string; waits: number }> {
+  const { bot } = await prepare(['bot'], { policy: { ...rotating(), ...policy } });
   await pass();
   const secret = secretOf(bot.id);
   for (let days = 0; days < 6; days += 1) {
@@ -66,10 +68,7 @@ test('R1, T1: a retirement whose rate limiter permit comes late is judged again 
     async wait(route) {
       if (!route.startsWith('DELETE')) return;
       waits += 1;
-      await store.sql`
-        with granted as (
-          insert into keywarden.exemption (reason, granted_by, granted_at, until) values ('t', 'ada', now(), now() + interval '1 year') returning number)
-        insert into keywarden.exemption_key select g.number, k.number from granted g, keywarden.key k where k.name = 'bot'`;
+      await meanwhile();
     },
   };
   const { url: baseUrl, adminKey: apiKey } = fixture.sandbox;
@@ -78,13 +77,28 @@ test('R1, T1: a retirement whose rate limiter permit comes late is judged again 
   const late = { ...given, time, client: createClient({ baseUrl, apiKey, limiter, time }) };
   await syncKeys(fixture.context, late);
   await rotate(fixture.context, [late]);
+  fixture.connections = [given];
+  return { key: bot.key, waits };
+}
+
+test('R1, T1: a retirement whose rate limiter permit comes late is judged again before it is sent', async () => {
+  const { key, waits } = await retireLate({}, async () => {
+    await store.sql`
+      with granted as (
+        insert into keywarden.exemption (reason, granted_by, granted_at, until) values ('t', 'ada', now(), now() + interval '1 year') returning number)
+      insert into keywarden.exemption_key select g.number, k.number from granted g, keywarden.key k where k.name = 'bot'`;
+  });
   expect(waits).toBe(1);
   expect(await states()).toEqual(['bot: retiring']);
   expect(await liveNames()).toHaveLength(2);
   // The next passes find that the old key is still there, and wait for the exemption's end.
-  fixture.connections = [given];
   await pass();
   await pass();
   expect(await states()).toEqual(['bot: adopted']);
-  expect(await use(bot.key)).toBe(200);
+  expect(await use(key)).toBe(200);
+});
+
+test('R3: a retirement whose permit comes late is not held by the quota that it uses itself', async () => {
+  await retireLate({ quotas: { per_day: 1 } }, () => Promise.resolve());
+  expect(await states()).toEqual(['bot: retired']);
 });

@@ -5,7 +5,7 @@ import { UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { controlPlaneNow, whyStale } from '../control-plane-clock.ts';
-import { failureInWords, isOfOneProject, isOutage } from './failures.ts';
+import { failureInWords, isOfOneProject, isOutage, outagesInARow } from './failures.ts';
 import { syncOrganizations } from './organizations.ts';
 import { servedMs } from './proof.ts';
 import type { Counts } from './run.ts';
@@ -39,9 +39,12 @@ export async function syncProjects(
 ): Promise<{ shown: ShownProjects[]; failed: FailedOrganization[] }> {
   const shown: ShownProjects[] = [];
   const failed: FailedOrganization[] = [];
+  let outages = 0;
   for (const { id: organizationId } of await syncOrganizations(context, connection, counts)) {
     const projectIds = await syncProjectsOf(context, connection, { organizationId, counts }).catch((error: unknown) => {
-      if (isOutage(error) || !isOfOneProject(error)) throw error;
+      if (!isOfOneProject(error)) throw error;
+      outages = isOutage(error) ? outages + 1 : 0;
+      if (outages >= outagesInARow) throw error;
       context.log.warn(
         { organization: organizationId, err: error },
         'the projects of an organization could not be read',

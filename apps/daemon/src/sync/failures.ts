@@ -28,8 +28,8 @@ export const failureInWords = (error: unknown): string =>
     ? error.message.replace(/\.$/, '')
     : `the store cannot hold a row: ${codeOf(error)}`;
 
-/** This many projects in a row that fail with an outage end the pass. */
-const outagesInARow = 5;
+/** This many projects or organizations in a row that fail with an outage end the pass. */
+export const outagesInARow = 5;
 
 export interface Failure {
   project: string;

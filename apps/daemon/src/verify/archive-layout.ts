@@ -14,8 +14,11 @@ const isStreamed = (flags: number) => (flags & 0b1000) !== 0;
 /** The type in the mode of a file: programs follow links, and make folders of entries that are marked as such. */
 const modeMask = 0o170000;
 const regularMode = 0o100000;
-/** The attributes of a plain file: that it may not be written, and that it is to be archived. Programs leave out a file with others, such as that of a label. */
-const plainAttributes = 0x21;
+/**
+ * The attributes of a plain file: that it may not be written, is to be archived, has no other attribute, is not indexed, or has a mode. Programs leave out a file
+ * with others, such as that of a label.
+ */
+const plainAttributes = 0xa0a1;
 /** What a program must know to read files that are stored or deflated, times ten. Programs leave out a file that asks for more. */
 const mostVersion = 20;
 /** Extra fields that change nothing that is read: times and owners of files, as archivers add them. Others may name the file anew. */

@@ -185,7 +185,7 @@ async function readDue(
   const rotations = await readItems(db, rotationList({ open: true }, organizations), most);
   const lapsesBefore = new Date(Date.parse(controlPlaneNow) + 30 * dayMs).toISOString();
   const exemptions = await readItems(db, exemptionList({ state: 'in_force', lapsesBefore }, organizations), mostSorted);
-  const [plan] = organizations === null ? await readItems(db, planList({ isWhole: true }), 1) : [];
+  const [plan] = organizations === null ? await readItems(db, planList({ isNewest: true }), 1) : [];
   const reviews = organizations === null ? await readItems(db, reviewList({ state: 'open' }), most) : [];
   const isWaiting = plan !== undefined && plan.items > 0 && !plan.rejected && plan.revoked === 0;
   return [

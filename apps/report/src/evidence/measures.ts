@@ -102,7 +102,7 @@ export async function take(snapshot: Snapshot, measure: Measure, period: Period)
     case 'decisions':
       return shown(planDecisionList({ from, to }));
     case 'incidents':
-      return shown(incidentList({ openFrom: from, to }, null));
+      return shown(incidentList({ from, to }, null));
     case 'reviewed_keys':
       return shown(reviewItemList({ from, to }));
     case 'reviews':
@@ -129,14 +129,10 @@ export async function findPlanOf(
   snapshot: Snapshot,
   { from, to }: Period,
 ): Promise<{ id: string } | { missing: string }> {
-  const made = { madeFrom: from, madeTo: to, isWhole: true };
-  const [plan] = await readItems(snapshot, planList({ ...made, findingsTo: to }), 1);
-  if (plan !== undefined) return plan;
-  const [later] = await readItems(snapshot, planList(made), 1);
-  const missing = 'No plan was created in the period.';
-  return {
-    missing: later === undefined ? missing : `Plan ${later.id} was made again after the period, with other findings.`,
-  };
+  const [plan] = await readItems(snapshot, planList({ madeFrom: from, madeTo: to, asOf: to, isWhole: true }), 1);
+  if (plan === undefined) return { missing: 'No plan was created in the period.' };
+  const [kept] = await readItems(snapshot, planList({ id: plan.id, findingsTo: to }), 1);
+  return kept ?? { missing: `Plan ${plan.id} was made again after the period, with other findings.` };
 }
 
 /** Returns the findings of the period's newest plan. */

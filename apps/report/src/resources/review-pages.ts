@@ -93,7 +93,7 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
   });
 }
 
-const newestPlan = async ({ db }: Services) => (await readItems(db, planList({ isWhole: true }), 1))[0];
+const newestPlan = async ({ db }: Services) => (await readItems(db, planList({ isNewest: true }), 1))[0];
 
 /** Returns what follows from a signed review: the part of the newest plan that revokes what the review decided. */
 async function planForm(services: Services, { id }: Review): Promise<Html> {

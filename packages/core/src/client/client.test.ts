@@ -112,8 +112,15 @@ test('a second branch is refused after five attempts while the first one is bein
 
 test('T3: a secret in an unknown field of a list of keys is left out', async () => {
   const row = { id: 7, name: 'ci', created_at: '2026-01-01T00:00:00Z', key: 'abc', note: 'napi_abc', region: 'eu' };
-  const fetch = () => Promise.resolve(Response.json({ api_keys: [row] }));
+  const nested = {
+    credential: { key: 'abc' },
+    tokens: ['x'],
+    api_key: 'opaque',
+    list: [{ of: 'napi_abc' }],
+    zone: { a: 1 },
+  };
+  const fetch = () => Promise.resolve(Response.json({ api_keys: [row, { ...row, ...nested, id: 8 }] }));
   const client = createClient({ baseUrl: 'http://127.0.0.1', apiKey: 'k', fetch });
   const { items } = await collect(client.organizationKeys('acme'));
-  expect(items.map(({ extra }) => extra)).toEqual([{ region: 'eu' }]);
+  expect(items.map(({ extra }) => extra)).toEqual([{ region: 'eu' }, { region: 'eu', zone: { a: 1 } }]);
 });

@@ -67,6 +67,9 @@ export async function* followPages<P extends Page<unknown>>(
   }
 }
 
+/** The most consecutive pages of a list without a new row that can be read. */
+const mostRepeats = 1000;
+
 /** The most rows of a list that is collected: far more than an account has, and not more than fit into memory. */
 const mostRows = 2_000_000;
 
@@ -98,8 +101,8 @@ export async function collect<T>(
     if (rows.length + rejected.length > mostRows)
       throw new ControlPlaneError('invalid_response', `a list has more than ${mostRows} rows`);
     // Rows that arrive meanwhile push others to the next page, which then shows them again.
-    repeated = page.items.length > 0 && known.size === before ? repeated + 1 : 0;
-    if (repeated > mostEmptyPages)
+    repeated = known.size === before ? repeated + 1 : 0;
+    if (repeated > mostRepeats)
       throw new ControlPlaneError('invalid_response', 'a list shows the same rows again and again');
     ageMs = Math.max(ageMs, page.ageMs);
     // A later Date would claim too much. An earlier one, such as that of a cached page, is the age of the whole list.

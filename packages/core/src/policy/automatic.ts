@@ -130,7 +130,8 @@ export function unwantedRotationHold(
   const exemption = exemptionOf(key, rule.name);
   return exemption === undefined
     ? null
-    : `it is exempt from ${rule.name} until ${exemption.until}: ${exemption.reason}`;
+    : // Who sees the rotation may not see the reason, which can be about keys of other organizations.
+      `it is exempt from ${rule.name} until ${exemption.until} (exemption ${exemption.number})`;
 }
 
 /** After this long without an automatic revocation in a scope, a new canary is revoked first. */

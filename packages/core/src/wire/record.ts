@@ -96,7 +96,7 @@ function listBy<T extends { extra: unknown }>(
 }
 
 /** Deeper values overflow the stack of programs that write or read them. */
-const mostDepth = 100;
+export const mostDepth = 100;
 
 function isShallow(value: unknown, depth = 0): boolean {
   if (typeof value !== 'object' || value === null) return true;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { id, instant, int64, maybe, text, uuid, whole } from './primitives.ts';
-import { optional, wireRecord } from './record.ts';
+import { mostDepth, optional, wireRecord } from './record.ts';
 
 /** Terminal statuses: such an operation no longer changes. `failed` can still be retried. */
 export const terminalStatuses: readonly string[] = ['finished', 'cancelled', 'skipped'];
@@ -96,10 +96,14 @@ const keyFields = {
 };
 
 /** T3: a list does not have secrets, and none is kept if it has one all the same. */
-const isSecret = (name: string, value: unknown) =>
-  /^(key|secret|token|password)$/i.test(name) || (typeof value === 'string' && value.includes('napi_'));
+function isSecret(name: string, value: unknown, depth = 0): boolean {
+  if (/(^|_)(key|secret|token|password)s?$/i.test(name)) return true;
+  if (typeof value === 'string') return value.includes('napi_');
+  if (typeof value !== 'object' || value === null || depth > mostDepth) return false;
+  return Object.entries(value).some(([inner, each]) => isSecret(inner, each, depth + 1));
+}
 
-export const keySchema = wireRecord(keyFields, isSecret);
+export const keySchema = wireRecord(keyFields, (name, value) => isSecret(name, value));
 export type WireKey = z.output<typeof keySchema>;
 
 /** The response to revoking a key. The service's own description omits its creator and creation time. */
@@ -110,7 +114,7 @@ export const revokedKeySchema = wireRecord(
     created_by: optional(creator),
     revoked: z.boolean(),
   },
-  isSecret,
+  (name, value) => isSecret(name, value),
 );
 export type WireRevokedKey = z.output<typeof revokedKeySchema>;
 
