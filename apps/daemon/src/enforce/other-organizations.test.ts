@@ -1,6 +1,6 @@
 import { policySchema } from '@keywarden/core/policy';
 import { applyPlan, openConnections, planKeys, syncCredentials, syncKeys, syncOperations } from '@keywarden/daemon';
-import { connectionOf, type Fixture, makeContext, makeFixture } from '@keywarden/testkit/daemon/fixture';
+import { connectionOf, type Fixture, hurried, makeContext, makeFixture } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 
@@ -27,7 +27,7 @@ beforeEach(async () => {
   store = await createTestStore(inject('postgresUrl'));
   change = unchanged;
   fixture = await makeFixture(store, {
-    client: { fetch: fetchChanged },
+    client: { time: hurried, fetch: fetchChanged },
     policy: policySchema.parse({ rules: [rule] }),
   });
   await fixture.controls.generate({ organizations: 2, projects: 4, keys: 0, operations: 100 });
@@ -122,4 +122,16 @@ test('R3: the quota of a day holds for revocations of two organizations at once'
     'revoked',
     'skipped',
   ]);
+});
+
+test('R7: a list of projects with more unreadable rows than a call has arguments stops no other organization', async () => {
+  const [first, second] = organizations;
+  change = ({ pathname, searchParams }, json) =>
+    pathname.endsWith('/projects') && searchParams.get('org_id') === first?.id
+      ? { projects: Array.from({ length: 130_000 }, (_, index) => ({ id: `p-${index}` })) }
+      : json;
+  await syncOperations(fixture.context, connectionOf(fixture));
+  const rows = await store.sql`
+    select distinct p.organization_id from keywarden.operation o join keywarden.project p on p.number = o.project_number`;
+  expect(rows.map(({ organization_id: id }) => String(id))).toEqual([second?.id]);
 });

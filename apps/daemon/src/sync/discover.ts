@@ -1,4 +1,4 @@
-import { collect, hasCode, type ProjectPage } from '@keywarden/core/client';
+import { addAll, collect, hasCode, type ProjectPage } from '@keywarden/core/client';
 import { before, toMs } from '@keywarden/core/values';
 import { listProjectsToWalk, saveDeletedProjects, saveProjects, type WalkedProject } from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
@@ -85,10 +85,13 @@ async function syncProjectsOf(
   const answer = await collect(noteUnavailable(client.projects(organizationId, { signal }), unavailableIds));
   // Coverage begins at a project's creation. An impossible creation time is not stored, and the project is kept all the same.
   const [possible, others] = partition(answer.items, ({ createdAt }) => isPossible(createdAt, toMs(seenAt)));
-  unavailableIds.push(...others.map(({ id }) => id));
+  for (const { id } of others) unavailableIds.push(id);
   const { rejected } = answer;
   await keepRejected(context, connection, { list: 'projects', place: organizationId, rejected, counts });
-  unavailableIds.push(...rejected.flatMap(({ id }) => id ?? []));
+  addAll(
+    unavailableIds,
+    rejected.flatMap(({ id }) => id ?? []),
+  );
   const isWhole = rejected.every(({ id }) => id !== null);
   // A cached response concludes nothing about which projects exist.
   if (whyStale(connection, { ...answer, begunMs }) === null) {
@@ -147,7 +150,7 @@ async function discoverDeleted(
 
 async function* noteUnavailable(pages: AsyncIterable<ProjectPage>, into: string[]): AsyncGenerator<ProjectPage> {
   for await (const page of pages) {
-    into.push(...page.unavailableIds);
+    addAll(into, page.unavailableIds);
     yield page;
   }
 }

@@ -1,4 +1,4 @@
-import { collect, hasCode, type RejectedRow } from '@keywarden/core/client';
+import { addAll, collect, hasCode, type RejectedRow } from '@keywarden/core/client';
 import { type OtherKind, otherKinds, type WireCredential, type WireKey } from '@keywarden/core/wire';
 import { readNow, reconcileIntents, type SavedListing, saveKeyListing } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
@@ -149,9 +149,9 @@ async function fetchCredentials(
     }
     const { live, ended, rejected, ageMs, dateMs } = sort(answer);
     shown.dateMs = shown.dateMs === null || dateMs === null ? null : Math.min(shown.dateMs, dateMs);
-    shown.live.push(...live);
-    shown.ended.push(...ended);
-    shown.rejected.push(...rejected);
+    addAll(shown.live, live);
+    addAll(shown.ended, ended);
+    addAll(shown.rejected, rejected);
     shown.ageMs = Math.max(shown.ageMs, ageMs);
   }
   return shown;

@@ -1,4 +1,10 @@
-import { type ControlPlaneClient, ControlPlaneError, type Page, type RejectedRow } from '@keywarden/core/client';
+import {
+  addAll,
+  type ControlPlaneClient,
+  ControlPlaneError,
+  type Page,
+  type RejectedRow,
+} from '@keywarden/core/client';
 import { secondOf } from '@keywarden/core/values';
 import type { WireOperation } from '@keywarden/core/wire';
 import { isCutOff } from '@keywarden/db/daemon';
@@ -62,7 +68,7 @@ export async function fetchWhole(
   const passedOver: RejectedRow[] = [];
   for (let empty = 1; page.items.length === 0 && page.cursor !== null && page.cursor !== cursor; empty += 1) {
     if (empty > mostEmptyPages) throw refuse('is repeatedly empty and has a cursor');
-    passedOver.push(...page.rejected);
+    addAll(passedOver, page.rejected);
     cursor = page.cursor;
     page = await fetchAgreed(client, projectId, { ...request, cursor });
   }
