@@ -1,86 +1,33 @@
 import { ControlPlaneError } from '@keywarden/core/client';
-import { toMs } from '@keywarden/core/values';
-import type { WireCredential, WireKey } from '@keywarden/core/wire';
 import {
   beginRevocation,
   factScope,
   isRefusedRow,
   listObservers,
-  type RevocationCause,
   readPause,
-  recordOutcome,
-  type ScopeReference,
   withDestructiveCall,
 } from '@keywarden/db/daemon';
-import { codeOf, describeError, UserError } from '@keywarden/runtime';
+import { codeOf, UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { withProcessLock } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
 import { syncMembers } from '../sync/keys.ts';
-import { isProjectScope, listScope, parseScope, type Scope, scopeLock, scopeName } from '../sync/scopes.ts';
-import { callUpstream, type Ended, findEnded, NotSent } from './call-upstream.ts';
-
-/** The outcome for one key. `skipped`: not called, with the reason. `unknown`: called, and two listings must decide. */
-export interface Revocation {
-  outcome: 'revoked' | 'skipped' | 'failed' | 'unknown';
-  why: string | null;
-  /** Whether the key was used after it was judged (R5). */
-  usedInFlight: boolean;
-  /** Whether another try would end the same way, as far as is known. */
-  isFinal: boolean;
-  /** The control plane was busy and did nothing. How long it asks to wait before another try, in ms. */
-  retryAfterMs?: number;
-}
-
-/** Why a key is not revoked. */
-export interface Skip {
-  why: string;
-  isFinal: boolean;
-}
-
-/** Returns a skip that is not final: another try may have another outcome. */
-export const notNow = (why: string): Skip => ({ why, isFinal: false });
+import { listScope, parseScope, scopeLock, scopeName } from '../sync/scopes.ts';
+import { callAndRecord } from './call-and-record.ts';
+import {
+  type GuardedRevocation,
+  type Listed,
+  notNow,
+  type Ready,
+  type Revocation,
+  type Skip,
+  skipped,
+  type Target,
+} from './revocation-task.ts';
 
 /** Why a run stops after a use in flight (R5). */
 export const stoppedByUse = 'a key was used during its revocation; see keywarden incidents';
-
-/** What is known of a key that was just listed. */
-export interface Listed {
-  connection: Connection;
-  place: ScopeReference;
-  key: WireKey | WireCredential;
-}
-
-export interface GuardedRevocation {
-  key: { number: string; id: string; scope: string };
-  /** The cause of the revocation, for its intent. */
-  cause: RevocationCause;
-  connections: Connection[];
-  /** Names of connections whose credential was refused in this run. */
-  refused: Set<string>;
-  /** Whether a call for which the control plane was too busy is repeated in this run. */
-  repeats: boolean;
-  /** When this run last listed the members of each organization, in ms. */
-  membersReadAt: Map<string, number>;
-  /** Judges the key on current facts (R1). Returns why it must stay, or the policy by which it may be revoked. */
-  judge: (listed: Listed) => Promise<Skip | MayGo>;
-  /** Judges once more if the call had to wait for a rate limiter permit. It changes nothing. */
-  judgeAgain: (listed: Listed) => Promise<Skip | MayGo>;
-}
-
-export interface MayGo {
-  policySha256: string;
-  /**
-   * Whether the finding rests on the creator having left. Then this run must also have listed the organization's members.
-   */
-  restsOnMembers: boolean;
-}
-
-interface Target {
-  connection: Connection;
-  scope: Scope;
-}
 
 /** Tries for one key while the control plane is busy, the first included. */
 const mostTries = 4;
@@ -184,15 +131,6 @@ async function findTarget(
   return undefined;
 }
 
-/** The facts on which a key was just judged. */
-interface Ready {
-  listing: string;
-  listed: Listed;
-  /** When the facts were read, by the local clock. */
-  judgedMs: number;
-  policySha256: string;
-}
-
 /** Lists the key's scope and judges the key now. Returns why it must stay, or the evidence. */
 async function rejudge(
   context: Context,
@@ -225,27 +163,6 @@ async function rejudge(
   return 'why' in judged ? judged : { ...judged, listing: listing.number, listed: listedKey, judgedMs };
 }
 
-/** In ms: a key that was judged more recently than this is not judged again before the call. */
-const freshMs = 1000;
-/** In ms: a listing that is older than this when the call gets its permit is no longer current evidence. */
-const oldestMs = 60_000;
-
-/**
- * R1: throws if the key may no longer be revoked, because the store and the limits may have delayed the call since it was judged.
- */
-async function assertStillJudged(
-  { judgeAgain }: GuardedRevocation,
-  { listed, judgedMs }: Ready,
-  intent: string,
-): Promise<void> {
-  const ageMs = listed.connection.time.now() - judgedMs;
-  if (ageMs <= freshMs) return;
-  if (ageMs > oldestMs)
-    throw new NotSent(`its permit came ${Math.round(ageMs / 1000)} s after it was judged`, { isOld: true });
-  const again = await judgeAgain({ ...listed, place: { ...listed.place, exceptIntent: intent } });
-  if ('why' in again) throw new NotSent(again.why, { isOld: false });
-}
-
 /** In ms: members whose listing in this run is older than this are listed again. */
 const membersAgeMs = 60_000;
 
@@ -268,56 +185,3 @@ async function listMembersAgain(
   membersReadAt.set(place, beganAt);
   return true;
 }
-
-/** Commits the intent, makes the call, and commits its outcome. */
-async function callAndRecord(
-  context: Context,
-  task: GuardedRevocation,
-  { connection, scope, intent, ready }: Target & { intent: string; ready: Ready },
-): Promise<Revocation> {
-  const { store, signal } = context;
-  const { key, refused } = task;
-  const beforeSend = async () => await assertStillJudged(task, ready, intent);
-  let revoked: Ended;
-  try {
-    revoked = await callUpstream(connection, { scope, key: ready.listed.key, signal, beforeSend });
-  } catch (error) {
-    if (error instanceof NotSent) {
-      const detail = { sent: false, why: error.message };
-      await recordOutcome(store.sql, intent, { outcome: 'not_revoked', at: null, detail });
-      const { message: why, isOld } = error;
-      return isOld
-        ? { outcome: 'failed', why, usedInFlight: false, isFinal: false, retryAfterMs: 0 }
-        : skipped({ why, isFinal: false });
-    }
-    if (!(error instanceof ControlPlaneError)) throw error;
-    if (error.code === 'outcome_unknown' || error.code === 'not_found')
-      return unknown(`${error.message}; the next listings decide its outcome`);
-    if (error.code === 'unauthenticated') refused.add(connection.name);
-    await recordOutcome(store.sql, intent, { outcome: 'failed', at: null, detail: describeError(error) });
-    const busy = busyCodes.includes(error.code) ? { retryAfterMs: error.retryAfterMs } : {};
-    return { outcome: 'failed', why: error.message, usedInFlight: false, isFinal: !('retryAfterMs' in busy), ...busy };
-  }
-  if (isProjectScope(scope)) revoked = await findEnded(context, connection, { scope, id: key.id });
-  if (!revoked.revoked || revoked.id !== key.id)
-    return unknown(
-      `${isProjectScope(scope) ? 'its list' : 'the response'} does not show the revocation; the next listings decide its outcome`,
-    );
-  const usedInFlight = isLater(revoked.lastUsedAt, ready.listed.key.lastUsedAt);
-  const detail = { last_used_at: revoked.lastUsedAt, last_used_from_addr: revoked.lastUsedFromAddr };
-  const at = controlPlaneNow(connection);
-  await recordOutcome(store.sql, intent, { outcome: 'revoked', usedInFlight, at, detail });
-  return { outcome: 'revoked', why: null, usedInFlight, isFinal: true };
-}
-
-/** 423, 429 and 503: nothing was done, and the same call may succeed later. */
-const busyCodes: ControlPlaneError['code'][] = ['locked', 'rate_limited', 'unavailable'];
-
-function isLater(answered: string | null, judged: string | null): boolean {
-  if (answered === null) return false;
-  return judged === null || toMs(answered) > toMs(judged);
-}
-
-const unknown = (why: string): Revocation => ({ outcome: 'unknown', why, usedInFlight: false, isFinal: true });
-
-const skipped = ({ why, isFinal }: Skip): Revocation => ({ outcome: 'skipped', why, usedInFlight: false, isFinal });

@@ -1,8 +1,9 @@
 import { isSameReason, mentions, type PlanItem, useInFlightHold } from '@keywarden/core/policy';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
-import { type Listed, type MayGo, notNow, type Revocation, revokeGuarded, type Skip } from './guarded-revocation.ts';
+import { revokeGuarded } from './guarded-revocation.ts';
 import { judgeScope } from './plan.ts';
+import { type Listed, type MayGo, notNow, type Revocation, type Skip } from './revocation-task.ts';
 import { whyNotApproved } from './standing.ts';
 
 /** The outcome for one item. */

@@ -9,16 +9,9 @@ import {
   type SuspectedOrphan,
 } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
-import {
-  type Listed,
-  type MayGo,
-  notNow,
-  type Revocation,
-  revokeGuarded,
-  type Skip,
-  stoppedByUse,
-} from '../enforce/guarded-revocation.ts';
+import { revokeGuarded, stoppedByUse } from '../enforce/guarded-revocation.ts';
 import { judgeScope } from '../enforce/plan.ts';
+import { type Listed, type MayGo, notNow, type Revocation, type Skip } from '../enforce/revocation-task.ts';
 import type { Run } from './run.ts';
 import { ownConnectionOf } from './settings.ts';
 import { sinkOf } from './sink-of.ts';
