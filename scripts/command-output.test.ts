@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { host, idOf, keywarden, policy, sandbox, store, useGovernance } from './governance-fixture.ts';
-import { entry, run, settingsFor } from './processes.ts';
+import { entry, run, settingsFor, start } from './processes.ts';
 
 useGovernance();
 
@@ -150,4 +150,10 @@ test('a shell completes commands, subcommands and options', async () => {
       code: 0,
       stdout: expect.stringContaining('keywarden complete --'),
     });
+});
+
+test('a reader that stops reading, such as head, ends no command, and gets no stack trace', async () => {
+  const { child, ended } = start([...entry.keywarden, '--help'], {});
+  child.stdout?.destroy();
+  expect(await ended).toMatchObject({ code: 0, stderr: '' });
 });

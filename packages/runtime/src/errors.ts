@@ -94,6 +94,8 @@ export function deniedByDeno(error: unknown): string | null {
 
 /** Runs an entry point. Prints why it failed on standard error: for a UserError one line, for any other error, which is a bug, its stack's own frames. */
 export async function runMain(main: () => Promise<number>): Promise<void> {
+  for (const stream of [process.stdout, process.stderr])
+    if (!stream.listeners('error').includes(allowClosed)) stream.on('error', allowClosed);
   try {
     process.exitCode = await main();
   } catch (error) {
@@ -101,6 +103,11 @@ export async function runMain(main: () => Promise<number>): Promise<void> {
     printError(message);
     process.exitCode = exit;
   }
+}
+
+/** A reader such as `head` may stop reading. What was begun, such as a revocation, is done to its end all the same. */
+function allowClosed(error: Error): void {
+  if (codeOf(error) !== 'EPIPE') throw error;
 }
 
 function explain(error: unknown): [message: string, exit: number] {
