@@ -1,4 +1,3 @@
-import { createClient, type Limiter, noLimiter } from '@keywarden/core/client';
 import { listInventoryCoverage } from '@keywarden/db/report';
 import {
   apply,
@@ -22,7 +21,7 @@ import {
   prepareBetween,
   setBetween,
 } from '@keywarden/testkit/daemon/between-fixture';
-import { connectionOf, neverUsedRule } from '@keywarden/testkit/daemon/fixture';
+import { connectionOf, lateConnection, neverUsedRule } from '@keywarden/testkit/daemon/fixture';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
 
@@ -49,22 +48,10 @@ test('R1: a revocation that was answered 429 is judged again before it is repeat
 test('R1: a revocation whose rate limiter permit comes late is judged again before it is sent', async () => {
   await prepareBetween(['one', 'busy']);
   const plan = await makeStoredPlan();
-  let waits = 0;
-  const limiter: Limiter = {
-    ...noLimiter,
-    async wait(route) {
-      if (!route.startsWith('DELETE')) return;
-      waits += 1;
-      await exemptOne();
-    },
-  };
-  const connection = connectionOf(fixture);
-  const { url: baseUrl, adminKey: apiKey } = fixture.sandbox;
-  // By this clock, the limiter takes one and a half seconds.
-  const time = { ...connection.time, now: () => Date.now() + waits * 1500 };
-  fixture.connections = [{ ...connection, time, client: createClient({ baseUrl, apiKey, limiter, time }) }];
+  const { late, permits } = lateConnection(fixture, exemptOne);
+  fixture.connections = [late];
   expect(outcomes(await apply(plan)).one).toMatch(/^skipped: exempt until/);
-  expect(waits).toBe(1);
+  expect(permits()).toBe(1);
   expect(await revokedNames()).toEqual([]);
 });
 

@@ -1,6 +1,5 @@
-import { createClient, type Limiter, noLimiter } from '@keywarden/core/client';
 import { rotate, syncKeys } from '@keywarden/daemon';
-import { connectionOf } from '@keywarden/testkit/daemon/fixture';
+import { lateConnection } from '@keywarden/testkit/daemon/fixture';
 import {
   day,
   everyKey,
@@ -50,7 +49,10 @@ test('T1: an old key is retired only when its successor is used and it has been 
 });
 
 /** Prepares a rotation that is due to be retired, and retires it through a limiter that gives its permit late, after `meanwhile`. */
-async function retireLate(policy: object, meanwhile: () => Promise<unknown>): Promise<{ key: string; waits: number }> {
+async function retireLate(
+  policy: object,
+  meanwhile: () => Promise<unknown>,
+): Promise<{ key: string; permits: number }> {
   const { bot } = await prepare(['bot'], { policy: { ...rotating(), ...policy } });
   await pass();
   const secret = secretOf(bot.id);
@@ -61,34 +63,20 @@ async function retireLate(policy: object, meanwhile: () => Promise<unknown>): Pr
   await use(secret);
   await fixture.controls.advance(2 * day);
   await fixture.reconnect();
-  const given = connectionOf(fixture);
-  let waits = 0;
-  const limiter: Limiter = {
-    ...noLimiter,
-    async wait(route) {
-      if (!route.startsWith('DELETE')) return;
-      waits += 1;
-      await meanwhile();
-    },
-  };
-  const { url: baseUrl, adminKey: apiKey } = fixture.sandbox;
-  // By this clock, the limiter takes one and a half seconds.
-  const time = { ...given.time, now: () => Date.now() + waits * 1500 };
-  const late = { ...given, time, client: createClient({ baseUrl, apiKey, limiter, time }) };
+  const { late, permits } = lateConnection(fixture, meanwhile);
   await syncKeys(fixture.context, late);
   await rotate(fixture.context, [late]);
-  fixture.connections = [given];
-  return { key: bot.key, waits };
+  return { key: bot.key, permits: permits() };
 }
 
 test('R1, T1: a retirement whose rate limiter permit comes late is judged again before it is sent', async () => {
-  const { key, waits } = await retireLate({}, async () => {
+  const { key, permits } = await retireLate({}, async () => {
     await store.sql`
       with granted as (
         insert into keywarden.exemption (reason, granted_by, granted_at, until) values ('t', 'ada', now(), now() + interval '1 year') returning number)
       insert into keywarden.exemption_key select g.number, k.number from granted g, keywarden.key k where k.name = 'bot'`;
   });
-  expect(waits).toBe(1);
+  expect(permits).toBe(1);
   expect(await states()).toEqual(['bot: retiring']);
   expect(await liveNames()).toHaveLength(2);
   // The next passes find that the old key is still there, and wait for the exemption's end.

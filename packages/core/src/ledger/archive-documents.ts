@@ -45,7 +45,7 @@ const verifyPages = [
   '5195df45d224c9215eaf2bd11cd82578fc13bcad49060b06db2d59b79113d0b3',
 ];
 
-/** Returns whether a text is the page of a ledger as any version wrote it, for any name of the archive: a changed one could tell auditors to trust another key. */
+/** Returns whether a version of Keywarden wrote this page, for this ledger and some archive. A changed page could tell auditors to trust another key. */
 export function isVerifyPage(text: string, origin: string): boolean {
   const [, of] = /^# How to check this archive\n\nThe ledger is `([^`]*)`/.exec(text) ?? [];
   const [, name] = / keywarden verify ([\w.-]{1,300}) --key/.exec(text) ?? [];

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createClient, type Limiter, noLimiter } from '@keywarden/core/client';
 import { defaultPolicy, type Policy, policySchema } from '@keywarden/core/policy';
 import type { Context } from '@keywarden/daemon';
 import { type Connection, type OpenOptions, openConnections, silentProgress } from '@keywarden/daemon';
@@ -151,4 +152,25 @@ export async function makeFixture(
 export function connectionOf({ connections: [connection] }: Fixture): Connection {
   if (connection === undefined) throw new Error('the fixture has no connection');
   return connection;
+}
+
+/**
+ * Returns the fixture's connection behind a limiter that gives the permit of each revocation after `meanwhile`, one and a half seconds late by the connection's
+ * clock. Also returns how many permits it gave.
+ */
+export function lateConnection(fixture: Fixture, meanwhile: () => Promise<unknown>) {
+  let permits = 0;
+  const limiter: Limiter = {
+    ...noLimiter,
+    async wait(route) {
+      if (!route.startsWith('DELETE')) return;
+      permits += 1;
+      await meanwhile();
+    },
+  };
+  const connection = connectionOf(fixture);
+  const { url: baseUrl, adminKey: apiKey } = fixture.sandbox;
+  const time = { ...connection.time, now: () => Date.now() + permits * 1500 };
+  const late: Connection = { ...connection, time, client: createClient({ baseUrl, apiKey, limiter, time }) };
+  return { late, permits: () => permits };
 }
