@@ -32,7 +32,7 @@ export { factScope } from './keys/key-listing.ts';
 export { type KeyFilter, keyList, keyObservationList, keyUseList } from './keys/list.ts';
 export { type SavedListing, saveKeyListing } from './keys/listing.ts';
 export type { ScopeReference } from './keys/scope-facts.ts';
-export { isCutOff, staleWords } from './keys/suspect-listing.ts';
+export { isCutOff } from './keys/suspect-listing.ts';
 export { findTreeFault, listLedgerRowFaults } from './ledger/check.ts';
 export {
   endLedgerKeys,

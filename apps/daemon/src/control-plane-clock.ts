@@ -1,5 +1,4 @@
 import type { Policy } from '@keywarden/core/policy';
-import { staleWords } from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
 import type { Connection } from './connect.ts';
 
@@ -45,6 +44,9 @@ export function assertSaneClock({ name, skewMs, isSandbox }: Connection): void {
  * The control plane creates its own response after the request. Clocks drift by seconds, and a Date has whole seconds.
  */
 const driftMs = 30_000;
+
+/** The words in every reason why a response is stale. */
+const staleWords = 'a cache between answered';
 
 /** A Date has whole seconds: after this time, in ms, a new response has another Date. */
 const dateMovesMs = 2000;

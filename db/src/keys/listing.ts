@@ -7,7 +7,7 @@ import { connectionScope } from '../schema/connections.ts';
 import { credential, keyListing } from '../schema/keys.ts';
 import { builderOf, lastOfEach, packExtra, type Sql, type Tx, toJson } from '../sql.ts';
 import type { KeyListing } from './key-listing.ts';
-import { findSuspicion, reportSuspect } from './suspect-listing.ts';
+import { findSuspicion, reportSuspect, type Suspicion } from './suspect-listing.ts';
 
 export interface SavedListing {
   /** Null if a later listing of the scope is already stored. */
@@ -32,14 +32,15 @@ export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<Saved
     const ofScope = and(eq(keyListing.controlPlaneNumber, listing.controlPlane), eq(keyListing.scope, listing.scope));
     const hasLater = (await db.$count(keyListing, and(ofScope, gt(keyListing.listedAt, listing.listedAt)))) > 0;
     if (hasLater && listing.stale == null) return { number: null, whySuspect: null, isAlone: false };
-    const whySuspect = listing.stale ?? (await findSuspicion(tx, listing, ids));
+    const suspicion = await findSuspicion(tx, listing, ids);
+    const whySuspect = suspicion?.why ?? null;
     const [last] = await db
       .select({ whySuspect: keyListing.whySuspect })
       .from(keyListing)
       .where(ofScope)
       .orderBy(desc(keyListing.number))
       .limit(1);
-    const number = await insertListing(tx, listing, whySuspect);
+    const number = await insertListing(tx, listing, suspicion);
     if (listing.stale == null) {
       const changed = await supersede(tx, listing);
       await saveKeys(tx, listing);
@@ -70,13 +71,19 @@ function lastUsedOfEach<T extends WireKey>(keys: T[]): T[] {
 
 const never = '0001-01-01T00:00:00Z';
 
-async function insertListing(tx: Tx, listing: KeyListing, whySuspect: string | null): Promise<string> {
+async function insertListing(tx: Tx, listing: KeyListing, suspicion: Suspicion | null): Promise<string> {
   const { controlPlane: controlPlaneNumber, scope, connection, run, listedAt, begunAt, keys } = listing;
   const db = builderOf(tx);
-  const listed = { controlPlaneNumber, scope, connection, listedAt, begunAt, whySuspect };
+  const listed = { controlPlaneNumber, scope, connection, listedAt, begunAt };
   const [row] = await db
     .insert(keyListing)
-    .values({ ...listed, runNumber: run, keyCount: keys.length })
+    .values({
+      ...listed,
+      runNumber: run,
+      keyCount: keys.length,
+      whySuspect: suspicion?.why,
+      isSudden: suspicion?.isSudden,
+    })
     .returning({ number: keyListing.number });
   const seen = { controlPlaneNumber, scope, connection, seenAt: listedAt };
   const target = [connectionScope.connection, connectionScope.controlPlaneNumber, connectionScope.scope];

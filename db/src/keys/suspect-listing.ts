@@ -1,48 +1,40 @@
 import { toMs } from '@keywarden/core/values';
-import { and, asc, eq, isNotNull, isNull, max, notLike, sql as raw, type SQL } from 'drizzle-orm';
+import { and, asc, eq, isNotNull, isNull, max, sql as raw, type SQL } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
 import { closeIncidentsOfScope, openIncident } from '../incidents/incidents.ts';
 import { credential, keyListing } from '../schema/keys.ts';
 import { builderOf, type Db, type Tx } from '../sql.ts';
 import { factScope, type KeyListing } from './key-listing.ts';
 
-/** The words in every reason for a stale listing. Stale listings are not evidence of a drop either. */
-export const staleWords = 'a cache between answered';
-
-/** The words that mark every listing with unreadable rows as suspect. */
-const unreadableWords = 'cannot be read';
-
-/** The words that mark every incomplete listing as suspect. */
-const partialWords = 'not all of it was shown';
-
-const describePartial = ({ partial = null }: KeyListing): string | null =>
-  partial === null ? null : `${partialWords}: ${partial}`;
-
-const describeUnreadable = ({ unreadable = 0 }: KeyListing): string | null =>
-  unreadable === 0 ? null : `${unreadable} of its rows ${unreadableWords}; keywarden coverage --rejected names them`;
+/** Why absences in a listing prove nothing. */
+export interface Suspicion {
+  why: string;
+  /** Whether the only reason is that the listing is suddenly shorter. Other suspect listings are no evidence of a drop. */
+  isSudden: boolean;
+}
 
 /**
- * Returns why absences in a listing prove nothing, or null: a part is missing, a row cannot be read, or the listing is suddenly shorter. A
+ * Returns why absences in a listing prove nothing, or null: it is stale, a part is missing, a row cannot be read, or the listing is suddenly shorter. A
  * sudden drop is suspect until listings a day apart show it. Keys that we revoked do not count as absent.
  */
-export async function findSuspicion(tx: Tx, listing: KeyListing, ids: string[]): Promise<string | null> {
-  const { controlPlane, scope, listedAt, keys } = listing;
-  const known = describePartial(listing) ?? describeUnreadable(listing);
-  if (known !== null) return known;
+export async function findSuspicion(tx: Tx, listing: KeyListing, ids: string[]): Promise<Suspicion | null> {
+  const { controlPlane, scope, listedAt, keys, stale = null, partial = null, unreadable = 0 } = listing;
+  const because = (why: string) => ({ why, isSudden: false });
+  if (stale !== null) return because(stale);
+  if (partial !== null) return because(`not all of it was shown: ${partial}`);
+  if (unreadable > 0)
+    return because(`${unreadable} of its rows cannot be read; keywarden coverage --rejected names them`);
   const db = builderOf(tx);
   const { controlPlaneNumber, scope: ofScope, goneAt, missingSince } = credential;
   const isHere = and(isNull(goneAt), isNull(missingSince));
   const expected = await db.$count(credential, and(eq(controlPlaneNumber, controlPlane), eq(ofScope, scope), isHere));
   if (!isSuddenDrop({ known: expected, ids })) return null;
-  const others = [staleWords, unreadableWords, partialWords].map((words) => notLike(whySuspect, `%${words}%`));
   const [sudden] = await db
     .select({ isOld: raw<boolean>`min(${keyListing.listedAt}) < ${listedAt}::timestamptz - interval '1 day'` })
     .from(keyListing)
-    .where(and(isSuspectNow(db, listing), ...others));
-  return sudden?.isOld === true ? null : `${keys.length} keys where ${expected} were expected`;
+    .where(and(isSuspectNow(db, listing), keyListing.isSudden));
+  return sudden?.isOld === true ? null : { why: `${keys.length} keys where ${expected} were expected`, isSudden: true };
 }
-
-const { whySuspect } = keyListing;
 
 /** Returns the condition that a listing is one of a scope's suspect ones since the last trusted one. */
 function isSuspectNow(db: Db, { controlPlane, scope }: KeyListing): SQL | undefined {
@@ -54,7 +46,7 @@ function isSuspectNow(db: Db, { controlPlane, scope }: KeyListing): SQL | undefi
   return and(
     eq(keyListing.controlPlaneNumber, controlPlane),
     eq(keyListing.scope, scope),
-    isNotNull(whySuspect),
+    isNotNull(keyListing.whySuspect),
     raw`${keyListing.number} > coalesce((${last}), 0)`,
   );
 }

@@ -7,7 +7,7 @@ import { syncRun } from './runs.ts';
 
 /**
  * One listing of one scope's keys: listed_at by the control plane's Date, begun_at by our database's clock. Listings that are incomplete or
- * not trusted have a `why_suspect`, and prove no absence.
+ * not trusted have a `why_suspect`, and prove no absence. is_sudden: only because it is suddenly shorter.
  */
 export const keyListing = keywarden.table(
   'key_listing',
@@ -22,6 +22,7 @@ export const keyListing = keywarden.table(
     receivedAt: instant('received_at').notNull().default(sql`now()`),
     keyCount: integer('key_count').notNull(),
     whySuspect: text('why_suspect'),
+    isSudden: boolean('is_sudden').notNull().default(false),
   },
   (t) => [
     reference(t.controlPlaneNumber, controlPlane.number),
