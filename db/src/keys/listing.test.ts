@@ -4,6 +4,7 @@ import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-s
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { readNow } from '../revocations/revocations.ts';
 import type { Store } from '../store.ts';
+import type { KeyListing } from './key-listing.ts';
 import { saveKeyListing } from './listing.ts';
 
 let store: TestStore;
@@ -26,7 +27,12 @@ beforeEach(() => {
 afterAll(async () => await store.close());
 
 /** Saves the next hour's listing. */
-async function list(ids: string[], change: Parameters<typeof makeWireKey>[1] = {}, hours = 1) {
+async function list(
+  ids: string[],
+  change: Parameters<typeof makeWireKey>[1] = {},
+  hours = 1,
+  how: Partial<KeyListing> = {},
+) {
   hour += hours;
   const begunAt = await readNow(daemon.sql);
   const listedAt = new Date(Date.UTC(2026, 5, 1, hour)).toISOString();
@@ -40,6 +46,7 @@ async function list(ids: string[], change: Parameters<typeof makeWireKey>[1] = {
     listedAt,
     begunAt,
     keys,
+    ...how,
   });
 }
 
@@ -92,6 +99,18 @@ test('A7: a listing that is suddenly empty or much shorter proves no absence unt
   expect((await list(['1', '2'], {}, 30)).whySuspect).toBeNull();
   await list(['1', '2']);
   expect(await gone()).toHaveLength(10);
+});
+
+test.for<[string, Partial<KeyListing>]>([
+  ['stale', { stale: 'a cache between answered' }],
+  ['incomplete', { partial: 'a project cannot be read' }],
+  ['partly unreadable', { unreadable: 1 }],
+])('A7: listings that were %s for a day are no evidence of a sudden drop', async ([, how]) => {
+  await list(Array.from({ length: 12 }, (_, index) => String(index + 1)));
+  expect((await list(['1', '2'], {}, 1, how)).whySuspect).not.toBeNull();
+  expect((await list(['1', '2'], {}, 30)).whySuspect).toBe('2 keys where 12 were expected');
+  await list(['1', '2']);
+  expect(await gone()).toEqual([]);
 });
 
 test('A5: saving the same listing again writes no observation, and a new name writes one', async () => {
