@@ -5,7 +5,7 @@ import {
   findParallelChanges,
   findRefusals,
 } from '@keywarden/testkit/store/distributed-statements';
-import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
+import { makeControlPlane, makeProject, makeWireOperation, makeWireProject } from '@keywarden/testkit/store/rows';
 import { changesNodes, isBound, refusalsOf, watchStatements } from '@keywarden/testkit/store/statement-plans';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
@@ -62,19 +62,6 @@ async function makeProjects(count: number): Promise<string[]> {
 }
 
 const since = '2026-05-01T00:00:00Z';
-
-const wireProject = (id: string) => ({
-  id,
-  name: id,
-  orgId: 'o',
-  regionId: 'r',
-  pgVersion: 17,
-  ownerId: 'ada',
-  createdAt: since,
-  updatedAt: since,
-  deletedAt: undefined,
-  extra: null,
-});
 
 test('every daemon statement about one project is bound to that project', async () => {
   const projects = await makeProjects(2);
@@ -159,10 +146,10 @@ test('statements that change projects and walks, which all nodes copy, use only 
   const controlPlane = await makeControlPlane(store.sql);
   const place = { controlPlane, seenAt: '2026-05-01T00:00:00Z', organizationId: 'o', unavailableIds: [] };
   const seen = await watch(async (sql) => {
-    await saveProjects(sql, place, [wireProject('a'), wireProject('b')]);
-    await saveProjects(sql, { ...place, seenAt: '2026-05-02T00:00:00Z' }, [wireProject('a')]);
+    await saveProjects(sql, place, [makeWireProject('a'), makeWireProject('b')]);
+    await saveProjects(sql, { ...place, seenAt: '2026-05-02T00:00:00Z' }, [makeWireProject('a')]);
     const deletedAt = '2026-05-01T12:00:00Z';
-    const deleted = [wireProject('b'), wireProject('c')].map((each) => ({ ...each, deletedAt }));
+    const deleted = [makeWireProject('b'), makeWireProject('c')].map((each) => ({ ...each, deletedAt }));
     await saveDeletedProjects(sql, { ...place, seenAt: '2026-05-03T00:00:00Z' }, deleted);
     const [row] =
       await sql`select number from keywarden.project where id = 'a' and control_plane_number = ${controlPlane}`;

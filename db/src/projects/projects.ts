@@ -1,10 +1,11 @@
 import type { WireProject } from '@keywarden/core/wire';
-import { and, eq, isNull } from 'drizzle-orm';
+import { and, eq, exists, isNull, lt, sql as raw, type SQL } from 'drizzle-orm';
 import { isSuddenDrop } from '../keys/suspect-listing.ts';
 import type { Listing } from '../organizations/organizations.ts';
 import { project } from '../schema/projects.ts';
+import { holdPages } from '../seals/read.ts';
 import { markMissingDays } from '../seals/seals.ts';
-import { builderOf, type Db, lastOfEach, packExtra, type Sql, toJson } from '../sql.ts';
+import { anyOf, builderOf, type Db, lastOfEach, packExtra, type Sql, type Tx, toJson } from '../sql.ts';
 
 /**
  * Saves a complete list of an organization's projects. A project that is absent twice in a row is gone. Projects that the answer names as
@@ -28,7 +29,10 @@ export async function saveProjects(
 ): Promise<void> {
   const rows = rowsOf(projects, organizationId);
   await sql.begin(async (tx) => {
-    await markMissingDays(tx, { controlPlane, ids: rows.map(({ id }) => id) });
+    const ids = rows.map(({ id }) => id);
+    const isAbsent = raw`(${project.missingSince} is not null or ${project.lastSeenAt} < ${seenAt}::timestamptz - interval '1 day')`;
+    await holdProjects(tx, and(eq(project.controlPlaneNumber, controlPlane), anyOf(project.id, ids), isAbsent));
+    await markMissingDays(tx, { controlPlane, ids, seenAt });
     await tx`
       insert into keywarden.project (control_plane_number, id, organization_id, name, region_id, pg_version, owner_id, created_at,
         updated_at, extra, first_seen_at, last_seen_at)
@@ -61,6 +65,16 @@ export async function saveProjects(
   });
 }
 
+/** Holds the days of projects that are about to end, or to be back: what is sealed meanwhile would be about their former state. */
+async function holdProjects(tx: Tx, condition: SQL | undefined): Promise<void> {
+  const rows = await builderOf(tx).select({ number: project.number }).from(project).where(condition);
+  if (rows.length > 0)
+    await holdPages(
+      tx,
+      rows.map(({ number }) => number),
+    );
+}
+
 function rowsOf(projects: WireProject[], organizationId: string) {
   return lastOfEach(projects).map((each) => ({
     id: each.id,
@@ -87,6 +101,11 @@ export async function saveDeletedProjects(
 ): Promise<void> {
   const rows = rowsOf(projects, organizationId);
   await sql.begin(async (tx) => {
+    const deletions = raw`json_to_recordset(${toJson(rows)}::json) as t(id text, deleted_at timestamptz)`;
+    const isNews = exists(
+      raw`(select from ${deletions} where t.id = ${project.id} and t.deleted_at is distinct from ${project.deletedAt})`,
+    );
+    await holdProjects(tx, and(eq(project.controlPlaneNumber, controlPlane), lt(project.lastSeenAt, seenAt), isNews));
     const saved = await tx`
     insert into keywarden.project (control_plane_number, id, organization_id, name, region_id, pg_version, owner_id, created_at,
       updated_at, extra, first_seen_at, last_seen_at, missing_since, gone_at, deleted_at)
@@ -100,7 +119,7 @@ export async function saveDeletedProjects(
     where project.last_seen_at < ${seenAt}::timestamptz and project.deleted_at is distinct from excluded.deleted_at
       returning id`;
     // Days after a deletion that is known only now may be sealed with gaps.
-    await markMissingDays(tx, { controlPlane, ids: saved.map(({ id }) => String(id)) });
+    await markMissingDays(tx, { controlPlane, ids: saved.map(({ id }) => String(id)), seenAt });
   });
 }
 

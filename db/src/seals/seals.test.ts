@@ -1,5 +1,5 @@
 import { rootOfLeaves } from '@keywarden/core/ledger';
-import { makeWireOperation } from '@keywarden/testkit/store/rows';
+import { makeWireOperation, makeWireProject } from '@keywarden/testkit/store/rows';
 import { at, createSealing, day, noon, proofOf, type Sealing } from '@keywarden/testkit/store/sealing';
 import type { TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
@@ -161,10 +161,7 @@ test('a project that is back after a day of absence has that day sealed again', 
     unavailableIds: [],
     isWhole: false,
   };
-  const back = { id: String(id), name: 'p', createdAt: at(1), updatedAt: at(1), extra: null };
-  await saveProjects(daemon.sql, place, [
-    { ...back, orgId: undefined, ownerId: undefined, regionId: undefined, pgVersion: undefined, deletedAt: undefined },
-  ]);
+  await saveProjects(daemon.sql, place, [makeWireProject(String(id))]);
   await sealing.waitQuiet();
   await sealing.seal();
   const [last] = (await sealing.sealsOf(project)).filter((each) => each.day === day(3) && each.replaces !== null);
@@ -181,17 +178,8 @@ test('days after a deletion that is known only later are sealed again, without t
     (await sealing.sealsOf(project)).findLast((each) => each.day === day(number))?.gaps;
   expect([await gapsOf(5), await gapsOf(7)]).not.toContain('[]');
   const place = { controlPlane: sealing.controlPlane, seenAt: at(9), organizationId: 'o', unavailableIds: [] };
-  const deleted = {
-    id: String(id),
-    name: 'p',
-    createdAt: at(1),
-    updatedAt: at(1),
-    extra: null,
-    deletedAt: '2026-05-04T10:00:00Z',
-  };
-  await saveDeletedProjects(daemon.sql, place, [
-    { ...deleted, orgId: undefined, ownerId: undefined, regionId: undefined, pgVersion: undefined },
-  ]);
+  const deletedAt = '2026-05-04T10:00:00Z';
+  await saveDeletedProjects(daemon.sql, place, [makeWireProject(String(id), { deletedAt })]);
   await sealing.waitQuiet();
   expect((await sealing.seal()).failures).toEqual([]);
   expect([await gapsOf(5), await gapsOf(7)]).toEqual(['[]', '[]']);

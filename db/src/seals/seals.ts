@@ -78,8 +78,9 @@ export interface SettledProject {
 }
 
 /**
- * Lists the projects that were walked, all or those with these numbers. Their days end with the project, and with its last listing. A day has ended by the
- * clock of the control plane and by that of the database, whose time the seal has.
+ * Lists the projects that were walked, all or those with these numbers. Their days end with the project, and with its last listing: that day is sealed once
+ * a project has not been listed for two days, because its connection may have ended. A day has ended by the clock of the control plane and by that of the
+ * database, whose time the seal has.
  */
 export async function listSettledProjects(sql: Sql | Tx, numbers?: string[]): Promise<SettledProject[]> {
   const among = (column: string) =>
@@ -90,7 +91,9 @@ export async function listSettledProjects(sql: Sql | Tx, numbers?: string[]): Pr
     from (
       select p.number, s.sealed_to, s.changed, s.changed_at, (least(cp.at, now()) - ${sealWithGapsAfterMs / 1000} * interval '1 second')::date as gaps_settled_to,
         least((least(cp.at, now()) - ${settledMs / 1000} * interval '1 second')::date,
-          case when p.missing_since is null then p.last_seen_at::date else p.missing_since::date + 1 end) as settled_to
+          case when p.missing_since is not null then p.missing_since::date + 1
+            when p.last_seen_at < least(cp.at, now()) - ${(sealWithGapsAfterMs + dayMs) / 1000} * interval '1 second' then (p.last_seen_at - interval '1 microsecond')::date + 1
+            else p.last_seen_at::date end) as settled_to
       from keywarden.project p join keywarden.control_plane_now cp on cp.control_plane_number = p.control_plane_number
         -- Cut first for a cluster (docs/adr/0017).
         left join (select project_number, sealed_to, changed, changed_at from keywarden.operation_sealing where ${among('project_number')} offset 0) s on s.project_number = p.number
@@ -164,13 +167,19 @@ export async function sealProjects(tx: Tx, projects: SettledProject[], signal?: 
   return seals;
 }
 
-/** Returns the days to seal again. A day before the first seal is sealed with all days in between: each day after the first seal has one. */
-function rangesToSeal(state: SealingState | undefined, firstSeal: string | undefined): DayRange[] {
-  const ranges = state?.changed ?? [];
-  return ranges.map(({ from, to }) => ({
-    from,
-    to: firstSeal !== undefined && from < firstSeal && to < firstSeal ? firstSeal : to,
-  }));
+/**
+ * Returns the days to seal again, in ranges that do not touch. A day before the first seal is sealed with all days in between: each day after the first seal
+ * has one. Without a seal, that is the day up to which the project is sealed.
+ */
+function rangesToSeal(state: SealingState | undefined, firstSeal = state?.sealedTo): DayRange[] {
+  const ranges: DayRange[] = [];
+  for (const { from, to } of state?.changed ?? []) {
+    const end = firstSeal !== undefined && from < firstSeal && to < firstSeal ? firstSeal : to;
+    const last = ranges.at(-1);
+    if (last === undefined || from > last.to) ranges.push({ from, to: end });
+    else if (end > last.to) last.to = end;
+  }
+  return ranges;
 }
 
 /**
@@ -260,16 +269,16 @@ async function insertSeals(tx: Tx, seals: Seal[]): Promise<void> {
 }
 
 /**
- * Marks the days since these projects went missing, to be sealed again. Call it before a project counts as back, and when it turns out to have gone earlier. The
- * seal of the first such day ends with the project.
+ * Marks the days since these projects went missing, or were last listed, to be sealed again. Call it before a project counts as back, and when it turns out to
+ * have gone earlier. The seal of the first such day ends with the project.
  */
 export async function markMissingDays(
   tx: Tx,
-  { controlPlane, ids }: { controlPlane: string; ids: string[] },
+  { controlPlane, ids, seenAt }: { controlPlane: string; ids: string[]; seenAt: string },
 ): Promise<void> {
   const rows = await tx`
-    select number::text, (missing_since at time zone 'UTC')::date::text as day, now()::text as now from keywarden.project
-    where control_plane_number = ${controlPlane} and id = any(${ids}) and missing_since is not null
+    select number::text, (coalesce(missing_since, last_seen_at) at time zone 'UTC')::date::text as day, now()::text as now from keywarden.project
+    where control_plane_number = ${controlPlane} and id = any(${ids}) and (missing_since is not null or last_seen_at < ${seenAt}::timestamptz - interval '1 day')
     order by number`;
   for (const { number, day, now } of rows)
     await tx`

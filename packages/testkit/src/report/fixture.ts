@@ -18,7 +18,7 @@ import type { createApp } from '@keywarden/report';
 import type { Logger } from '@keywarden/runtime';
 import { readFactsAt } from '@keywarden/testkit/store/facts';
 import { createTestLedger, type TestLedger } from '@keywarden/testkit/store/ledger';
-import { makeControlPlane, makeWireKey, makeWireOperation } from '@keywarden/testkit/store/rows';
+import { makeControlPlane, makeWireKey, makeWireOperation, makeWireProject } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { makeApp } from './app.ts';
 
@@ -131,16 +131,10 @@ async function fill({ sql: owner }: TestStore, daemon: Store): Promise<string> {
     await owner`
       insert into keywarden.organization (control_plane_number, id, name, created_at, first_seen_at, last_seen_at)
       values (${controlPlane}, ${organizationId}, ${organizationId}, '2025-12-01', ${controlPlaneNow}, ${controlPlaneNow})`;
-    const project = {
-      id: projectId,
-      name: projectId,
-      createdAt: controlPlaneNow,
-      updatedAt: controlPlaneNow,
-      extra: { locked: false },
-    };
     const place = { controlPlane, seenAt: controlPlaneNow, organizationId, unavailableIds: [] };
+    const extra = { locked: false };
     await saveProjects(sql, place, [
-      { ...project, orgId: undefined, ownerId: undefined, regionId: undefined, pgVersion: 17, deletedAt: undefined },
+      makeWireProject(projectId, { createdAt: controlPlaneNow, updatedAt: controlPlaneNow, extra }),
     ]);
     const keys =
       organizationId === 'acme'

@@ -1,4 +1,4 @@
-import type { WireKey, WireOperation } from '@keywarden/core/wire';
+import type { WireKey, WireOperation, WireProject } from '@keywarden/core/wire';
 import { saveConnection } from '@keywarden/db/daemon';
 import type { Sql } from '@keywarden/db/store';
 
@@ -26,6 +26,22 @@ export async function makeProject(sql: Sql, controlPlane: string): Promise<strin
     insert into keywarden.project (control_plane_number, id, organization_id, name, created_at, updated_at, first_seen_at, last_seen_at)
     values (${controlPlane}, ${`project-${projects}`}, 'o', 'p', '2026-01-01', now(), now(), now()) returning number`;
   return String(row?.number);
+}
+
+export function makeWireProject(id: string, change: Partial<WireProject> = {}): WireProject {
+  return {
+    id,
+    name: id,
+    orgId: undefined,
+    ownerId: undefined,
+    regionId: undefined,
+    pgVersion: 17,
+    createdAt: '2026-05-01T00:00:00Z',
+    updatedAt: '2026-05-01T00:00:00Z',
+    deletedAt: undefined,
+    extra: null,
+    ...change,
+  };
 }
 
 export function makeWireKey(id: string, change: Partial<WireKey> = {}): WireKey {
