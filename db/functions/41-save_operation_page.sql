@@ -118,6 +118,13 @@ begin
   end if;
   delete from open_walk w where w.project_number = project;
   update project p set walked_at = greatest(p.walked_at, began) where p.number = project;
+  -- Of two stored walks, the later one has not reached so deep. The list of operations finds the last walk that saw one by that.
+  if exists (select from completed_walk w where w.project_number = project and w.began_at >= began
+    and (w.reached < save_operation_page.reached or w.reached = save_operation_page.reached and (w.to_end or not is_end))) then
+    return;
+  end if;
+  delete from completed_walk w where w.project_number = project and w.began_at <= began
+    and (w.reached > save_operation_page.reached or w.reached = save_operation_page.reached and (is_end or not w.to_end));
   insert into completed_walk values (project, (began at time zone 'UTC')::date, is_end, began, reached)
   on conflict (project_number, day, to_end) do update set began_at = excluded.began_at, reached = excluded.reached;
 end

@@ -29,7 +29,8 @@ export const openWalk = keywarden.table(
 );
 
 /**
- * The last completed walk of each day, and the last that reached the end of the list. Rows not older than `reached` existed then (A6).
+ * The last completed walk of each day, and the last that reached the end of the list. Rows not older than `reached` existed then (A6). A walk that a later
+ * one makes redundant, because that reached as deep, is deleted: of two walks, the later one has not reached so deep.
  */
 export const completedWalk = keywarden.table(
   'completed_walk',
@@ -42,6 +43,8 @@ export const completedWalk = keywarden.table(
   },
   (t) => [
     primaryKey({ name: 'completed_walk_pkey', columns: [t.projectNumber, t.day, t.toEnd] }),
+    index('completed_walk_by_depth').on(t.projectNumber, t.reached, t.beganAt),
+    index('completed_walk_to_end').on(t.projectNumber, t.reached).where(sql`to_end`),
     reference(t.projectNumber, project.number),
   ],
 );
