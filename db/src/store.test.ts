@@ -62,6 +62,11 @@ test('R4: a commit is on disk before a call is sent, under any default of the se
   const daemon = await store.as('keywarden_daemon');
   const pools = [daemon.sql, daemon.connect({ max: 1 }), daemon.connect({ max: 1, settings: { lock_timeout: 1000 } })];
   for (const sql of pools) expect(await sql`show synchronous_commit`).toEqual([{ synchronous_commit: 'on' }]);
+  // A suspended process keeps no lock for ever.
+  for (const sql of pools)
+    expect(await sql`show idle_in_transaction_session_timeout`).toEqual([
+      { idle_in_transaction_session_timeout: '10min' },
+    ]);
   await store.close();
 });
 

@@ -124,6 +124,9 @@ const jsonTypes = {
   jsonb: { to: 3802, from: [3802], serialize: asText, parse: JSON.parse },
 };
 
+/** The longest pause within a transaction. What is computed between two statements takes seconds. */
+const mostIdleMs = 600_000;
+
 interface Connecting extends Pick<StoreOptions, 'applicationName' | 'statementTimeoutMs'> {
   role?: StoreRole | undefined;
   pool: PoolOptions;
@@ -146,6 +149,8 @@ function connect(url: string, { applicationName, role, statementTimeoutMs, pool 
       search_path: safeSearchPath,
       // Intents and approvals must be there after a crash, under any default of the server (R4).
       synchronous_commit: 'on',
+      // A process that is suspended, or a machine that is cut off, within a transaction would hold its locks for hours.
+      idle_in_transaction_session_timeout: mostIdleMs,
       // Statements here are short: to compile one takes longer than to run it.
       jit: 'off',
       // Citus: the owner changes several tables in one transaction. Elsewhere, the setting means nothing.

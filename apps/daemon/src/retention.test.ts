@@ -1,6 +1,7 @@
 import { defaultPolicy } from '@keywarden/core/policy';
 import { createToken } from '@keywarden/db/daemon';
 import { makeContext } from '@keywarden/testkit/daemon/fixture';
+import { createSealing } from '@keywarden/testkit/store/sealing';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
 import { enforceRetention } from './retention.ts';
@@ -30,5 +31,30 @@ test("the daily retention check deletes the report's access log only where that 
   const working = enforceRetention(makeContext(daemon, { ...config, retention: { ...retention, operations } }));
   await expect(working).rejects.toThrow(/run keywarden migrate/);
   expect(await accesses()).toBe(0);
+  await store.close();
+});
+
+test('a due month is compared with its seals before it is dropped, and none is dropped while the store differs from its ledger', async () => {
+  const sealing = await createSealing(inject('postgresUrl'));
+  const { store, daemon } = sealing;
+  const operations = { text: '214d', ms: 214 * 86_400_000 };
+  const config = { connections: [], channels: [], policy: defaultPolicy };
+  const context = makeContext(daemon, { ...config, retention: { operations } });
+  const dropped = async () => {
+    const rows = await store.sql`select month::text from keywarden.operation_drop where dropped_at is not null`;
+    return rows.map((row) => String(row.month));
+  };
+  await sealing.makeSealedMonth('03');
+  const { project } = await sealing.makeSealedMonth('04');
+  await sealing.announceDrop('2025-03');
+  await enforceRetention(context);
+  expect(await dropped()).toEqual(['2025-03-01']);
+  await store.sql`delete from keywarden.operation where project_number = ${project}`;
+  await store.sql`update keywarden.operation_drop set announced_at = announced_at - interval '1 day'`;
+  await expect(enforceRetention(context)).rejects.toThrow(/^No month is dropped while the store differs/);
+  expect(await dropped()).toEqual(['2025-03-01']);
+  const [incident] =
+    await store.sql`select detail->>'why' as why from keywarden.incident where kind = 'ledger_inconsistent'`;
+  expect(incident?.why).toContain('2025-04-02');
   await store.close();
 });

@@ -4,10 +4,12 @@ import {
   dropExpiredMonth,
   type ExpiredMonth,
   forgetAccesses,
+  hasOpenIncident,
   readOperationRetention,
 } from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
 import type { Context } from './context.ts';
+import { checkLedger } from './ledger/checks.ts';
 
 /**
  * Returns the dry run: the months of operations that exceed `retention.operations`. Throws if the database has another retention.
@@ -25,13 +27,23 @@ export async function findExpiredMonths({ store, config }: Pick<Context, 'store'
 }
 
 /**
- * Drops the months that a dry run named at least a day ago. Until then, a person can review them and lengthen the retention.
+ * Drops the months that a dry run named at least a day ago. Until then, a person can review them and lengthen the retention. They are compared with their
+ * seals before: what was altered in a month could not be found once it is dropped. Throws a UserError while the store differs from its ledger.
  */
 export async function dropDueMonths(
-  { store, log }: Pick<Context, 'store' | 'log'>,
+  { store, log, signal }: Pick<Context, 'store' | 'log' | 'signal'>,
   { months, by }: { months: ExpiredMonth[]; by: string },
 ): Promise<void> {
-  for (const { month, operations } of months.filter(({ isDue }) => isDue)) {
+  const due = months.filter(({ isDue }) => isDue);
+  if (due.length === 0) return;
+  await checkLedger({ store, signal }, { months: (month) => due.some((each) => each.month === month) });
+  if (await hasOpenIncident(store.db, 'ledger_inconsistent')) {
+    throw new UserError(
+      'retention',
+      'No month is dropped while the store differs from its ledger: run keywarden incidents for the reason, and see docs/LEDGER.md.',
+    );
+  }
+  for (const { month, operations } of due) {
     await dropExpiredMonth(store.sql, { month, by });
     log.info({ month, operations, by }, 'dropped a month of operations that exceeded its retention');
   }

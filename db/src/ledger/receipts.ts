@@ -46,7 +46,8 @@ export async function readSignedTree(db: Reader, { prefersCosigned = false } = {
   const [row] = await db.execute(sql`
     select c.size::text, c.note, coalesce((select string_agg(s.lines, E'\\n' order by s.witness)
       from keywarden.ledger_cosignature s where s.size = c.size), '') as lines
-    from keywarden.ledger_checkpoint c, (select note, made_at from keywarden.ledger_checkpoint order by size desc limit 1) newest
+    from keywarden.ledger_checkpoint c, (select size, note, made_at from keywarden.ledger_checkpoint order by size desc limit 1) newest
+    where c.size = newest.size or c.made_at >= newest.made_at - interval '1 hour'
     order by ${preferred} c.size desc limit 1`);
   return row === undefined
     ? null

@@ -81,11 +81,15 @@ export const ledgerTile = keywarden.table(
 );
 
 /** Each size of the tree that was signed. note: the signed checkpoint (c2sp.org/tlog-checkpoint), without the cosignatures of witnesses. */
-export const ledgerCheckpoint = keywarden.table('ledger_checkpoint', {
-  size: int64('size').primaryKey(),
-  note: text('note').notNull(),
-  madeAt: instant('made_at').notNull().default(sql`clock_timestamp()`),
-});
+export const ledgerCheckpoint = keywarden.table(
+  'ledger_checkpoint',
+  {
+    size: int64('size').primaryKey(),
+    note: text('note').notNull(),
+    madeAt: instant('made_at').notNull().default(sql`clock_timestamp()`),
+  },
+  (t) => [index('ledger_checkpoint_by_time').on(t.madeAt)],
+);
 
 /** The public keys that sign or signed the ledger, as they were first used. They are recorded in it; a machine trusts only those in its own files. */
 export const ledgerKey = keywarden.table('ledger_key', {
