@@ -1,7 +1,7 @@
 import type { Facts, ScopeFacts } from '@keywarden/core/policy';
 import { dayMs, toMs } from '@keywarden/core/values';
 import type { OtherKind } from '@keywarden/core/wire';
-import { and, asc, count, desc, eq, isNull, notExists, sql as raw } from 'drizzle-orm';
+import { and, asc, count, desc, eq, isNull, ne, notExists, sql as raw } from 'drizzle-orm';
 import { mayHaveRevoked } from '../revocations/revocations.ts';
 import { toInstant } from '../schema/columns.ts';
 import { connection, connectionScope, controlPlane, ownKey } from '../schema/connections.ts';
@@ -55,7 +55,7 @@ export async function readScopes(
   const listings = await readListings(sql, one);
   const connections = await readConnections(db, configured);
   const unknownOwnKey = await readUnknownOwnKeys(db, { connections, ourNowMs });
-  const automatic = await readAutomatic(db, policySha256);
+  const automatic = await readAutomatic(db, policySha256, one?.exceptIntent);
   const incidents = await countUsesInFlight(db);
   const unseen = await countUnseenMembers(db);
   const projects = needsProjects ? await readProjects(db) : null;
@@ -231,16 +231,17 @@ function maySee(
   return isAccount || !hasListedKeys || seen.some((row) => row.scope === listing.scope);
 }
 
-/** Returns when each scope's keys were revoked, or may have been, automatically under a policy. */
-async function readAutomatic(db: Db, policySha256: string): Promise<Map<string, string[]>> {
+/** Returns when each scope's keys were revoked, or may have been, automatically under a policy, except by one intent. */
+async function readAutomatic(db: Db, policySha256: string, exceptIntent?: string): Promise<Map<string, string[]>> {
   const { number, judgedAt, policySha256: policy, approvalNumber, keyNumber } = revocationIntent;
+  const isOther = exceptIntent === undefined ? undefined : ne(number, exceptIntent);
   const rows = await db
     .select({ control_plane_number: key.controlPlaneNumber, scope: key.scope, at: judgedAt })
     .from(revocationIntent)
     .innerJoin(planApproval, eq(planApproval.number, approvalNumber))
     .innerJoin(key, eq(key.number, keyNumber))
     .leftJoin(revocationOutcome, eq(revocationOutcome.intentNumber, number))
-    .where(and(eq(planApproval.via, 'enforcement'), eq(policy, policySha256), mayHaveRevoked(key)))
+    .where(and(eq(planApproval.via, 'enforcement'), eq(policy, policySha256), mayHaveRevoked(key), isOther))
     .orderBy(desc(number))
     .limit(10_000);
   return groupByScope(rows, ({ at }) => String(at));

@@ -125,11 +125,16 @@ export async function approvePlan(
  */
 export async function listReportApprovals(sql: Sql, since: string | null = null): Promise<Approval[]> {
   const rows = await sql`
-    select max(a.number) as number, a.plan_id, (array_agg(a.approved_by order by a.number desc))[1] as approved_by
-    from keywarden.standing_approval a join keywarden.plan_standing s on s.plan_id = a.plan_id
-    where a.via = 'report' and s.approvers >= s.approvers_needed and a.approved_at > coalesce(${since}::timestamptz, '-infinity')
-      and not exists (select from keywarden.approval_end e where e.approval_number = a.number)
-    group by a.plan_id order by 1`;
+    select number, plan_id, approved_by from (
+      select distinct on (a.plan_id) a.number, a.plan_id, a.approved_by, (
+          select count(distinct b.person) from keywarden.standing_approval b
+          where b.plan_id = a.plan_id and b.approved_at > coalesce(${since}::timestamptz, '-infinity')) as approvers
+      from keywarden.standing_approval a
+      where a.via = 'report' and a.approved_at > coalesce(${since}::timestamptz, '-infinity')
+        and not exists (select from keywarden.approval_end e where e.approval_number = a.number)
+      order by a.plan_id, a.number desc) newest
+    where approvers >= (select s.approvers_needed from keywarden.plan_standing s where s.plan_id = newest.plan_id)
+    order by number`;
   return rows.map((row) => ({
     number: String(row.number),
     planId: String(row.plan_id),
@@ -147,9 +152,10 @@ export interface Standing {
 }
 
 /**
- * Returns the valid decisions about a plan. An approval on the command line overrules no rejection, which may have come during its prompt.
+ * Returns the valid decisions about a plan. An approval on the command line overrules no rejection, which may have come during its prompt. Only approvals
+ * after `since` count, RFC 3339; null for all.
  */
-export async function readStanding(sql: Sql, planId: string): Promise<Standing> {
+export async function readStanding(sql: Sql, planId: string, since: string | null = null): Promise<Standing> {
   const db = builderOf(sql);
   const { rejectedBy, reason, rejectedAt } = planRejection;
   const ofPlan = and(eq(planApproval.planId, planId), eq(planApproval.via, 'report'));
@@ -166,7 +172,9 @@ export async function readStanding(sql: Sql, planId: string): Promise<Standing> 
   const persons = await db
     .selectDistinct({ person: standingApproval.person })
     .from(standingApproval)
-    .where(eq(standingApproval.planId, planId))
+    .where(
+      and(eq(standingApproval.planId, planId), since === null ? undefined : gt(standingApproval.approvedAt, since)),
+    )
     .orderBy(asc(standingApproval.person));
   const [standing] = await db
     .select({ needed: planStanding.approversNeeded })

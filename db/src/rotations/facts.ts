@@ -4,6 +4,7 @@ import { and, countDistinct, desc, eq, isNull, sql as raw } from 'drizzle-orm';
 import { toKeyFacts } from '../keys/facts.ts';
 import { toInstant } from '../schema/columns.ts';
 import { replicaCredential } from '../schema/connections.ts';
+import { incident } from '../schema/incidents.ts';
 import { key } from '../schema/keys.ts';
 import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
 import { rotationEvent, rotation as rotationTable } from '../schema/rotations.ts';
@@ -29,10 +30,11 @@ export async function readRotationFacts(
   const numbers = { old: rotation.key.number, successor: minted?.keyNumber ?? null };
   const wanted = Object.values(numbers).filter((number) => number !== null);
   const rows = await db.select().from(key).where(anyOf(key.number, wanted));
-  const sight = (number: string | null) => toSighting(rows.find((row) => row.number === number));
+  const rowOf = (number: string | null) => rows.find((row) => row.number === number);
   return {
-    old: sight(numbers.old),
-    successor: sight(numbers.successor),
+    old: toSighting(rowOf(numbers.old)),
+    successor: toSighting(rowOf(numbers.successor)),
+    successorDoubt: await findDoubt({ db, sql }, rotation, rowOf(numbers.successor)),
     longestGapMs: await readLongestGap(sql, rotation.key.number),
     ...(await readMintFacts(sql, rotation)),
     ...(await readRetirement(db, rotation.number)),
@@ -46,6 +48,25 @@ function toSighting(row: typeof key.$inferSelect | undefined): Sighting {
   if (row.goneAt !== null) return { state: 'gone' };
   if (row.missingSince !== null) return { state: 'missing' };
   return { state: 'live', use: toKeyFacts(row).use, presentSince: row.presentSince };
+}
+
+/** Returns why the key that is taken for a successor may be another one; null if nothing speaks against it, or if no listing has shown it. */
+async function findDoubt(
+  { db, sql }: Pick<Store, 'db' | 'sql'>,
+  { number, key: { kind, projectId } }: StoredRotation,
+  successor: typeof key.$inferSelect | undefined,
+): Promise<string | null> {
+  if (successor === undefined) return null;
+  if (successor.kind !== kind || successor.projectId !== projectId)
+    return 'its successor is a key of another kind or project';
+  const isChanged = and(eq(incident.kind, 'key_changed'), eq(incident.keyNumber, successor.number));
+  if ((await db.$count(incident, and(isChanged, isNull(incident.closedAt)))) > 0)
+    return 'the record of its successor has changed; see keywarden incidents';
+  const [namesake] = await sql`
+    select i.key_number from keywarden.incident i join keywarden.key k on k.number = i.key_number, keywarden.rotation_mint m
+    where i.kind = 'orphan' and i.closed_at is null and k.gone_at is null and m.rotation_number = ${number} and ${hasMintName(sql)}
+      and k.id is distinct from m.key_id limit 1`;
+  return namesake === undefined ? null : 'another key has the name of its successor; see keywarden incidents';
 }
 
 async function readLongestGap(sql: Sql, keyNumber: string): Promise<number> {
@@ -145,7 +166,7 @@ const hasMintName = (sql: Sql) => sql`normalize(btrim(k.name), NFKC) = normalize
 export interface SuspectedOrphan {
   key: Pick<KeyFacts, 'number' | 'id' | 'scope' | 'name' | 'creatorId' | 'createdAt' | 'firstSeenAt' | 'use'>;
   intent: Pick<MintIntent, 'attempt' | 'name' | 'creatorId' | 'listedAt' | 'keyId'>;
-  rotation: { number: string; id: string };
+  rotation: { number: string; id: string; lineage: string };
   place: { controlPlane: string; scope: string };
   /**
    * When the loss of the secret became known: until then, uses may have been by Keywarden. Null while that is unknown.
@@ -156,7 +177,7 @@ export interface SuspectedOrphan {
 /** Lists all suspected orphans of open and ended rotations. */
 export async function listSuspectedOrphans({ db, sql }: Pick<Store, 'db' | 'sql'>): Promise<SuspectedOrphan[]> {
   const rows = await sql`
-    select k.number, m.rotation_number, r.id as rotation_id, m.attempt, m.name, m.creator_id, l.listed_at, m.key_id,
+    select k.number, m.rotation_number, r.id as rotation_id, r.lineage_number, m.attempt, m.name, m.creator_id, l.listed_at, m.key_id,
       case when m.key_id = k.id then (select max(e.at) from keywarden.rotation_event e
         where e.rotation_number = r.number and e.state = 'orphaned') end as lost_at
     from keywarden.rotation_mint m join keywarden.rotation r on r.number = m.rotation_number
@@ -186,7 +207,11 @@ export async function listSuspectedOrphans({ db, sql }: Pick<Store, 'db' | 'sql'
           listedAt: toInstant(String(row.listed_at)),
           keyId: row.key_id === null ? null : String(row.key_id),
         },
-        rotation: { number: String(row.rotation_number), id: String(row.rotation_id) },
+        rotation: {
+          number: String(row.rotation_number),
+          id: String(row.rotation_id),
+          lineage: String(row.lineage_number),
+        },
         place: { controlPlane: found.controlPlaneNumber, scope: found.scope },
         lostAt: typeof row.lost_at === 'string' ? toInstant(row.lost_at) : null,
       },

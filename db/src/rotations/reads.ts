@@ -36,7 +36,12 @@ async function readRotations(
   const { number, id, rule, sink, via, requestedBy, policySha256, openedAt, lineageNumber, quietFor, adoptWithin } =
     rotation;
   const last = db
-    .select({ state: rotationEvent.state, at: rotationEvent.at, why: rotationEvent.why })
+    .select({
+      state: rotationEvent.state,
+      at: rotationEvent.at,
+      why: rotationEvent.why,
+      sequence: rotationEvent.sequence,
+    })
     .from(rotationEvent)
     .where(eq(rotationEvent.rotationNumber, number))
     .orderBy(desc(rotationEvent.sequence))
@@ -45,7 +50,7 @@ async function readRotations(
   const rows = await db
     .select({
       rotation: { number, id, rule, sink, via, requestedBy, policySha256, openedAt, lineage: lineageNumber },
-      last: { state: last.state, since: last.at, why: last.why },
+      last: { state: last.state, since: last.at, why: last.why, sequence: last.sequence },
       times: { quietForMs: inMs(quietFor), adoptWithinMs: inMs(adoptWithin) },
       key: {
         number: key.number,
@@ -76,12 +81,22 @@ async function readRotations(
 }
 
 async function readMints(db: Db, numbers: string[]): Promise<Map<string, StoredMint[]>> {
-  const { rotationNumber, attempt, name, connection, creatorId, lastListingNumber, keyId, outcome, deliveredAt } =
-    rotationMint;
+  const {
+    rotationNumber,
+    attempt,
+    name,
+    connection,
+    creatorId,
+    lastListingNumber,
+    keyId,
+    outcome,
+    deliveredAt,
+    place,
+  } = rotationMint;
   const rows = await db
     .select({
       rotationNumber,
-      mint: { attempt, name, connection, creatorId, listing: lastListingNumber, keyId, outcome, deliveredAt },
+      mint: { attempt, name, connection, creatorId, listing: lastListingNumber, keyId, outcome, deliveredAt, place },
       listedAt: keyListing.listedAt,
     })
     .from(rotationMint)

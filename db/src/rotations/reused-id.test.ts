@@ -69,7 +69,7 @@ beforeAll(async () => {
   const planned = await readRotation(daemon.db, number ?? '');
   if (planned === undefined) throw new Error('no rotation was opened');
   const mint = { attempt: 1, name: successor.name, connection: 'main', creatorId: 'ada', listing, listedAt: at() };
-  const unsettled = { keyId: null, outcome: null, deliveredAt: null };
+  const unsettled = { keyId: null, outcome: null, deliveredAt: null, place: null };
   const begun = await moveRotation(daemon.sql, planned, {
     event: 'mint_begun',
     mint: { ...mint, ...unsettled },

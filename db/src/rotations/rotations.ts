@@ -9,7 +9,7 @@ import {
   type RotationState,
 } from '@keywarden/core/rotation';
 import type { KeyKind } from '@keywarden/core/wire';
-import { and, desc, eq, sql as raw } from 'drizzle-orm';
+import { and, eq, sql as raw } from 'drizzle-orm';
 import { closeIncidentsOfKey, openIncidentOfKey } from '../incidents/incidents.ts';
 import { holdFence, type Lease } from '../locks.ts';
 import { rotationEvent, rotationMint, rotation as rotationTable } from '../schema/rotations.ts';
@@ -29,6 +29,8 @@ export interface StoredRotation extends Rotation<StoredMint> {
   key: RotatedKey;
   /** The number of the lineage's first key in the store. */
   lineage: string;
+  /** The number of its last event. */
+  sequence: number;
 }
 
 export interface RotatedKey {
@@ -49,6 +51,8 @@ export interface StoredMint extends MintIntent {
   connection: string;
   /** The number of the complete listing right before. */
   listing: string;
+  /** The file for its secret, without symbolic links; null for a sink that is none. */
+  place: string | null;
 }
 
 export interface NewRotation {
@@ -89,7 +93,7 @@ export async function openRotation(sql: Sql, rotation: NewRotation): Promise<str
 
 /**
  * Records a rotation's event at a time (RFC 3339) and all its effects in one transaction. Returns the rotation as it is from then on.
- * Returns undefined and records nothing if the rotation is no longer in the state that was read. Under a `lease` nothing is recorded once
+ * Returns undefined and records nothing if the rotation has moved since it was read. Under a `lease` nothing is recorded once
  * another process has taken the lock.
  */
 export async function moveRotation(
@@ -102,8 +106,8 @@ export async function moveRotation(
     await holdFence(tx, lease);
     const db = builderOf(tx);
     const { number, state, why } = moved;
-    const sequence = await nextSequence(db, rotation);
-    if (sequence === undefined || !(await insertEvent(db, { number, sequence, to: state, why, at }))) return undefined;
+    const sequence = rotation.sequence + 1;
+    if (!(await insertEvent(db, { number, sequence, to: state, why, at }))) return undefined;
     await recordMint(db, moved, effects);
     if (isOver(state))
       await db
@@ -111,7 +115,7 @@ export async function moveRotation(
         .set({ endedAt: raw`now()`, givenUpBy: effects.givenUpBy })
         .where(eq(rotationTable.number, number));
     await recordIncident(db, moved, effects);
-    return moved;
+    return { ...moved, sequence };
   });
 }
 
@@ -144,17 +148,7 @@ async function recordMint(db: Db, { number, mints }: StoredRotation, { mint: wha
     .where(and(eq(rotationMint.rotationNumber, number), eq(rotationMint.attempt, attempt)));
 }
 
-/** Returns the number of the next event, if the rotation is still in the state that was read. */
-async function nextSequence(db: Db, { number, state }: StoredRotation): Promise<number | undefined> {
-  const [last] = await db
-    .select({ sequence: rotationEvent.sequence, state: rotationEvent.state })
-    .from(rotationEvent)
-    .where(eq(rotationEvent.rotationNumber, number))
-    .orderBy(desc(rotationEvent.sequence))
-    .limit(1);
-  return last?.state === state ? last.sequence + 1 : undefined;
-}
-
+/** Adds an event. Returns false if the rotation has one of this number already. */
 async function insertEvent(
   db: Db,
   {

@@ -9,7 +9,9 @@ import { usageError } from '@keywarden/runtime';
  */
 export function userName(): string {
   try {
-    return userInfo().username;
+    const { username } = userInfo();
+    // Records by this name are Keywarden's own, and a service often runs as a user of this name.
+    return username === 'keywarden' ? 'user keywarden' : username;
   } catch {
     return `uid ${process.getuid?.() ?? 'unknown'}`;
   }

@@ -57,7 +57,7 @@ function needsPerson({ opened, moved, orphans, why }: Rotated): boolean {
   return (
     why !== null ||
     opened.some(({ whyNot, isTransient }) => whyNot !== null && !isTransient) ||
-    moved.some(({ rotation: { state } }) => ['planned', 'stalled', 'failed'].includes(state)) ||
+    moved.some(({ rotation: { state } }) => ['planned', 'orphaned', 'stalled', 'failed'].includes(state)) ||
     orphans.some(({ isIncident }) => isIncident)
   );
 }

@@ -16,6 +16,7 @@ import {
   use,
   useApplyFixture,
 } from '@keywarden/testkit/daemon/apply-fixture';
+import { lateConnection } from '@keywarden/testkit/daemon/fixture';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
 import { enforce } from './enforce.ts';
@@ -246,4 +247,18 @@ test('two concurrent enforcement runs revoke each key once', async () => {
   expect(await revokedNames()).toEqual(['one']);
   const intents = await store.sql`select count(*)::int as n from keywarden.revocation_intent`;
   expect(intents[0]?.n).toBe(1);
+});
+
+test('R6: the canary is revoked although its permit came late: its own intent is not the canary of its scope', async () => {
+  await prepare(['one', 'two', 'three', 'busy'], { policy: enforced() });
+  await armMachine(fixture.context, 'ada');
+  await pass();
+  await fixture.controls.advance(3700);
+  await fixture.reconnect();
+  const { late, permits } = lateConnection(fixture, () => Promise.resolve());
+  fixture.connections = [late];
+  await syncKeys(fixture.context, late);
+  await enforce(fixture.context, fixture.connections);
+  expect(permits()).toBe(1);
+  expect(await revokedNames()).toHaveLength(1);
 });

@@ -1,3 +1,4 @@
+import { policySchema } from '@keywarden/core/policy';
 import { endApproval } from '@keywarden/db/daemon';
 import { planList, readItems, rejectPlan } from '@keywarden/db/report';
 import { until } from '@keywarden/testkit';
@@ -13,6 +14,7 @@ import {
   use,
   useApplyFixture,
 } from '@keywarden/testkit/daemon/apply-fixture';
+import { neverUsedRule } from '@keywarden/testkit/daemon/fixture';
 import { makePrincipal } from '@keywarden/testkit/store/principal';
 import { expect, test } from 'vitest';
 import { jobs } from '../schedule/jobs.ts';
@@ -25,12 +27,27 @@ import { whyNotApproved } from './standing.ts';
 useApplyFixture();
 
 /** Approves a plan as the report does for an operator. */
-async function approveByReport(planId: string): Promise<string | null> {
+async function approveByReport(planId: string, person = 'olga'): Promise<string | null> {
   const report = await store.as('keywarden_report');
-  const olga = await makePrincipal(store, 'olga');
-  const [row] = await report.sql`select keywarden.approve_plan(${olga.credential}, ${planId}) as number`;
+  const { credential } = await makePrincipal(store, person);
+  const [row] = await report.sql`select keywarden.approve_plan(${credential}, ${planId}) as number`;
   return row?.number === null ? null : String(row?.number);
 }
+
+test('R10: an approval that came with an older store is not the second person of a plan', async () => {
+  await prepare(['one', 'two', 'busy'], {
+    policy: policySchema.parse({ second_person_above: 1, rules: [neverUsedRule] }),
+  });
+  const plan = await makeStoredPlan();
+  await approveByReport(plan.id);
+  expect((await pass(0)).approved).toEqual([]);
+  await approveByReport(plan.id, 'piet');
+  await pass(0);
+  expect(await revokedNames()).toEqual([]);
+  await approveByReport(plan.id, 'grace');
+  await pass(0);
+  expect(await revokedNames()).toEqual(['one', 'two']);
+});
 
 test('an approval in the report is carried out once, and expires after 24 hours', async () => {
   await prepare(['one', 'two', 'busy']);

@@ -19,11 +19,14 @@ export async function deliver(
 ): Promise<string | null> {
   const { store, signal, log } = context;
   let delivered: Delivered = { isDelivered: false, why: 'it was not tried', mayHave: false };
+  let mayHave = false;
   for (let tries = 0; tries < mostTries && !delivered.isDelivered; tries += 1) {
     signal.throwIfAborted();
     delivered = await sink.deliver(secret, keyId, signal);
+    // What a try may have stored is not undone by a later one that never reached the sink.
+    mayHave ||= !delivered.isDelivered && delivered.mayHave;
   }
-  const answer = delivered.isDelivered ? 'has' : await askAgain(sink, { delivered, keyId, signal });
+  const answer = delivered.isDelivered ? 'has' : await askAgain(sink, { mayHave, keyId, signal });
   signal.throwIfAborted();
   const why = delivered.isDelivered ? null : delivered.why;
   const ended = { event: 'delivery_ended', answer, why, at: controlPlaneNow(minter) } as const;
@@ -38,13 +41,9 @@ export async function deliver(
  */
 async function askAgain(
   sink: OpenSink,
-  {
-    delivered,
-    keyId,
-    signal,
-  }: { delivered: Extract<Delivered, { isDelivered: false }>; keyId: string; signal: AbortSignal },
+  { mayHave, keyId, signal }: { mayHave: boolean; keyId: string; signal: AbortSignal },
 ): Promise<SinkAnswer> {
-  if (!delivered.mayHave) return 'lacks';
+  if (!mayHave) return 'lacks';
   const answer = await sink.ask(keyId, signal);
   // A store with delayed reads also reports that it lacks the secret. It is asked again once a delay is no longer possible.
   return answer === 'lacks' && sink.file === null ? 'unknown' : answer;

@@ -4,7 +4,7 @@ import { readRotationFacts, type StoredRotation } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { ownUsers } from './settings.ts';
-import { sinkOf } from './sink-of.ts';
+import { askSink, sinkOf } from './sink-of.ts';
 
 /** Returns the facts that decide a rotation: the last listing and, where it matters, the sink's answer. */
 export async function factsOf(
@@ -15,19 +15,19 @@ export async function factsOf(
   const scope = scopes.find((each) => each.scope === rotation.key.factScope);
   const users = ownUsers(rotation.sink, connections).map(({ name }) => name);
   const known = await readRotationFacts(context.store, rotation, users);
-  const sink = wantsSink(rotation) && !known.mayBeOnItsWay ? await askSink(context, rotation, connections) : null;
+  const sink = wantsSink(rotation) && !known.mayBeOnItsWay ? await askOnce(context, rotation, connections) : null;
   return { nowMs: scope?.nowMs ?? null, hourPriorListedAt: scope?.hourPriorListedAt ?? null, ...known, sink };
 }
 
 /** Returns the sink's answer. Null if the sink does not exist, or if the process is about to end: another pass asks. */
-async function askSink(
+async function askOnce(
   context: Context,
   rotation: StoredRotation,
   connections: Connection[],
 ): Promise<SinkAnswer | null> {
-  const keyId = currentMint(rotation)?.keyId;
+  const { keyId, place } = currentMint(rotation) ?? {};
   const sink = await sinkOf(context, rotation, connections);
   if (keyId == null || 'whyNot' in sink) return null;
-  const answer = await sink.ask(keyId, context.signal);
+  const answer = await askSink(sink, { place, keyId, signal: context.signal });
   return context.signal.aborted ? null : answer;
 }

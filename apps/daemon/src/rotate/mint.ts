@@ -1,6 +1,5 @@
-import { realpath } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { ControlPlaneError, hasCode } from '@keywarden/core/client';
+import { unwantedRotationHold } from '@keywarden/core/policy';
 import { successorName } from '@keywarden/core/rotation';
 import type { WireCreatedKey } from '@keywarden/core/wire';
 import { countUnclear, isPlaceTaken, listObservers, moveRotation, type StoredRotation } from '@keywarden/db/daemon';
@@ -9,6 +8,7 @@ import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { withProcessLock } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
+import { whyPaused } from '../enforce/guarded-revocation.ts';
 import { notNow, type Skip } from '../enforce/revocation-task.ts';
 import { listScope, parseScope, scopeLock } from '../sync/scopes.ts';
 import { deliver } from './deliver.ts';
@@ -16,6 +16,7 @@ import { findMinter } from './find-minter.ts';
 import type { Run } from './run.ts';
 import { ownConnectionOf } from './settings.ts';
 import { sinkOf } from './sink-of.ts';
+import { placeOf } from './sinks/file.ts';
 import type { OpenSink } from './sinks/sink.ts';
 
 /** Why nothing was minted now. `isFinal`: a later try cannot succeed either. Null if the rotation has moved on. */
@@ -26,6 +27,9 @@ type NotMinted = Skip | null;
  * delivers its secret. The secret exists only in this call.
  */
 export async function mintAndDeliver(context: Context, rotation: StoredRotation, run: Run): Promise<NotMinted> {
+  const { rule, via } = rotation;
+  const unwanted = unwantedRotationHold(context.config.policy, run.facts, { number: rotation.key.number, rule, via });
+  if (unwanted !== null) return notNow(unwanted);
   const minter = await findMinter(context, rotation.key, run.connections);
   // A connection that was not usable in this pass may be the one that can mint.
   const isWhole = run.connections.length === context.config.connections.length;
@@ -35,7 +39,9 @@ export async function mintAndDeliver(context: Context, rotation: StoredRotation,
   if ('whyNot' in sink) return notNow(sink.whyNot);
   const unready = run.failedSinks.get(rotation.sink) ?? (await whyNotReady(context, rotation, sink))?.why;
   if (unready !== undefined) return notNow(`sink ${rotation.sink}: ${unready}`);
-  const place = sink.file === null ? {} : { place: await realPath(sink.file) };
+  const unprepared = (await sink.prepare?.()) ?? null;
+  if (unprepared !== null) return notNow(`sink ${rotation.sink}: ${unprepared}`);
+  const place = sink.file === null ? {} : { place: await placeOf(sink.file) };
   const minted = await create(context, rotation, { minter, run, place });
   if (minted === null || 'why' in minted) return minted;
   const { secret, keyId } = minted;
@@ -58,9 +64,9 @@ export async function whyNotReady(
   if ((await countUnclear(store.db, name)) >= mostUnclear)
     return notNow(`it is unknown whether it has ${mostUnclear} earlier secrets; run keywarden rotations`);
   if (sink.file !== null && ownConnectionOf(name) === null) {
-    const file = await realPath(sink.file);
+    const file = await placeOf(sink.file);
     for (const { keyFile, name: connection } of config.connections)
-      if (keyFile !== null && (await realPath(keyFile)) === file)
+      if (keyFile !== null && (await placeOf(keyFile)) === file)
         return { why: `${sink.file} has the key of connection ${connection} itself`, isFinal: true };
     if (await isPlaceTaken(store.db, { place: file, lineage })) {
       const why = `another key has been delivered to ${sink.file}; let its path name the key, as {lineage} does`;
@@ -70,8 +76,6 @@ export async function whyNotReady(
   const why = await sink.check();
   return why === null ? null : notNow(why);
 }
-
-const realPath = async (path: string) => await realpath(path).catch(() => resolve(path));
 
 /** Creates the key under the lock of the scope, so that no listing falls between the intent and the new key. */
 async function create(
@@ -90,6 +94,8 @@ async function create(
       if (listing.whySuspect !== null || listing.number === null)
         return notNow('its scope could not be listed completely');
       if (!listing.keys.some(({ id }) => id === key.id)) return notNow('the last listing does not show it');
+      const paused = await whyPaused(context);
+      if (paused !== null) return notNow(paused);
       const { number, listedAt } = listing;
       const mint = nextMint(rotation, { minter, listing: number, listedAt });
       begun = await moveRotation(store.sql, rotation, {
@@ -103,6 +109,11 @@ async function create(
       // The use of that other key would retire the old one (T1).
       if (listing.keys.some(({ id }) => id === created.id))
         throw new ControlPlaneError('outcome_unknown', 'the response to a mint names a key that existed before');
+      if (created.projectId !== key.projectId)
+        throw new ControlPlaneError(
+          'outcome_unknown',
+          'the response to a mint names a key of another project, or of the whole organization',
+        );
       const { id: keyId, secret } = created;
       const minted = { event: 'minted', keyId, ...place, at: controlPlaneNow(minter) } as const;
       const moved = await moveRotation(store.sql, begun, minted);
@@ -120,7 +131,7 @@ function nextMint(
 ): StoredRotation['mints'][number] {
   const attempt = (mints.at(-1)?.attempt ?? 0) + 1;
   const name = successorName(key.name, { id, attempt });
-  const unsettled = { keyId: null, outcome: null, deliveredAt: null };
+  const unsettled = { keyId: null, outcome: null, deliveredAt: null, place: null };
   return { attempt, name, connection: minter.name, creatorId: minter.accountId, ...listed, ...unsettled };
 }
 

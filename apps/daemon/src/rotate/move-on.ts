@@ -3,7 +3,7 @@ import { moveRotation, readRotation, type StoredRotation } from '@keywarden/db/d
 import type { Context } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
 import { whyDisagreeing } from '../current-policy.ts';
-import { stoppedByUse } from '../enforce/guarded-revocation.ts';
+import { stoppedByUse, whyPaused } from '../enforce/guarded-revocation.ts';
 import { factsOf } from './facts-of.ts';
 import { mintAndDeliver } from './mint.ts';
 import { retire } from './retire.ts';
@@ -24,6 +24,7 @@ export async function moveAll(context: Context, rotations: StoredRotation[], run
     part.update(index, rotations.length);
     // A policy that another replica has read meanwhile also holds for the remaining rotations.
     if (!run.isRequested) run.stopped ??= await whyDisagreeing(context);
+    run.stopped ??= await whyPaused(context);
     if (context.signal.aborted || run.stopped !== null) break;
     moved.push(await moveOn(context, rotation, run));
   }

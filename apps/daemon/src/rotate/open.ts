@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { hashPolicy, type Policy, type Rule } from '@keywarden/core/policy';
+import { hashPolicy, makeMatch, type Policy, type Rule } from '@keywarden/core/policy';
 import { makeRotationId } from '@keywarden/core/rotation';
 import { isKeyKind } from '@keywarden/core/wire';
 import {
@@ -120,10 +120,12 @@ export async function openRequested(context: Context, run: Run): Promise<Opened[
 }
 
 /**
- * Returns the rule for a rotation that a person requests: a rule that finds the key now, else the only rule that rotates.
+ * Returns the rule for a rotation that a person requests: a rule that finds the key now, else the only rule that rotates such keys.
  */
-export function ruleOf({ rules }: Policy, { judgements }: Run, key: string): Rule | undefined {
-  const found = judgements.find((judgement) => judgement.key.number === key)?.findings.map(({ rule }) => rule) ?? [];
-  const rotating = rules.filter(({ rotation }) => rotation !== undefined);
+export function ruleOf({ rules }: Policy, { facts, judgements }: Run, number: string): Rule | undefined {
+  const key = facts.keys.find((each) => each.number === number);
+  if (key === undefined) return undefined;
+  const found = judgements.find((judgement) => judgement.key.number === number)?.findings.map(({ rule }) => rule) ?? [];
+  const rotating = rules.filter((rule) => rule.rotation !== undefined && makeMatch(rule)({ key }));
   return found.find(({ rotation }) => rotation !== undefined) ?? (rotating.length === 1 ? rotating[0] : undefined);
 }

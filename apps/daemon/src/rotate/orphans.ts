@@ -14,7 +14,7 @@ import { judgeScope } from '../enforce/plan.ts';
 import { type Listed, type MayGo, notNow, type Revocation, type Skip } from '../enforce/revocation-task.ts';
 import type { Run } from './run.ts';
 import { ownConnectionOf } from './settings.ts';
-import { sinkOf } from './sink-of.ts';
+import { askSink, sinkOf } from './sink-of.ts';
 
 /** A live key that Keywarden minted, or may have minted, and whose secret is lost, with its outcome. */
 export interface HandledOrphan extends Revocation {
@@ -27,15 +27,16 @@ export interface HandledOrphan extends Revocation {
 }
 
 /**
- * Revokes the keys that are certainly orphans (T2), and opens one incident for each of the others. Skips a key that already has an
- * incident, open or closed: a person decides about it.
+ * Revokes the keys that are certainly orphans (T2), of all lineages or of these, and opens one incident for each of the others. Skips a key that already has
+ * an incident, open or closed: a person decides about it.
  */
-export async function handleOrphans(context: Context, run: Run): Promise<HandledOrphan[]> {
+export async function handleOrphans(context: Context, run: Run, lineages?: Set<string>): Promise<HandledOrphan[]> {
   const { db } = context.store;
   const handled: HandledOrphan[] = [];
   for (const suspect of await listSuspectedOrphans(context.store)) {
     if (run.stopped !== null || context.signal.aborted) break;
     const { key, rotation } = suspect;
+    if (lineages?.has(rotation.lineage) === false) continue;
     const named = { keyId: key.id, rotation: rotation.id };
     const incident = await readIncidentOfKey(db, { kind: 'orphan', key: key.number });
     if (incident !== undefined) {
@@ -72,7 +73,8 @@ async function whyItStays(
   if (rotation === undefined) return 'its rotation is unknown';
   const sink = await sinkOf(context, rotation, run.connections);
   if ('whyNot' in sink) return sink.whyNot;
-  const answer = await sink.ask(key.id, context.signal);
+  const place = rotation.mints.find(({ attempt }) => attempt === intent.attempt)?.place;
+  const answer = await askSink(sink, { place, keyId: key.id, signal: context.signal });
   context.signal.throwIfAborted();
   // A secret is delivered only after its id is committed: without the id, no sink of this store has it.
   const isNever = intent.keyId === null && answer === 'unknown';

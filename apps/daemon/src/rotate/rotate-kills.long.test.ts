@@ -32,9 +32,10 @@ useRotateFixture();
 const killAts: [string, NonNullable<Order['killAt']>][] = [
   ['before the mint', { method: 'POST', nth: 1, when: 'before' }],
   ['after the mint, before its id is known', { method: 'POST', nth: 1, when: 'after' }],
-  ['before the note of a file is in its place', { method: 'rename', nth: 1, when: 'before' }],
-  ['between the note and the secret of a file', { method: 'rename', nth: 2, when: 'before' }],
-  ['after the secret of a file is in its place', { method: 'rename', nth: 2, when: 'after' }],
+  ['before a first note is in its place', { method: 'rename', nth: 1, when: 'before' }],
+  ['before the note of a file is in its place', { method: 'rename', nth: 2, when: 'before' }],
+  ['between the note and the secret of a file', { method: 'rename', nth: 3, when: 'before' }],
+  ['after the secret of a file is in its place', { method: 'rename', nth: 3, when: 'after' }],
 ];
 
 test.each(

@@ -86,7 +86,10 @@ async function rotateRequested(
     opened.push(await open(context, { key, rule, sink, via: 'command line', by }, run));
   }
   rotations.push(...(await readAll(context, opened)));
-  return { opened, moved: await moveAll(context, rotations, run), orphans: [] };
+  const moved = await moveAll(context, rotations, run);
+  const orphans = await handleOrphans(context, run, new Set(rotations.map(({ lineage }) => lineage)));
+  moved.push(...(await afterOrphans(context, { moved, orphans }, run)));
+  return { opened, moved: lastOfEach(moved), orphans };
 }
 
 async function readAll({ store }: Context, opened: Opened[]): Promise<StoredRotation[]> {

@@ -1,11 +1,11 @@
 import { createClient } from '@keywarden/core/client';
-import { lineageName } from '@keywarden/core/rotation';
+import { lineageName, type SinkAnswer } from '@keywarden/core/rotation';
 import { readFirstKey, type StoredRotation } from '@keywarden/db/daemon';
 import type { Sink } from '@keywarden/runtime/config';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { ownConnectionOf } from './settings.ts';
-import { fileSink } from './sinks/file.ts';
+import { fileSink, placeOf } from './sinks/file.ts';
 import { openSink } from './sinks/open.ts';
 import type { OpenSink } from './sinks/sink.ts';
 
@@ -37,6 +37,15 @@ export async function sinkOf(
     oldKeyId: key.id,
   };
   return openSink(sink, target, variables);
+}
+
+/** Returns whether a sink has the secret of a mint. A file in another place than at its delivery says nothing. */
+export async function askSink(
+  sink: OpenSink,
+  { place, keyId, signal }: { place: string | null | undefined; keyId: string; signal: AbortSignal },
+): Promise<SinkAnswer> {
+  if (sink.file !== null && place != null && place !== (await placeOf(sink.file))) return 'unknown';
+  return await sink.ask(keyId, signal);
 }
 
 /**

@@ -52,7 +52,7 @@ function compileRule(rule: Rule, { ranks, matchOf }: { ranks: Ranks; matchOf: ty
 
 /** Returns a `makeMatch` that gives rules with the same match one function. Such rules in a row match a key once, and their ranks are computed once. */
 function shareMatches(): typeof makeMatch {
-  const made = new Map<string, CompiledRule['matches']>();
+  const made = new Map<string, ReturnType<typeof makeMatch>>();
   return (rule) => {
     const name = JSON.stringify(rule.match);
     const matches = made.get(name) ?? makeMatch(rule);
@@ -109,7 +109,7 @@ function judgeKey(rules: CompiledRule[], judged: Judged): Judgement {
 const none: Judgement['unknowns'] = [];
 
 /** Returns a test whether a rule matches a key. */
-function makeMatch({ match }: Rule): (judged: Judged) => boolean {
+export function makeMatch({ match }: Rule): (judged: Pick<Judged, 'key'>) => boolean {
   const isIn = (wanted: string[] | undefined, valueOf: (key: KeyFacts) => string | null) => {
     const set = new Set<string | null>(wanted);
     return wanted === undefined ? [] : [(key: KeyFacts) => set.has(valueOf(key))];

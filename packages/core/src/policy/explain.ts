@@ -54,8 +54,8 @@ export function inWords(evidence: Evidence, context: Context): string {
 
 /** Returns a condition as text on one line, in the words of its settings. */
 export function conditionInWords(condition: Condition): string {
-  if (condition.all !== undefined) return condition.all.map(conditionInWords).join(' and ');
-  if (condition.any !== undefined) return condition.any.map(conditionInWords).join(' or ');
+  if (condition.all !== undefined) return condition.all.map(partInWords).join(' and ');
+  if (condition.any !== undefined) return condition.any.map(partInWords).join(' or ');
   if (condition.not !== undefined) return `not (${conditionInWords(condition.not)})`;
   const { more_than: more, unused_for: unused, never_used_for: never, older_than: older } = condition;
   if (more !== undefined) return `more_than ${more.number} per ${more.per}`;
@@ -68,6 +68,12 @@ export function conditionInWords(condition: Condition): string {
   if (condition.name_not_matching !== undefined) return `name_not_matching ${condition.name_not_matching.join(', ')}`;
   if (condition.reviewed_out !== undefined) return 'reviewed_out';
   return condition.creator_left === undefined ? 'unscoped' : 'creator_left';
+}
+
+/** Returns a part of a condition. Parentheses tell apart conditions of the same parts: announcements and approvals are about one of them. */
+function partInWords(part: Condition): string {
+  const { length } = part.all ?? part.any ?? [];
+  return length !== undefined && length > 1 ? `(${conditionInWords(part)})` : conditionInWords(part);
 }
 
 /** Returns the limit of a finding for a table. */

@@ -1,7 +1,7 @@
 export { canaryStep, flaggedKinds, modeOf, unwantedRotationHold } from './automatic.ts';
 export { type Backtest, backtest, type History, type KeyHistory } from './backtest.ts';
 export { type Condition, mentions } from './condition-schema.ts';
-export { evaluate, findingsOf } from './evaluate.ts';
+export { evaluate, findingsOf, makeMatch } from './evaluate.ts';
 export { explain, limitInWords } from './explain.ts';
 export {
   type Announcement,

@@ -130,3 +130,10 @@ test('R9: an announcement stays valid while its rule’s result is unknown, so t
   const glitch = { ...given, keys: [...given.keys, makeKey(2, { use: { state: 'unknown' } })] };
   expect(judge(glitch, many)).toMatchObject({ items: 0, lapsed: [] });
 });
+
+test('R9: an announcement under a condition is none under another condition of the same parts', () => {
+  const [a, b, c] = [{ unused_for: '90d' }, { older_than: '365d' }, { never_used_for: '30d' }];
+  const basisUnder = (condition: object) =>
+    basisBy(policySchema.parse({ rules: [{ name: 'unused', action: 'revoke', notices: ['1d'], ...condition }] }));
+  expect(basisUnder({ all: [{ any: [a, b] }, c] })).not.toBe(basisUnder({ any: [a, { all: [b, c] }] }));
+});

@@ -1,6 +1,7 @@
 import { daysInWords, toMs } from '../values/time.ts';
 import { whyLate, whyNotAdopted } from './adoption.ts';
 import { currentMint, type Rotation, type RotationFacts } from './rotation.ts';
+import { isOver } from './states.ts';
 import { deliveryMove, type Move, moveTo } from './transition.ts';
 
 /** The next step. `move` needs only its row; `isIncident` is true if a person must look. */
@@ -12,9 +13,13 @@ const mostLost = 3;
 /** After this many refusals to revoke an old key an incident is opened, and Keywarden retries once a day. */
 const mostRefusals = 3;
 
-/** Decides the next step of a rotation. Pure; the rotation's state allows every returned step. */
+/**
+ * Decides the next step of a rotation. Pure; the rotation's state allows every returned step. Nothing is decided while the control plane's time is unknown:
+ * the times of a rotation's states decide when its old key is retired.
+ */
 export function decide(rotation: Rotation, facts: RotationFacts): Step {
   const { state } = rotation;
+  if (facts.nowMs === null && !isOver(state)) return wait('the control plane’s time is not known well enough');
   switch (state) {
     case 'planned':
       return begin(rotation, facts);

@@ -45,10 +45,13 @@ export function advance<Mint extends MintIntent, R extends Rotation<Mint>>(
   at: string,
 ): { rotation: R; effects: Effects } {
   const move = toMove(event);
-  const { to, why, outcome } = move;
+  const { to, why } = move;
   if (!mayFollow(rotation.state, to)) throw new Error(`a rotation cannot go from ${rotation.state} to ${to}`);
   const keyId = event.event === 'minted' ? event.keyId : null;
   const last = currentMint(rotation);
+  // A rotation that ends may leave its secret in the sink: the key stays of its lineage.
+  const isUnsettled = isOver(to) && last?.keyId != null && last.outcome === null;
+  const outcome = move.outcome ?? (isUnsettled ? 'unclear' : undefined);
   const isChanged = last !== undefined && (outcome !== undefined || keyId !== null);
   const changed = isChanged
     ? [...rotation.mints.slice(0, -1), changeMint(last, { outcome, keyId, at })]

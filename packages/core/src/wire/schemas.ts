@@ -118,10 +118,10 @@ export const revokedKeySchema = wireRecord(
 );
 export type WireRevokedKey = z.output<typeof revokedKeySchema>;
 
-/** The response to creating a key, the only one that contains its secret. */
+/** The response to creating a key, the only one that contains its secret. That of a key of one project names the project. */
 export const createdKeySchema = z
-  .object({ id: int64, key: z.string().min(1) })
-  .transform(({ id, key }) => ({ id, secret: key }));
+  .object({ id: int64, key: z.string().min(1), project_id: z.string().nullish() })
+  .transform(({ id, key, project_id: projectId = null }) => ({ id, secret: key, projectId }));
 export type WireCreatedKey = z.output<typeof createdKeySchema>;
 
 export const authSchema = z

@@ -35,6 +35,21 @@ export async function age(): Promise<void> {
   await store.sql`update keywarden.revocation_outcome set at = at - interval '1 day'`;
 }
 
+/** Lets the store forget the result of the last delivery: it has what it has when a process is killed between a sink's write and its record. */
+export async function forgetDelivery(): Promise<void> {
+  store.isTampered();
+  await store.sql`update keywarden.rotation_mint set outcome = null, delivered_at = null`;
+  await store.sql`delete from keywarden.rotation_event where state in ('delivered', 'overlapping')`;
+}
+
+/** Writes a shell script into the folder of the sinks, and returns its path. */
+export function writeScript(name: string, body: string): string {
+  const script = join(folder, name);
+  writeFileSync(script, `#!/bin/sh\n${body}\n`);
+  chmodSync(script, 0o755);
+  return script;
+}
+
 /**
  * Simulates weeks of a daemon and a consumer that reads its sink once a day and uses what it finds. Checks that the consumer never holds only dead
  * keys. It ends `after` passes after the lineage is complete.
@@ -88,12 +103,8 @@ export async function expectWhole(bot: Minted): Promise<void> {
 
 /** Returns a sink whose command stores secrets and lists them, and a sink that only stores. */
 export function commandSinks({ reads, store: storing }: { reads: boolean; store: string }): Sink[] {
-  const script = join(folder, 'store.sh');
-  writeFileSync(script, `#!/bin/sh\nset -e\nfile="${folder}/key-$KEYWARDEN_LINE"\n${storing}\n`);
-  chmodSync(script, 0o755);
-  const read = join(folder, 'read.sh');
-  writeFileSync(read, `#!/bin/sh\ncat "${folder}/key-$KEYWARDEN_LINE.id" 2>/dev/null || true\n`);
-  chmodSync(read, 0o755);
+  const script = writeScript('store.sh', `set -e\nfile="${folder}/key-$KEYWARDEN_LINE"\n${storing}`);
+  const read = writeScript('read.sh', `cat "${folder}/key-$KEYWARDEN_LINE.id" 2>/dev/null || true`);
   return parseSinks([
     { name: 'files', kind: 'command', command: [script], ...(reads ? { read_command: [read] } : {}) },
   ]);

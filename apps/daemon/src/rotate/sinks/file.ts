@@ -1,6 +1,6 @@
-import { constants } from 'node:fs';
+import { constants, existsSync } from 'node:fs';
 import { access, open, realpath, rename, rm, stat } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { codeOf } from '@keywarden/runtime';
 import { type HeldKey, noteOf, readKeyFile, writeNote } from '@keywarden/runtime/config';
 import type { Delivered, OpenSink } from './sink.ts';
@@ -30,9 +30,21 @@ export function fileSink(path: string, heldKeyId: string | null = null): OpenSin
       }
     },
 
+    async prepare() {
+      try {
+        const place = await placeOf(path);
+        const held = readHeld(place, heldKeyId);
+        if (!existsSync(noteOf(place)))
+          await replaceFile(noteOf(place), held === null ? emptyNote : writeNote(held, null));
+        return null;
+      } catch (error) {
+        return `${path} cannot be written (${codeOf(error)})`;
+      }
+    },
+
     async deliver(secret, keyId): Promise<Delivered> {
       try {
-        const place = await realpath(path).catch(() => path);
+        const place = await placeOf(path);
         await replaceFile(noteOf(place), writeNote({ keyId, secret }, readHeld(place, heldKeyId)));
         await replaceFile(place, secret);
         const { keyId: known, secret: found } = readKeyFile(place);
@@ -45,15 +57,29 @@ export function fileSink(path: string, heldKeyId: string | null = null): OpenSin
 
     async ask(keyId) {
       try {
-        const place = await realpath(path).catch(() => path);
+        const place = await placeOf(path);
         // An interrupted write leaves a secret that is never used.
         await rm(partialOf(place), { force: true });
-        return readKeyFile(place).keyId === keyId ? 'has' : 'lacks';
+        const found = readKeyFile(place).keyId;
+        if (found === keyId) return 'has';
+        return found == null ? 'unknown' : 'lacks';
       } catch (error) {
-        return codeOf(error) === 'ENOENT' ? 'lacks' : 'unknown';
+        // Without the note that `prepare` writes, this is another folder than that of the delivery: that of another machine, or one that is not mounted.
+        return codeOf(error) === 'ENOENT' && existsSync(noteOf(await placeOf(path))) ? 'lacks' : 'unknown';
       }
     },
   };
+}
+
+/** The note beside a file that has no secret yet. */
+const emptyNote = '{}\n';
+
+/** Returns the path of a file that exists or may be written, without symbolic links. */
+export async function placeOf(path: string): Promise<string> {
+  const inFolder = async () => join(await realpath(dirname(path)), basename(path));
+  return await realpath(path)
+    .catch(inFolder)
+    .catch(() => resolve(path));
 }
 
 /** Returns the key in the file, as identified by its note or else by `heldKeyId`. */

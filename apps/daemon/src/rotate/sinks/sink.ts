@@ -21,6 +21,8 @@ export interface OpenSink {
   file: string | null;
   /** Returns why it cannot take a secret now, as far as that can be checked without one. */
   check(): Promise<string | null>;
+  /** Prepares the place before a secret is minted, so that `ask` can tell a place without the secret from another place. Returns why it cannot. */
+  prepare?(): Promise<string | null>;
   deliver(secret: string, keyId: string, signal: AbortSignal): Promise<Delivered>;
   /** Returns whether it has the secret of a key. */
   ask(keyId: string, signal: AbortSignal): Promise<SinkAnswer>;

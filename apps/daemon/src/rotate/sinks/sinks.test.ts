@@ -46,6 +46,8 @@ const path = () => join(folder, 'key-7');
 test('a file contains only the secret, is readable only by its owner, and has a note of the key beside it', async () => {
   const sink = file();
   expect(await sink.check()).toBeNull();
+  expect(await sink.ask('12', signal)).toBe('unknown'); // it may be another folder than that of a delivery
+  expect(await sink.prepare?.()).toBeNull();
   expect(await sink.ask('12', signal)).toBe('lacks');
   expect(await sink.deliver(secret, '12', signal)).toEqual({ isDelivered: true });
   expect(readFileSync(path(), 'utf8')).toBe(secret);

@@ -1,0 +1,132 @@
+import { mkdirSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { policySchema } from '@keywarden/core/policy';
+import { listOpenRotations, moveRotation } from '@keywarden/db/daemon';
+import { age, exempt, forgetDelivery, path, writeScript } from '@keywarden/testkit/daemon/lineage-fixture';
+import {
+  ask,
+  day,
+  fixture,
+  folder,
+  openIncidents,
+  organization,
+  parseSinks,
+  pass,
+  prepare,
+  secretOf,
+  states,
+  store,
+  use,
+  useRotateFixture,
+} from '@keywarden/testkit/daemon/rotate-fixture';
+import { expect, test } from 'vitest';
+import { enforce } from '../enforce/enforce.ts';
+import { rotate } from './rotate.ts';
+
+// Deliveries whose result is lost: the process ends between a sink's write and its record.
+
+useRotateFixture();
+
+const quiet = policySchema.parse({ rules: [] });
+const filesAt = (path: string) => parseSinks([{ name: 'files', kind: 'file', path }]);
+
+test('two keys whose files are in one folder by way of a symbolic link do not share a file', async () => {
+  mkdirSync(join(folder, 'real'));
+  symlinkSync(join(folder, 'real'), join(folder, 'link'));
+  await prepare(['bot', 'two'], { sinks: filesAt(join(folder, 'link', '{name}')), policy: quiet });
+  await ask(['bot'], 'files');
+  const secret = readFileSync(join(folder, 'real', 'bot'), 'utf8');
+  await fixture.ask('POST', path.replace('{org_id}', organization), { key_name: 'bot' });
+  await pass(3700, { acts: false });
+  const { opened } = await ask(['bot'], 'files');
+  expect(opened.map(({ whyNot }) => whyNot)).toEqual([expect.stringMatching(/another key has been delivered to/)]);
+  expect(readFileSync(join(folder, 'real', 'bot'), 'utf8')).toBe(secret);
+});
+
+test.each([false, true])(
+  'T2: a secret on a volume that is not mounted is not revoked, with a mount point: %s',
+  async (hasMountPoint) => {
+    const keys = join(folder, 'keys');
+    mkdirSync(keys);
+    const { bot } = await prepare(['bot', 'survivor'], { sinks: filesAt(join(keys, '{lineage}')) });
+    await exempt('survivor');
+    await pass();
+    const secret = readFileSync(join(keys, String(bot.id)), 'utf8');
+    await forgetDelivery();
+    renameSync(keys, join(folder, 'unmounted'));
+    if (hasMountPoint) mkdirSync(keys);
+    await age();
+    await pass();
+    expect(await use(secret)).toBe(200);
+    expect(await states()).toEqual(['bot: stalled']);
+    renameSync(join(folder, 'unmounted'), keys);
+    await age();
+    await pass();
+    expect(await states()).toEqual(['bot: overlapping']);
+  },
+);
+
+test('T2: a secret at the former path of a sink is not revoked', async () => {
+  const { bot } = await prepare(['bot', 'survivor']);
+  await exempt('survivor');
+  await pass();
+  const secret = secretOf(bot.id);
+  await forgetDelivery();
+  fixture.context.config.sinks = filesAt(join(folder, 'new-{lineage}'));
+  await age();
+  await pass();
+  expect(await use(secret)).toBe(200);
+  expect(await openIncidents()).toHaveLength(1);
+});
+
+test('T4: the successor of a rotation that was given up before its delivery was known stays in its lineage', async () => {
+  const policy = policySchema.parse({
+    enforcement: { organizations: { '*': { mode: 'enforce' } }, canary_wait: '1s' },
+    rules: [{ name: 'stale', never_used_for: '30d', action: 'revoke', mode: 'enforce' }],
+  });
+  const { bot } = await prepare(['bot', 'survivor'], { policy });
+  for (const name of ['bot', 'survivor'] as const) await exempt(name);
+  await ask(['bot'], 'files');
+  const secret = secretOf(bot.id);
+  await forgetDelivery();
+  const [rotation] = await listOpenRotations(fixture.context.store.db);
+  if (rotation === undefined) throw new Error('no rotation is open');
+  await moveRotation(store.sql, rotation, { event: 'given_up', by: 'ada', at: rotation.since });
+  await store.sql`update keywarden.rotation set ended_at = ended_at - interval '2 hours' where ended_at is not null`;
+  for (let passes = 0; passes < 6; passes += 1) await pass(6 * day);
+  await pass(3700);
+  await enforce(fixture.context, fixture.connections);
+  expect(await use(secret)).toBe(200);
+});
+
+test('what the first try of a delivery may have stored is not forgotten when the second one cannot begin', async () => {
+  const script = writeScript('store.sh', `cat > "${folder}/key-$KEYWARDEN_LINE"; rm -f "${folder}/store.sh"`);
+  const read = writeScript('read.sh', 'echo another');
+  const sinks = parseSinks([{ name: 'files', kind: 'command', command: [script], read_command: [read] }]);
+  const { bot } = await prepare(['bot', 'two'], { sinks, policy: quiet });
+  await ask(['bot'], 'files');
+  expect(await use(secretOf(bot.id))).toBe(200);
+  expect(await states()).toEqual(['bot: stalled']);
+});
+
+test.each([-10, 3650])('T1: a delivery is not dated by a clock that is %i days off', async (days) => {
+  const { bot } = await prepare(['bot', 'survivor']);
+  await exempt('survivor');
+  await use(bot.key);
+  await pass(8 * day);
+  const secret = secretOf(bot.id);
+  await forgetDelivery();
+  await age();
+  await fixture.controls.advance(3700);
+  await fixture.reconnect();
+  const isOff = (skewMs: number) => skewMs + days * day * 1000;
+  const off = fixture.connections.map((each) => ({ ...each, isSandbox: false, skewMs: isOff(each.skewMs) }));
+  await rotate(fixture.context, off);
+  expect(await states()).toEqual(['bot: minted']);
+  await use(secret);
+  for (let passes = 0; passes < 3; passes += 1) await pass();
+  expect(await use(bot.key)).toBe(200);
+  const [mint] =
+    await store.sql`select delivered_at <= (select max(listed_at) from keywarden.key_listing) as is_past from keywarden.rotation_mint`;
+  expect(mint?.is_past).toBe(true);
+});
