@@ -1,4 +1,4 @@
-import { entityKind, getTableName, sql } from 'drizzle-orm';
+import { type BuildExtraConfigColumns, entityKind, getTableColumns, getTableName, sql } from 'drizzle-orm';
 import {
   type AnyPgColumn,
   type AnyPgTable,
@@ -6,11 +6,14 @@ import {
   customType,
   foreignKey,
   PgColumn,
+  type PgColumnBuilderBase,
   PgIntColumnBaseBuilder,
+  type PgTableExtraConfigValue,
   pgSchema,
+  primaryKey,
 } from 'drizzle-orm/pg-core';
 
-export const keywarden = pgSchema('keywarden');
+const keywarden = pgSchema('keywarden');
 
 export type JsonObject = Record<string, unknown>;
 
@@ -68,14 +71,58 @@ export function toInstant(text: string): string {
   return text.replace(' ', 'T').replace(/\+00(:00)?$/, 'Z');
 }
 
-/** Returns a foreign key of one column, with the name that Postgres gives it. */
-export function reference(column: AnyPgColumn, to: AnyPgColumn) {
-  const name = `${getTableName(column.table)}_${column.name}_fkey`;
-  return foreignKey({ name, columns: [column], foreignColumns: [to] });
+const targets = new WeakMap<PgColumnBuilderBase, () => AnyPgColumn>();
+
+/** Returns a column that refers to another one. Its table has the foreign key. */
+export function refers<B extends PgColumnBuilderBase>(column: B, to: () => AnyPgColumn): B {
+  targets.set(column, to);
+  return column;
 }
 
-/** Returns the check of a column that holds one of these values. */
-export function oneOf(column: AnyPgColumn, values: readonly string[]) {
-  const list = values.map((value) => `'${value}'`).join(', ');
-  return check(`${getTableName(column.table)}_${column.name}_check`, sql.raw(`${column.name} in (${list})`));
+const keys = new WeakSet<PgColumnBuilderBase>();
+
+/** Returns a column that is part of the primary key of its table, with the others of the key in their order. */
+export function inKey<B extends PgColumnBuilderBase>(column: B): B {
+  keys.add(column);
+  return column;
+}
+
+/**
+ * Declares a table. Its primary key has the columns that are `inKey`. A column that refers to another one has a foreign key, and one with an enum has a
+ * check of its values. All have the names that Postgres gives them.
+ */
+export function table<N extends string, C extends Record<string, PgColumnBuilderBase>>(
+  name: N,
+  columns: C,
+  more: (t: BuildExtraConfigColumns<N, C, 'pg'>) => PgTableExtraConfigValue[] = () => [],
+) {
+  return keywarden.table(name, columns, (t) => [
+    ...Object.values<AnyPgColumn>(t)
+      .slice(0, 1)
+      .flatMap((column) => constraintsOf(column.table, columns)),
+    ...more(t),
+  ]);
+}
+
+/** Declares the columns of a view that db/functions defines. */
+export function view<N extends string, C extends Record<string, PgColumnBuilderBase>>(name: N, columns: C) {
+  return keywarden.view(name, columns).existing();
+}
+
+function constraintsOf(of: AnyPgTable, builders: Record<string, PgColumnBuilderBase>) {
+  const columns = Object.entries<PgColumn>(getTableColumns(of));
+  const [first, ...others] = columns.flatMap(([key, column]) =>
+    builders[key] && keys.has(builders[key]) ? [column] : [],
+  );
+  const own = first && primaryKey({ name: `${getTableName(of)}_pkey`, columns: [first, ...others] });
+  const ofColumns = columns.flatMap(([key, column]) => {
+    const name = `${getTableName(of)}_${column.name}`;
+    const to = builders[key] && targets.get(builders[key]);
+    const values = column.enumValues?.map((value) => `'${value}'`).join(', ');
+    return [
+      ...(to ? [foreignKey({ name: `${name}_fkey`, columns: [column], foreignColumns: [to()] })] : []),
+      ...(values === undefined ? [] : [check(`${name}_check`, sql.raw(`${column.name} in (${values})`))]),
+    ];
+  });
+  return own === undefined ? ofColumns : [own, ...ofColumns];
 }

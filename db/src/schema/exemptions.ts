@@ -1,12 +1,12 @@
 import { sql } from 'drizzle-orm';
-import { check, index, primaryKey, text } from 'drizzle-orm/pg-core';
-import { instant, int64, keywarden, reference } from './columns.ts';
+import { check, index, text } from 'drizzle-orm/pg-core';
+import { inKey, instant, int64, refers, table } from './columns.ts';
 import { credential } from './keys.ts';
 
 /**
  * A person's exception for the keys that existed when it was granted. Times are the control plane's; rules null means all.
  */
-export const exemption = keywarden.table(
+export const exemption = table(
   'exemption',
   {
     number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
@@ -22,16 +22,11 @@ export const exemption = keywarden.table(
   () => [check('exemption_check', sql`until > granted_at`), check('exemption_reason_check', sql`reason <> ''`)],
 );
 
-export const exemptionKey = keywarden.table(
+export const exemptionKey = table(
   'exemption_key',
   {
-    exemptionNumber: int64('exemption_number').notNull(),
-    keyNumber: int64('key_number').notNull(),
+    exemptionNumber: inKey(refers(int64('exemption_number'), () => exemption.number)).notNull(),
+    keyNumber: inKey(refers(int64('key_number'), () => credential.number)).notNull(),
   },
-  (t) => [
-    primaryKey({ name: 'exemption_key_pkey', columns: [t.exemptionNumber, t.keyNumber] }),
-    reference(t.exemptionNumber, exemption.number),
-    reference(t.keyNumber, credential.number),
-    index('exemption_key_by_key').on(t.keyNumber),
-  ],
+  (t) => [index('exemption_key_by_key').on(t.keyNumber)],
 );

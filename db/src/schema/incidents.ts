@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { jsonb, text, uniqueIndex } from 'drizzle-orm/pg-core';
-import { instant, int64, type JsonObject, keywarden, oneOf, reference } from './columns.ts';
+import { instant, int64, type JsonObject, refers, table } from './columns.ts';
 import { credential } from './keys.ts';
 import { revocationIntent } from './revocations.ts';
 
@@ -31,14 +31,14 @@ export const incidentKinds = [
  * - ledger_inconsistent: the ledger in the store is not the one that this machine has seen, or its rows differ from it
  * - review_overdue: reviews of a campaign were not signed by its due date; its scope is "campaign NUMBER"
  */
-export const incident = keywarden.table(
+export const incident = table(
   'incident',
   {
     number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
     kind: text('kind', { enum: incidentKinds }).notNull(),
     openedAt: instant('opened_at').notNull().default(sql`now()`),
-    keyNumber: int64('key_number'),
-    intentNumber: int64('intent_number'),
+    keyNumber: refers(int64('key_number'), () => credential.number),
+    intentNumber: refers(int64('intent_number'), () => revocationIntent.number),
     detail: jsonb('detail').$type<JsonObject>().notNull(),
     closedAt: instant('closed_at'),
     closedBy: text('closed_by'),
@@ -46,9 +46,6 @@ export const incident = keywarden.table(
     scope: text('scope').notNull().default(''),
   },
   (t) => [
-    reference(t.intentNumber, revocationIntent.number),
-    reference(t.keyNumber, credential.number),
-    oneOf(t.kind, incidentKinds),
     uniqueIndex('incident_open_of_key')
       .on(t.kind, t.keyNumber)
       .where(sql`closed_at is null and kind in ('rotation_stalled', 'orphan', 'key_changed')`),

@@ -1,7 +1,7 @@
 import { credentialKinds, type KeyKind } from '@keywarden/core/wire';
 import { sql } from 'drizzle-orm';
-import { boolean, date, index, integer, jsonb, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
-import { instant, int64, type JsonObject, keywarden, oneOf, reference } from './columns.ts';
+import { boolean, date, index, integer, jsonb, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { inKey, instant, int64, type JsonObject, refers, table, view } from './columns.ts';
 import { controlPlane } from './connections.ts';
 import { syncRun } from './runs.ts';
 
@@ -9,14 +9,14 @@ import { syncRun } from './runs.ts';
  * One listing of one scope's keys: listed_at by the control plane's Date, begun_at by our database's clock. Listings that are incomplete or
  * not trusted have a `why_suspect`, and prove no absence. is_sudden: only because it is suddenly shorter.
  */
-export const keyListing = keywarden.table(
+export const keyListing = table(
   'key_listing',
   {
     number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
-    controlPlaneNumber: int64('control_plane_number').notNull(),
+    controlPlaneNumber: refers(int64('control_plane_number'), () => controlPlane.number).notNull(),
     scope: text('scope').notNull(),
     connection: text('connection').notNull(),
-    runNumber: int64('run_number'),
+    runNumber: refers(int64('run_number'), () => syncRun.number),
     listedAt: instant('listed_at').notNull(),
     begunAt: instant('begun_at').notNull(),
     receivedAt: instant('received_at').notNull().default(sql`now()`),
@@ -25,8 +25,6 @@ export const keyListing = keywarden.table(
     isSudden: boolean('is_sudden').notNull().default(false),
   },
   (t) => [
-    reference(t.controlPlaneNumber, controlPlane.number),
-    reference(t.runNumber, syncRun.number),
     index('key_listing_believed')
       .on(t.controlPlaneNumber, t.scope, t.listedAt.desc().nullsFirst())
       .where(sql`why_suspect is null`),
@@ -39,7 +37,7 @@ export const keyListing = keywarden.table(
 
 /** The fields of a record, and when it was seen. */
 const recordColumns = {
-  controlPlaneNumber: int64('control_plane_number').notNull(),
+  controlPlaneNumber: refers(int64('control_plane_number'), () => controlPlane.number).notNull(),
   scope: text('scope').notNull(),
   id: text('id').notNull(),
   organizationId: text('organization_id'),
@@ -67,7 +65,7 @@ const recordColumns = {
  * - expires_at: null for a credential that does not expire
  * - key_by_record: finds the same record, whichever scope's list shows it
  */
-export const credential = keywarden.table(
+export const credential = table(
   'credential',
   {
     number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
@@ -79,8 +77,6 @@ export const credential = keywarden.table(
     expiresAt: instant('expires_at'),
   },
   (t) => [
-    reference(t.controlPlaneNumber, controlPlane.number),
-    oneOf(t.kind, credentialKinds),
     uniqueIndex('key_by_id').on(t.controlPlaneNumber, t.scope, t.id).where(sql`superseded_at is null`),
     index('live_key_by_scope').on(t.controlPlaneNumber, t.scope).where(sql`gone_at is null`),
     index('key_by_record').on(t.controlPlaneNumber, t.id),
@@ -93,92 +89,70 @@ export const credential = keywarden.table(
 );
 
 /** The API keys among the credentials. */
-export const key = keywarden
-  .view('key', {
-    number: int64('number').notNull(),
-    ...recordColumns,
-    kind: text('kind').$type<KeyKind>().notNull(),
-    useWentBack: boolean('use_went_back').notNull(),
-  })
-  .existing();
+export const key = view('key', {
+  number: int64('number').notNull(),
+  ...recordColumns,
+  kind: text('kind').$type<KeyKind>().notNull(),
+  useWentBack: boolean('use_went_back').notNull(),
+});
 
 export const keyObservationEvents = ['first_seen', 'changed', 'missing', 'gone', 'back', 'revoked'] as const;
 
 /** What changed when: first_seen, changed (name, creator, project, unknown fields), missing, gone, back, revoked (by us). */
-export const keyObservation = keywarden.table(
+export const keyObservation = table(
   'key_observation',
   {
     number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
-    keyNumber: int64('key_number').notNull(),
-    runNumber: int64('run_number'),
+    keyNumber: refers(int64('key_number'), () => credential.number).notNull(),
+    runNumber: refers(int64('run_number'), () => syncRun.number),
     seenAt: instant('seen_at').notNull(),
     event: text('event', { enum: keyObservationEvents }).notNull(),
     record: jsonb('record').$type<JsonObject>(),
   },
-  (t) => [
-    reference(t.keyNumber, credential.number),
-    reference(t.runNumber, syncRun.number),
-    oneOf(t.event, keyObservationEvents),
-    index('key_observation_by_key').on(t.keyNumber, t.number),
-  ],
+  (t) => [index('key_observation_by_key').on(t.keyNumber, t.number)],
 );
 
 /**
  * The history of use, which the control plane does not keep: one row for each key, address and hour. It has the first use of the hour too.
  * A later use of the same hour must not hide the use that a query about a past time needs.
  */
-export const keyUse = keywarden.table(
+export const keyUse = table(
   'key_use',
   {
-    keyNumber: int64('key_number').notNull(),
-    hour: instant('hour').notNull(),
-    address: text('address').notNull(),
+    keyNumber: inKey(refers(int64('key_number'), () => credential.number)).notNull(),
+    hour: inKey(instant('hour')).notNull(),
+    address: inKey(text('address')).notNull(),
     lastUsedAt: instant('last_used_at').notNull(),
     firstUsedAt: instant('first_used_at').notNull(),
   },
-  (t) => [
-    primaryKey({ name: 'key_use_pkey', columns: [t.keyNumber, t.hour, t.address] }),
-    reference(t.keyNumber, credential.number),
-    index('key_use_by_time').on(t.lastUsedAt),
-  ],
+  (t) => [index('key_use_by_time').on(t.lastUsedAt)],
 );
 
 /**
  * Live keys of an organization, or personal ones with an empty organization_id, once on each day of the control plane. idle: known to be unused for over
  * 90 days. unknown: the last use or the creation is unknown.
  */
-export const keyCount = keywarden.table(
-  'key_count',
-  {
-    day: date('day').notNull(),
-    controlPlaneNumber: int64('control_plane_number').notNull(),
-    organizationId: text('organization_id').notNull(),
-    live: integer('live').notNull(),
-    idle: integer('idle').notNull(),
-    unknown: integer('unknown').notNull(),
-  },
-  (t) => [
-    primaryKey({ name: 'key_count_pkey', columns: [t.day, t.controlPlaneNumber, t.organizationId] }),
-    reference(t.controlPlaneNumber, controlPlane.number),
-  ],
-);
+export const keyCount = table('key_count', {
+  day: inKey(date('day')).notNull(),
+  controlPlaneNumber: inKey(refers(int64('control_plane_number'), () => controlPlane.number)).notNull(),
+  organizationId: inKey(text('organization_id')).notNull(),
+  live: integer('live').notNull(),
+  idle: integer('idle').notNull(),
+  unknown: integer('unknown').notNull(),
+});
 
 export const keyOwnerSources = ['import', 'assignment'] as const;
 
 /** The owner of a key. The newest row counts, and a row without an owner returns the key to its creator. */
-export const keyOwner = keywarden.table(
+export const keyOwner = table(
   'key_owner',
   {
     number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
-    keyNumber: int64('key_number').notNull(),
+    keyNumber: refers(int64('key_number'), () => credential.number).notNull(),
     owner: text('owner'),
     source: text('source', { enum: keyOwnerSources }).notNull(),
     assignedAt: instant('assigned_at').notNull().default(sql`now()`),
     assignedBy: text('assigned_by').notNull(),
   },
-  (t) => [
-    reference(t.keyNumber, credential.number),
-    oneOf(t.source, keyOwnerSources),
-    index('key_owner_by_key').on(t.keyNumber, t.number.desc().nullsFirst()),
-  ],
+  (t) => [index('key_owner_by_key').on(t.keyNumber, t.number.desc().nullsFirst())],
 );

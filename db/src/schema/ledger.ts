@@ -1,26 +1,22 @@
 import { sql } from 'drizzle-orm';
-import { bigint, customType, date, index, integer, primaryKey, text } from 'drizzle-orm/pg-core';
-import { instant, int64, keywarden, reference } from './columns.ts';
+import { bigint, customType, date, index, integer, text } from 'drizzle-orm/pg-core';
+import { inKey, instant, int64, refers, table } from './columns.ts';
 import { policyVersion } from './plans.ts';
 
 const bytea = customType<{ data: Uint8Array }>({ dataType: () => 'bytea' });
 
 /** The policy that plans are judged by, whenever it changes. */
-export const policyInForce = keywarden.table(
-  'policy_in_force',
-  {
-    number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
-    policySha256: text('policy_sha256').notNull(),
-    since: instant('since').notNull().default(sql`now()`),
-  },
-  (t) => [reference(t.policySha256, policyVersion.sha256)],
-);
+export const policyInForce = table('policy_in_force', {
+  number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
+  policySha256: refers(text('policy_sha256'), () => policyVersion.sha256).notNull(),
+  since: instant('since').notNull().default(sql`now()`),
+});
 
 /**
  * An event of the ledger, written in the transaction of the row that it is about (db/functions/75-record_event.sql). leaf: the entry of the log, as
  * canonical JSON. content: the canonical JSON whose hash the leaf has. leaf_index: its place in the tree; null until the sequencer has integrated it.
  */
-export const ledgerEvent = keywarden.table(
+export const ledgerEvent = table(
   'ledger_event',
   {
     number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
@@ -38,21 +34,17 @@ export const ledgerEvent = keywarden.table(
 );
 
 /** The salt of an event's hashes of personal data. Once it is deleted, the data can be erased, and the event still proves everything else. */
-export const ledgerSalt = keywarden.table(
-  'ledger_salt',
-  {
-    eventNumber: int64('event_number').primaryKey(),
-    salt: text('salt').notNull(),
-  },
-  (t) => [reference(t.eventNumber, ledgerEvent.number)],
-);
+export const ledgerSalt = table('ledger_salt', {
+  eventNumber: refers(int64('event_number'), () => ledgerEvent.number).primaryKey(),
+  salt: text('salt').notNull(),
+});
 
 /**
  * A seal: what the archive had of a project's operations of one day of UTC. project: the control plane's address and the project's id. root: the Merkle root
  * over the operations, oldest first. covered, gaps: the times of the day for which the archive claims to have every operation, and the others, as JSON.
  * replaces: the day's seal before, if it changed since.
  */
-export const operationSeal = keywarden.table(
+export const operationSeal = table(
   'operation_seal',
   {
     number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
@@ -70,18 +62,14 @@ export const operationSeal = keywarden.table(
 );
 
 /** The hashes of the tree (c2sp.org/tlog-tiles). The last tile of a level grows until it is full. */
-export const ledgerTile = keywarden.table(
-  'ledger_tile',
-  {
-    level: integer('level').notNull(),
-    index: int64('index').notNull(),
-    hashes: bytea('hashes').notNull(),
-  },
-  (t) => [primaryKey({ name: 'ledger_tile_pkey', columns: [t.level, t.index] })],
-);
+export const ledgerTile = table('ledger_tile', {
+  level: inKey(integer('level')).notNull(),
+  index: inKey(int64('index')).notNull(),
+  hashes: bytea('hashes').notNull(),
+});
 
 /** Each size of the tree that was signed. note: the signed checkpoint (c2sp.org/tlog-checkpoint), without the cosignatures of witnesses. */
-export const ledgerCheckpoint = keywarden.table(
+export const ledgerCheckpoint = table(
   'ledger_checkpoint',
   {
     size: int64('size').primaryKey(),
@@ -92,7 +80,7 @@ export const ledgerCheckpoint = keywarden.table(
 );
 
 /** The public keys that sign or signed the ledger, as they were first used. They are recorded in it; a machine trusts only those in its own files. */
-export const ledgerKey = keywarden.table('ledger_key', {
+export const ledgerKey = table('ledger_key', {
   number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
   publicKey: text('public_key').notNull().unique('ledger_key_public_key_key'),
   addedAt: instant('added_at').notNull().default(sql`clock_timestamp()`),
@@ -105,7 +93,7 @@ export const ledgerKey = keywarden.table('ledger_key', {
  * A ledger that a person began anew, after a restore or without its key, with the newest checkpoint in the store and the last one that the machine had seen of
  * the former ledger.
  */
-export const ledgerBeginning = keywarden.table('ledger_beginning', {
+export const ledgerBeginning = table('ledger_beginning', {
   number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
   formerCheckpoint: text('former_checkpoint'),
   seenCheckpoint: text('seen_checkpoint'),
@@ -115,16 +103,9 @@ export const ledgerBeginning = keywarden.table('ledger_beginning', {
 });
 
 /** A witness's signature lines on a checkpoint. */
-export const ledgerCosignature = keywarden.table(
-  'ledger_cosignature',
-  {
-    size: int64('size').notNull(),
-    witness: text('witness').notNull(),
-    lines: text('lines').notNull(),
-    at: instant('at').notNull().default(sql`clock_timestamp()`),
-  },
-  (t) => [
-    primaryKey({ name: 'ledger_cosignature_pkey', columns: [t.size, t.witness] }),
-    reference(t.size, ledgerCheckpoint.size),
-  ],
-);
+export const ledgerCosignature = table('ledger_cosignature', {
+  size: inKey(refers(int64('size'), () => ledgerCheckpoint.size)).notNull(),
+  witness: inKey(text('witness')).notNull(),
+  lines: text('lines').notNull(),
+  at: instant('at').notNull().default(sql`clock_timestamp()`),
+});

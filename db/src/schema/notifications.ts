@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { index, integer, jsonb, primaryKey, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
-import { instant, int64, type JsonObject, keywarden, reference } from './columns.ts';
+import { index, integer, jsonb, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
+import { inKey, instant, int64, type JsonObject, refers, table } from './columns.ts';
 import { controlPlane } from './connections.ts';
 import { incident } from './incidents.ts';
 import { credential } from './keys.ts';
@@ -9,31 +9,28 @@ import { credential } from './keys.ts';
  * A finding that is being announced. It ends with the finding; if the finding returns, it is announced again (R9). basis: the finding's
  * reason.
  */
-export const announcement = keywarden.table(
+export const announcement = table(
   'announcement',
   {
     number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
-    keyNumber: int64('key_number').notNull(),
+    keyNumber: refers(int64('key_number'), () => credential.number).notNull(),
     rule: text('rule').notNull(),
     basis: text('basis').notNull(),
     openedAt: instant('opened_at').notNull().default(sql`now()`),
     endedAt: instant('ended_at'),
   },
-  (t) => [
-    reference(t.keyNumber, credential.number),
-    uniqueIndex('announcement_open').on(t.keyNumber, t.rule).where(sql`ended_at is null`),
-  ],
+  (t) => [uniqueIndex('announcement_open').on(t.keyNumber, t.rule).where(sql`ended_at is null`)],
 );
 
 /**
  * One message to one channel, with the same body in every attempt. accepted_at is the control plane's time: the grace period starts there.
  */
-export const noticeMessage = keywarden.table(
+export const noticeMessage = table(
   'notice_message',
   {
     number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
     id: uuid('id').notNull().defaultRandom(),
-    controlPlaneNumber: int64('control_plane_number').notNull(),
+    controlPlaneNumber: refers(int64('control_plane_number'), () => controlPlane.number).notNull(),
     channel: text('channel').notNull(),
     owner: text('owner').notNull(),
     body: jsonb('body').$type<JsonObject>().notNull(),
@@ -42,28 +39,21 @@ export const noticeMessage = keywarden.table(
     lastError: text('last_error'),
     acceptedAt: instant('accepted_at'),
     cancelledAt: instant('cancelled_at'),
-    incidentNumber: int64('incident_number'),
+    incidentNumber: refers(int64('incident_number'), () => incident.number),
   },
   (t) => [
-    reference(t.controlPlaneNumber, controlPlane.number),
-    reference(t.incidentNumber, incident.number),
     index('notice_message_by_incident').on(t.incidentNumber).where(sql`incident_number is not null`),
     index('notice_message_pending').on(t.number).where(sql`accepted_at is null and cancelled_at is null`),
   ],
 );
 
-export const notice = keywarden.table(
+export const notice = table(
   'notice',
   {
-    announcementNumber: int64('announcement_number').notNull(),
-    step: text('step').notNull(),
-    channel: text('channel').notNull(),
-    messageNumber: int64('message_number').notNull(),
+    announcementNumber: inKey(refers(int64('announcement_number'), () => announcement.number)).notNull(),
+    step: inKey(text('step')).notNull(),
+    channel: inKey(text('channel')).notNull(),
+    messageNumber: inKey(refers(int64('message_number'), () => noticeMessage.number)).notNull(),
   },
-  (t) => [
-    primaryKey({ name: 'notice_pkey', columns: [t.announcementNumber, t.step, t.channel, t.messageNumber] }),
-    reference(t.announcementNumber, announcement.number),
-    reference(t.messageNumber, noticeMessage.number),
-    index('notice_by_message').on(t.messageNumber),
-  ],
+  (t) => [index('notice_by_message').on(t.messageNumber)],
 );

@@ -12,40 +12,34 @@ import {
   text,
   uuid,
 } from 'drizzle-orm/pg-core';
-import { dateMultirange, instant, int64, type JsonObject, keywarden, multirange, reference } from './columns.ts';
+import { dateMultirange, inKey, instant, int64, type JsonObject, multirange, refers, table } from './columns.ts';
 import { project } from './projects.ts';
 
 /** An unfinished walk: the cursor of its next page as received, and the time of the row that it points to. */
-export const openWalk = keywarden.table(
-  'open_walk',
-  {
-    projectNumber: int64('project_number').primaryKey(),
-    beganAt: instant('began_at').notNull(),
-    floor: instant('floor'),
-    cursor: text('cursor').notNull(),
-    below: instant('below').notNull(),
-  },
-  (t) => [reference(t.projectNumber, project.number)],
-);
+export const openWalk = table('open_walk', {
+  projectNumber: refers(int64('project_number'), () => project.number).primaryKey(),
+  beganAt: instant('began_at').notNull(),
+  floor: instant('floor'),
+  cursor: text('cursor').notNull(),
+  below: instant('below').notNull(),
+});
 
 /**
  * The last completed walk of each day, and the last that reached the end of the list. Rows not older than `reached` existed then (A6). A walk that a later
  * one makes redundant, because that reached as deep, is deleted: of two walks, the later one has not reached so deep.
  */
-export const completedWalk = keywarden.table(
+export const completedWalk = table(
   'completed_walk',
   {
-    projectNumber: int64('project_number').notNull(),
-    day: date('day', { mode: 'string' }).notNull(),
-    toEnd: boolean('to_end').notNull(),
+    projectNumber: inKey(refers(int64('project_number'), () => project.number)).notNull(),
+    day: inKey(date('day', { mode: 'string' })).notNull(),
+    toEnd: inKey(boolean('to_end')).notNull(),
     beganAt: instant('began_at').notNull(),
     reached: instant('reached').notNull(),
   },
   (t) => [
-    primaryKey({ name: 'completed_walk_pkey', columns: [t.projectNumber, t.day, t.toEnd] }),
     index('completed_walk_by_depth').on(t.projectNumber, t.reached, t.beganAt),
     index('completed_walk_to_end').on(t.projectNumber, t.reached).where(sql`to_end`),
-    reference(t.projectNumber, project.number),
   ],
 );
 
@@ -69,7 +63,7 @@ const operationColumns = {
 /**
  * place: the order of operations with the same time, as lists show them; higher is newer. With times in whole seconds many share one.
  */
-export const operation = keywarden.table(
+export const operation = table(
   'operation',
   {
     ...operationColumns,
@@ -90,7 +84,7 @@ export const operation = keywarden.table(
 );
 
 /** Versions that were replaced. seen_at is when the version was first seen, replaced_at when the change was found. */
-export const operationVersion = keywarden.table(
+export const operationVersion = table(
   'operation_version',
   {
     ...operationColumns,
@@ -101,34 +95,26 @@ export const operationVersion = keywarden.table(
 );
 
 /** Operations that were going on when the control plane stopped serving them. They are not requested again. */
-export const operationPruned = keywarden.table(
-  'operation_pruned',
-  {
-    projectNumber: int64('project_number').notNull(),
-    createdAt: instant('created_at').notNull(),
-    id: uuid('id').notNull(),
-    foundAt: instant('found_at').notNull().default(sql`now()`),
-  },
-  (t) => [primaryKey({ name: 'operation_pruned_pkey', columns: [t.projectNumber, t.createdAt, t.id] })],
-);
+export const operationPruned = table('operation_pruned', {
+  projectNumber: inKey(int64('project_number')).notNull(),
+  createdAt: inKey(instant('created_at')).notNull(),
+  id: inKey(uuid('id')).notNull(),
+  foundAt: instant('found_at').notNull().default(sql`now()`),
+});
 
 /**
  * The times of a project for which the archive holds every operation that the control plane had (A2): the union of what pages proved.
  */
-export const operationCoverage = keywarden.table(
-  'operation_coverage',
-  {
-    projectNumber: int64('project_number').primaryKey(),
-    known: multirange('known').notNull(),
-  },
-  (t) => [reference(t.projectNumber, project.number)],
-);
+export const operationCoverage = table('operation_coverage', {
+  projectNumber: refers(int64('project_number'), () => project.number).primaryKey(),
+  known: multirange('known').notNull(),
+});
 
 /**
  * Which days of a project the ledger has sealed: those before `sealed_to`. changed: days whose operations or coverage have changed since; they are sealed
  * again. It is written with the operations, and lies with them on a cluster.
  */
-export const operationSealing = keywarden.table('operation_sealing', {
+export const operationSealing = table('operation_sealing', {
   projectNumber: int64('project_number').primaryKey(),
   sealedTo: date('sealed_to', { mode: 'string' }).notNull(),
   changed: dateMultirange('changed').notNull().default('{}'),
@@ -136,7 +122,7 @@ export const operationSealing = keywarden.table('operation_sealing', {
 });
 
 /** How long operations are kept; without a row, forever. Only the owner sets it, when it migrates. */
-export const operationRetention = keywarden.table(
+export const operationRetention = table(
   'operation_retention',
   {
     number: integer('number').primaryKey().default(1),
@@ -150,7 +136,7 @@ export const operationRetention = keywarden.table(
 );
 
 /** A month over its retention: announced by a dry run, then dropped. */
-export const operationDrop = keywarden.table('operation_drop', {
+export const operationDrop = table('operation_drop', {
   month: date('month', { mode: 'string' }).primaryKey(),
   announcedAt: instant('announced_at').notNull().default(sql`now()`),
   operations: bigint('operations', { mode: 'number' }).notNull(),

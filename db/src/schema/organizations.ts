@@ -1,31 +1,24 @@
-import { boolean, foreignKey, index, jsonb, primaryKey, text } from 'drizzle-orm/pg-core';
-import { instant, int64, type JsonObject, keywarden, reference } from './columns.ts';
+import { boolean, foreignKey, index, jsonb, text } from 'drizzle-orm/pg-core';
+import { inKey, instant, int64, type JsonObject, refers, table } from './columns.ts';
 import { controlPlane } from './connections.ts';
 
-export const organization = keywarden.table(
-  'organization',
-  {
-    controlPlaneNumber: int64('control_plane_number').notNull(),
-    id: text('id').notNull(),
-    name: text('name').notNull(),
-    createdAt: instant('created_at').notNull(),
-    extra: jsonb('extra').$type<JsonObject>(),
-    firstSeenAt: instant('first_seen_at').notNull(),
-    lastSeenAt: instant('last_seen_at').notNull(),
-  },
-  (t) => [
-    primaryKey({ name: 'organization_pkey', columns: [t.controlPlaneNumber, t.id] }),
-    reference(t.controlPlaneNumber, controlPlane.number),
-  ],
-);
+export const organization = table('organization', {
+  controlPlaneNumber: inKey(refers(int64('control_plane_number'), () => controlPlane.number)).notNull(),
+  id: inKey(text('id')).notNull(),
+  name: text('name').notNull(),
+  createdAt: instant('created_at').notNull(),
+  extra: jsonb('extra').$type<JsonObject>(),
+  firstSeenAt: instant('first_seen_at').notNull(),
+  lastSeenAt: instant('last_seen_at').notNull(),
+});
 
 /** missing_since: absent from one complete listing; left_at or gone_at: absent from two in a row. */
-export const member = keywarden.table(
+export const member = table(
   'member',
   {
-    controlPlaneNumber: int64('control_plane_number').notNull(),
-    organizationId: text('organization_id').notNull(),
-    userId: text('user_id').notNull(),
+    controlPlaneNumber: inKey(int64('control_plane_number')).notNull(),
+    organizationId: inKey(text('organization_id')).notNull(),
+    userId: inKey(text('user_id')).notNull(),
     memberId: text('member_id').notNull(),
     email: text('email').notNull(),
     role: text('role').notNull(),
@@ -40,7 +33,6 @@ export const member = keywarden.table(
     awaySince: instant('away_since'),
   },
   (t) => [
-    primaryKey({ name: 'member_pkey', columns: [t.controlPlaneNumber, t.organizationId, t.userId] }),
     foreignKey({
       name: 'member_control_plane_number_organization_id_fkey',
       columns: [t.controlPlaneNumber, t.organizationId],
@@ -51,16 +43,9 @@ export const member = keywarden.table(
 );
 
 /** Complete listings of an organization's members. is_sudden: most members were suddenly absent (A7). */
-export const memberListing = keywarden.table(
-  'member_listing',
-  {
-    controlPlaneNumber: int64('control_plane_number').notNull(),
-    organizationId: text('organization_id').notNull(),
-    listedAt: instant('listed_at').notNull(),
-    isSudden: boolean('is_sudden').notNull(),
-  },
-  (t) => [
-    primaryKey({ name: 'member_listing_pkey', columns: [t.controlPlaneNumber, t.organizationId, t.listedAt] }),
-    reference(t.controlPlaneNumber, controlPlane.number),
-  ],
-);
+export const memberListing = table('member_listing', {
+  controlPlaneNumber: inKey(refers(int64('control_plane_number'), () => controlPlane.number)).notNull(),
+  organizationId: inKey(text('organization_id')).notNull(),
+  listedAt: inKey(instant('listed_at')).notNull(),
+  isSudden: boolean('is_sudden').notNull(),
+});

@@ -1,26 +1,26 @@
 import { sql } from 'drizzle-orm';
 import { jsonb, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
-import { instant, int64, type JsonObject, keywarden, oneOf } from './columns.ts';
+import { instant, int64, type JsonObject, table } from './columns.ts';
 
 /**
  * The requests that were reserved of an account, or of one of its routes, over all replicas. state has the limiter's own format, with times
  * by this database's clock.
  */
-export const requestBudget = keywarden.table('request_budget', {
+export const requestBudget = table('request_budget', {
   name: text('name').primaryKey(),
   version: int64('version').notNull().default(sql`0`),
   state: jsonb('state').$type<JsonObject>().notNull(),
 });
 
 /** The files of db/functions as they were last applied. */
-export const repeatable = keywarden.table('repeatable', {
+export const repeatable = table('repeatable', {
   name: text('name').primaryKey(),
   sha256: text('sha256').notNull(),
   appliedAt: instant('applied_at').notNull().default(sql`now()`),
 });
 
 /** While a pause is open, no replica revokes anything (R7). */
-export const pause = keywarden.table(
+export const pause = table(
   'pause',
   {
     number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
@@ -39,13 +39,9 @@ export const highWaterMarkMadeBys = ['daemon', 'report'] as const;
  * A mark is added here and kept in a file outside, with every change that Keywarden makes. A store that lacks the file's mark is older
  * (R10). A person's decisions in the report (exemptions, approvals, reviews) also add a mark. A store restored from before them is older.
  */
-export const highWaterMark = keywarden.table(
-  'high_water_mark',
-  {
-    number: int64('number').generatedAlwaysAsIdentity().unique('high_water_mark_number_key'),
-    mark: uuid('mark').primaryKey(),
-    madeAt: instant('made_at').notNull().default(sql`now()`),
-    madeBy: text('made_by', { enum: highWaterMarkMadeBys }).notNull().default('daemon'),
-  },
-  (t) => [oneOf(t.madeBy, highWaterMarkMadeBys)],
-);
+export const highWaterMark = table('high_water_mark', {
+  number: int64('number').generatedAlwaysAsIdentity().unique('high_water_mark_number_key'),
+  mark: uuid('mark').primaryKey(),
+  madeAt: instant('made_at').notNull().default(sql`now()`),
+  madeBy: text('made_by', { enum: highWaterMarkMadeBys }).notNull().default('daemon'),
+});

@@ -1,5 +1,5 @@
 import { index, integer, jsonb, text, unique } from 'drizzle-orm/pg-core';
-import { instant, int64, type JsonObject, keywarden, reference } from './columns.ts';
+import { instant, int64, type JsonObject, refers, table } from './columns.ts';
 import { controlPlane } from './connections.ts';
 
 /**
@@ -11,11 +11,11 @@ import { controlPlane } from './connections.ts';
  * - walk_refused_at: when the control plane answered that the deleted project's operations are not available
  * Projects whose walks kept no coverage are walked completely once more.
  */
-export const project = keywarden.table(
+export const project = table(
   'project',
   {
     number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
-    controlPlaneNumber: int64('control_plane_number').notNull(),
+    controlPlaneNumber: refers(int64('control_plane_number'), () => controlPlane.number).notNull(),
     id: text('id').notNull(),
     organizationId: text('organization_id').notNull(),
     name: text('name').notNull(),
@@ -36,7 +36,6 @@ export const project = keywarden.table(
     walkRefusedAt: instant('walk_refused_at'),
   },
   (t) => [
-    reference(t.controlPlaneNumber, controlPlane.number),
     unique('project_control_plane_number_id_key').on(t.controlPlaneNumber, t.id),
     index('project_by_organization').on(t.controlPlaneNumber, t.organizationId),
   ],

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { index, jsonb, text, unique } from 'drizzle-orm/pg-core';
-import { instant, int64, type JsonObject, keywarden, oneOf, reference } from './columns.ts';
+import { instant, int64, type JsonObject, refers, table } from './columns.ts';
 import { controlPlane } from './connections.ts';
 
 export const rejectedRowLists = ['organizations', 'members', 'keys', 'projects', 'operations', 'credentials'] as const;
@@ -8,11 +8,11 @@ export const rejectedRowLists = ['organizations', 'members', 'keys', 'projects',
 /**
  * Unreadable rows of lists, stored apart. list: the list they came from; place: the scope, organization or project requested.
  */
-export const rejectedRow = keywarden.table(
+export const rejectedRow = table(
   'rejected_row',
   {
     number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
-    controlPlaneNumber: int64('control_plane_number').notNull(),
+    controlPlaneNumber: refers(int64('control_plane_number'), () => controlPlane.number).notNull(),
     list: text('list', { enum: rejectedRowLists }).notNull(),
     place: text('place').notNull(),
     rowId: text('row_id'),
@@ -24,14 +24,12 @@ export const rejectedRow = keywarden.table(
     times: int64('times').notNull().default(sql`1`),
   },
   (t) => [
-    reference(t.controlPlaneNumber, controlPlane.number),
     unique('rejected_row_control_plane_number_list_place_row_key_key').on(
       t.controlPlaneNumber,
       t.list,
       t.place,
       t.rowKey,
     ),
-    oneOf(t.list, rejectedRowLists),
     index('rejected_row_by_time').on(t.lastSeenAt),
   ],
 );

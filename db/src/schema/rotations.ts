@@ -1,7 +1,7 @@
 import { rotationStates } from '@keywarden/core/rotation';
 import { sql } from 'drizzle-orm';
-import { check, index, integer, interval, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
-import { instant, int64, keywarden, oneOf, reference } from './columns.ts';
+import { check, index, integer, interval, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { inKey, instant, int64, refers, table } from './columns.ts';
 import { controlPlane } from './connections.ts';
 import { credential, keyListing } from './keys.ts';
 
@@ -11,13 +11,13 @@ export const rotationVias = ['policy', 'command line', 'report'] as const;
  * A rotation of a key. line: the first key of its lineage, whose owner and exemptions the successors keep. The settings are those it began
  * with. T4: at most one open rotation for a lineage.
  */
-export const rotation = keywarden.table(
+export const rotation = table(
   'rotation',
   {
     number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
     id: text('id').notNull().unique('rotation_id_key'),
-    keyNumber: int64('key_number').notNull(),
-    lineageNumber: int64('lineage_number').notNull(),
+    keyNumber: refers(int64('key_number'), () => credential.number).notNull(),
+    lineageNumber: refers(int64('lineage_number'), () => credential.number).notNull(),
     rule: text('rule'),
     sink: text('sink').notNull(),
     quietFor: interval('quiet_for').notNull(),
@@ -30,9 +30,6 @@ export const rotation = keywarden.table(
     givenUpBy: text('given_up_by'),
   },
   (t) => [
-    reference(t.keyNumber, credential.number),
-    reference(t.lineageNumber, credential.number),
-    oneOf(t.via, rotationVias),
     check('rotation_id_check', sql`id ~ '^[a-z0-9]{8}$'`),
     index('rotation_by_key').on(t.keyNumber),
     index('rotation_by_lineage').on(t.lineageNumber),
@@ -43,22 +40,14 @@ export const rotation = keywarden.table(
 /**
  * Each transition. at: the control plane's time. One statement counts and takes the number, so that only one of two callers gets it.
  */
-export const rotationEvent = keywarden.table(
-  'rotation_event',
-  {
-    rotationNumber: int64('rotation_number').notNull(),
-    sequence: integer('sequence').notNull(),
-    state: text('state', { enum: rotationStates }).notNull(),
-    at: instant('at').notNull(),
-    why: text('why'),
-    recordedAt: instant('recorded_at').notNull().default(sql`now()`),
-  },
-  (t) => [
-    primaryKey({ name: 'rotation_event_pkey', columns: [t.rotationNumber, t.sequence] }),
-    reference(t.rotationNumber, rotation.number),
-    oneOf(t.state, rotationStates),
-  ],
-);
+export const rotationEvent = table('rotation_event', {
+  rotationNumber: inKey(refers(int64('rotation_number'), () => rotation.number)).notNull(),
+  sequence: inKey(integer('sequence')).notNull(),
+  state: text('state', { enum: rotationStates }).notNull(),
+  at: instant('at').notNull(),
+  why: text('why'),
+  recordedAt: instant('recorded_at').notNull().default(sql`now()`),
+});
 
 export const rotationMintOutcomes = ['delivered', 'unclear', 'lost'] as const;
 
@@ -66,15 +55,15 @@ export const rotationMintOutcomes = ['delivered', 'unclear', 'lost'] as const;
  * The intent to mint a successor, and its outcome: its id once the response has it, and whether its sink has it. unclear: whether the sink
  * has it cannot be determined. lost: its secret is lost, and it is an orphan.
  */
-export const rotationMint = keywarden.table(
+export const rotationMint = table(
   'rotation_mint',
   {
-    rotationNumber: int64('rotation_number').notNull(),
-    attempt: integer('attempt').notNull(),
+    rotationNumber: inKey(refers(int64('rotation_number'), () => rotation.number)).notNull(),
+    attempt: inKey(integer('attempt')).notNull(),
     name: text('name').notNull().unique('rotation_mint_name_key'),
     connection: text('connection').notNull(),
     creatorId: text('creator_id').notNull(),
-    lastListingNumber: int64('last_listing_number').notNull(),
+    lastListingNumber: refers(int64('last_listing_number'), () => keyListing.number).notNull(),
     createdAt: instant('created_at').notNull().default(sql`now()`),
     keyId: text('key_id'),
     outcome: text('outcome', { enum: rotationMintOutcomes }),
@@ -82,10 +71,6 @@ export const rotationMint = keywarden.table(
     place: text('place'),
   },
   (t) => [
-    primaryKey({ name: 'rotation_mint_pkey', columns: [t.rotationNumber, t.attempt] }),
-    reference(t.lastListingNumber, keyListing.number),
-    reference(t.rotationNumber, rotation.number),
-    oneOf(t.outcome, rotationMintOutcomes),
     index('rotation_mint_by_key').on(t.keyId).where(sql`key_id is not null`),
     index('rotation_mint_by_place').on(t.place).where(sql`place is not null`),
   ],
@@ -94,49 +79,37 @@ export const rotationMint = keywarden.table(
 /**
  * The times of a rule's own schedule that have come, by the control plane's clock, and whether everything due has been begun.
  */
-export const rotationSlot = keywarden.table(
-  'rotation_slot',
-  {
-    controlPlaneNumber: int64('control_plane_number').notNull(),
-    rule: text('rule').notNull(),
-    slot: instant('slot').notNull(),
-    begunAt: instant('begun_at').notNull().default(sql`now()`),
-    doneAt: instant('done_at'),
-  },
-  (t) => [
-    primaryKey({ name: 'rotation_slot_pkey', columns: [t.controlPlaneNumber, t.rule, t.slot] }),
-    reference(t.controlPlaneNumber, controlPlane.number),
-  ],
-);
+export const rotationSlot = table('rotation_slot', {
+  controlPlaneNumber: inKey(refers(int64('control_plane_number'), () => controlPlane.number)).notNull(),
+  rule: inKey(text('rule')).notNull(),
+  slot: inKey(instant('slot')).notNull(),
+  begunAt: instant('begun_at').notNull().default(sql`now()`),
+  doneAt: instant('done_at'),
+});
 
 /** An operator's request in the report. The daemon answers it with a row of its own. */
-export const rotationRequest = keywarden.table(
+export const rotationRequest = table(
   'rotation_request',
   {
     number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
-    keyNumber: int64('key_number').notNull(),
+    keyNumber: refers(int64('key_number'), () => credential.number).notNull(),
     requestedBy: text('requested_by').notNull(),
     reason: text('reason').notNull(),
     requestedAt: instant('requested_at').notNull().default(sql`now()`),
   },
-  (t) => [
-    reference(t.keyNumber, credential.number),
+  () => [
     check('rotation_request_reason_check', sql`reason <> ''`),
     check('rotation_request_requested_by_check', sql`requested_by <> ''`),
   ],
 );
 
-export const rotationRequestAnswer = keywarden.table(
+export const rotationRequestAnswer = table(
   'rotation_request_answer',
   {
-    requestNumber: int64('request_number').primaryKey(),
-    rotationNumber: int64('rotation_number'),
+    requestNumber: refers(int64('request_number'), () => rotationRequest.number).primaryKey(),
+    rotationNumber: refers(int64('rotation_number'), () => rotation.number),
     whyNot: text('why_not'),
     answeredAt: instant('answered_at').notNull().default(sql`now()`),
   },
-  (t) => [
-    reference(t.requestNumber, rotationRequest.number),
-    reference(t.rotationNumber, rotation.number),
-    check('rotation_request_answer_check', sql`(rotation_number is null) = (why_not is not null)`),
-  ],
+  () => [check('rotation_request_answer_check', sql`(rotation_number is null) = (why_not is not null)`)],
 );

@@ -1,12 +1,12 @@
 import { sql } from 'drizzle-orm';
 import { index, jsonb, text } from 'drizzle-orm/pg-core';
-import { instant, int64, keywarden, oneOf } from './columns.ts';
+import { instant, int64, table } from './columns.ts';
 
 export const syncRunKinds = ['keys', 'operations', 'credentials'] as const;
 
 export const syncRunStatuses = ['running', 'finished', 'failed', 'interrupted'] as const;
 
-export const syncRun = keywarden.table(
+export const syncRun = table(
   'sync_run',
   {
     number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
@@ -19,8 +19,6 @@ export const syncRun = keywarden.table(
     error: jsonb('error').$type<{ type: string; code: string; message?: string }>(),
   },
   (t) => [
-    oneOf(t.kind, syncRunKinds),
-    oneOf(t.status, syncRunStatuses),
     index('sync_run_by_connection')
       .on(t.connection, t.kind, t.number.desc().nullsFirst())
       .where(sql`status = 'finished'`),

@@ -1,74 +1,61 @@
 import { boolean, integer, text } from 'drizzle-orm/pg-core';
-import { instant, int64, keywarden } from './columns.ts';
+import { instant, int64, view } from './columns.ts';
 import { findingActions, findingDispositions, planApprovalVias } from './plans.ts';
 import { reviewDecisionDecisions } from './reviews.ts';
 
 // The columns of views that statements read. db/functions defines each view, and says what it shows. The view of keys is in keys.ts.
 
-export const findingNow = keywarden
-  .view('finding_now', {
-    planId: text('plan_id').notNull(),
-    keyNumber: int64('key_number').notNull(),
-    rule: text('rule').notNull(),
-    action: text('action', { enum: findingActions }).notNull(),
-    disposition: text('disposition', { enum: findingDispositions }).notNull(),
-    inBreaker: boolean('in_breaker').notNull(),
-  })
-  .existing();
+export const findingNow = view('finding_now', {
+  planId: text('plan_id').notNull(),
+  keyNumber: int64('key_number').notNull(),
+  rule: text('rule').notNull(),
+  action: text('action', { enum: findingActions }).notNull(),
+  disposition: text('disposition', { enum: findingDispositions }).notNull(),
+  inBreaker: boolean('in_breaker').notNull(),
+});
 
-export const keyLineage = keywarden
-  .view('key_lineage', {
-    keyNumber: int64('key_number').notNull(),
-    lineageNumber: int64('lineage_number').notNull(),
-  })
-  .existing();
+export const keyLineage = view('key_lineage', {
+  keyNumber: int64('key_number').notNull(),
+  lineageNumber: int64('lineage_number').notNull(),
+});
 
-export const keyOwnerNow = keywarden
-  .view('key_owner_now', { keyNumber: int64('key_number').notNull(), owner: text('owner').notNull() })
-  .existing();
+export const keyOwnerNow = view('key_owner_now', {
+  keyNumber: int64('key_number').notNull(),
+  owner: text('owner').notNull(),
+});
 
-export const mintedKey = keywarden
-  .view('minted_key', {
-    rotationNumber: int64('rotation_number').notNull(),
-    attempt: integer('attempt').notNull(),
-    keyNumber: int64('key_number').notNull(),
-  })
-  .existing();
+export const mintedKey = view('minted_key', {
+  rotationNumber: int64('rotation_number').notNull(),
+  attempt: integer('attempt').notNull(),
+  keyNumber: int64('key_number').notNull(),
+});
 
-export const planStanding = keywarden
-  .view('plan_standing', {
-    planId: text('plan_id').notNull(),
-    approvers: integer('approvers').notNull(),
-    approversNeeded: integer('approvers_needed').notNull(),
-  })
-  .existing();
+export const planStanding = view('plan_standing', {
+  planId: text('plan_id').notNull(),
+  approvers: integer('approvers').notNull(),
+  approversNeeded: integer('approvers_needed').notNull(),
+});
 
-export const reviewItemNow = keywarden
-  .view('review_item_now', {
-    reviewNumber: int64('review_number').notNull(),
-    keyNumber: int64('key_number').notNull(),
-    decision: text('decision', { enum: reviewDecisionDecisions }),
-  })
-  .existing();
+export const reviewItemNow = view('review_item_now', {
+  reviewNumber: int64('review_number').notNull(),
+  keyNumber: int64('key_number').notNull(),
+  decision: text('decision', { enum: reviewDecisionDecisions }),
+});
 
-export const reviewVerdict = keywarden
-  .view('review_verdict', {
-    keyNumber: int64('key_number').notNull(),
-    decision: text('decision', { enum: reviewDecisionDecisions }).notNull(),
-    reason: text('reason'),
-    decidedBy: text('decided_by').notNull(),
-    decidedAt: instant('decided_at').notNull(),
-    reviewNumber: int64('review_number').notNull(),
-  })
-  .existing();
+export const reviewVerdict = view('review_verdict', {
+  keyNumber: int64('key_number').notNull(),
+  decision: text('decision', { enum: reviewDecisionDecisions }).notNull(),
+  reason: text('reason'),
+  decidedBy: text('decided_by').notNull(),
+  decidedAt: instant('decided_at').notNull(),
+  reviewNumber: int64('review_number').notNull(),
+});
 
-export const standingApproval = keywarden
-  .view('standing_approval', {
-    number: int64('number').notNull(),
-    planId: text('plan_id').notNull(),
-    approvedBy: text('approved_by').notNull(),
-    person: text('person').notNull(),
-    via: text('via', { enum: planApprovalVias }).notNull(),
-    approvedAt: instant('approved_at').notNull(),
-  })
-  .existing();
+export const standingApproval = view('standing_approval', {
+  number: int64('number').notNull(),
+  planId: text('plan_id').notNull(),
+  approvedBy: text('approved_by').notNull(),
+  person: text('person').notNull(),
+  via: text('via', { enum: planApprovalVias }).notNull(),
+  approvedAt: instant('approved_at').notNull(),
+});
