@@ -45,8 +45,9 @@ export {
   recordBeginning,
   saveCosignature,
 } from './ledger/checkpoints.ts';
+export { ledgerEventList } from './ledger/list.ts';
 export { listChangedMachinery } from './ledger/machinery.ts';
-export { listEventsOf, makeReceipts, readPlacedEvents, readReceipt, readSignedTree } from './ledger/receipts.ts';
+export { makeReceipts, readPlacedEvents, readReceipt, readSignedTree } from './ledger/receipts.ts';
 export { type Inconsistency, integrateEvents } from './ledger/sequencer.ts';
 export { continues, readConsistency, readInclusion } from './ledger/tree.ts';
 export { createBudgetRows } from './limits/request-budgets.ts';

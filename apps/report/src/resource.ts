@@ -55,15 +55,19 @@ export function addResource<S extends z.ZodObject, F extends z.ZodRawShape, O ex
   const { name, summary, access, item, filters, sorts, check, list, more, page, file } = resource;
   const turn = sorts && { sort: z.enum(sorts).default(sorts[0]), order: z.enum(['asc', 'desc']).default('asc') };
   const options = { path: `/v1/${name}`, summary, access, item, filters: { ...filters, ...turn } };
-  addList(app, db, { ...options, ...(more && { more: more.shape }) }, async ({ query, organizations }) => {
-    const {
-      sort,
-      order: direction,
-      ...rest
-    } = query as z.output<z.ZodObject<F>> & { sort?: O; order?: 'asc' | 'desc' };
-    const request = { db, query: camelled(rest) as ListQuery<F>['query'], organizations, sort, direction };
-    await check?.(request);
-    return { list: await list(request), more: await more?.read(request) };
+  addList(app, db, {
+    ...options,
+    ...(more && { more: more.shape }),
+    listFor: async ({ query, organizations }) => {
+      const {
+        sort,
+        order: direction,
+        ...rest
+      } = query as z.output<z.ZodObject<F>> & { sort?: O; order?: 'asc' | 'desc' };
+      const request = { db, query: camelled(rest) as ListQuery<F>['query'], organizations, sort, direction };
+      await check?.(request);
+      return { list: await list(request), more: await more?.read(request) };
+    },
   });
   if (page !== undefined)
     pages.page(`/${name}`, access, async (visit) => {
@@ -101,16 +105,13 @@ export function addFile<S extends z.ZodObject, F extends z.ZodRawShape>(
   { db, streams }: Services,
   { name, summary, access, filters, item, check, list, trailer }: ListFile<S, F>,
 ): void {
-  addRoute(
-    app,
-    {
-      path: `/v1/exports/${name}`,
-      summary: `${summary}. The last line has the count, the SHA-256 of everything before it, and the coverage gaps. A file without it is cut`,
-      access: { ...access, role: 'auditor' },
-      query: z.strictObject({ ...filters, format: z.enum(formats).default('ndjson') }),
-      response: { contentTypes: Object.values(contentTypes) },
-    },
-    async ({ c, organizations, query }) => {
+  addRoute(app, {
+    path: `/v1/exports/${name}`,
+    summary: `${summary}. The last line has the count, the SHA-256 of everything before it, and the coverage gaps. A file without it is cut`,
+    access: { ...access, role: 'auditor' },
+    query: z.strictObject({ ...filters, format: z.enum(formats).default('ndjson') }),
+    response: { contentTypes: Object.values(contentTypes) },
+    handle: async ({ c, organizations, query }) => {
       const { format, ...rest } = query as z.output<z.ZodObject<F>> & { format: (typeof formats)[number] };
       const request = { query: camelled(rest) as ListQuery<F>['query'], organizations };
       await check?.({ db, ...request });
@@ -124,5 +125,5 @@ export function addFile<S extends z.ZodObject, F extends z.ZodRawShape>(
         },
       });
     },
-  );
+  });
 }

@@ -31,6 +31,7 @@ export interface RouteOptions<P extends Schema, Q extends Schema, B extends z.Zo
   response: z.ZodType | { contentTypes: string[] };
   /** The status of a success. */
   status?: 200 | 201 | 202;
+  handle: Handler<P, Q, B>;
 }
 
 /** What a handler receives: the validated request. */
@@ -74,8 +75,18 @@ export function addRoute<
   P extends Schema = z.ZodObject,
   Q extends Schema = z.ZodObject,
   B extends z.ZodType = z.ZodUndefined,
->(app: OpenAPIHono<Env>, options: RouteOptions<P, Q, B>, handle: Handler<P, Q, B>): void {
-  const { method = 'get', path, summary, access, params, query = z.strictObject({}), body, status = 200 } = options;
+>(app: OpenAPIHono<Env>, options: RouteOptions<P, Q, B>): void {
+  const {
+    handle,
+    method = 'get',
+    path,
+    summary,
+    access,
+    params,
+    query = z.strictObject({}),
+    body,
+    status = 200,
+  } = options;
   const content =
     options.response instanceof z.ZodType
       ? { 'application/json': { schema: options.response } }
@@ -140,6 +151,7 @@ export interface ListOptions<S extends z.ZodObject, P extends Schema, Q extends 
   item: S;
   /** Further fields beside `items`, if any. */
   more?: z.ZodRawShape;
+  listFor: (request: ListRequest<P, Q>) => Listing<S> | Promise<Listing<S>>;
 }
 
 /** A list of the store, or one with its own reader that pages by one number. */
@@ -158,11 +170,10 @@ type ListRequest<P extends Schema, Q extends z.ZodRawShape> = Pick<
 export function addList<S extends z.ZodObject, Q extends z.ZodRawShape = z.ZodRawShape, P extends Schema = z.ZodObject>(
   app: OpenAPIHono<Env>,
   db: Reader,
-  { filters, item, more, ...options }: ListOptions<S, P, Q>,
-  listFor: (request: ListRequest<P, Q>) => Listing<S> | Promise<Listing<S>>,
+  { filters, item, more, listFor, ...options }: ListOptions<S, P, Q>,
 ): void {
   const query = z.strictObject({ ...filters, ...pagingQuery });
-  addRoute(app, { ...options, query, response: listOf(item, more) }, async (request) => {
+  const handle: Handler<P, typeof query, z.ZodUndefined> = async (request) => {
     const { c } = request;
     const query = request.query as z.output<z.ZodObject<Q>> & { limit: number; cursor?: string };
     const { list, more: beside = {} } = await listFor({ ...request, query });
@@ -173,7 +184,8 @@ export function addList<S extends z.ZodObject, Q extends z.ZodRawShape = z.ZodRa
     if (cursor !== null) c.header('link', `<${linkTo(c.req.url, cursor)}>; rel="next"`);
     const rest = JSON.stringify({ next_cursor: cursor, ...beside }).slice(1);
     return `{"items":[${items.join(',')}],${rest}`;
-  });
+  };
+  addRoute(app, { ...options, query, response: listOf(item, more), handle });
 }
 
 function linkTo(address: string, cursor: string): string {

@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { z } from 'zod';
 import { keysNow } from '../keys/source.ts';
 import { type Reader, visible } from '../list.ts';
 
@@ -50,16 +51,18 @@ export const isIdle = sql`(k.use <> 'unknown' and k.creation_known and coalesce(
   and k.created_at < p.at - interval '90 days')`;
 
 /** The keys of an organization or of an owner, by what needs attention. */
-export interface Breakdown {
+const breakdown = z.object({
   /** The organization's id, or null for personal keys; or the owner. */
-  id: string | null;
-  name: string;
-  keys: number;
+  id: z.string().nullable(),
+  name: z.string(),
+  keys: z.int(),
   /** Known to be unused for over 90 days, or never used and created longer ago. */
-  idle: number;
+  idle: z.int(),
   /** In the newest plan, to be revoked. */
-  planned: number;
-}
+  planned: z.int(),
+});
+
+export type Breakdown = z.output<typeof breakdown>;
 
 /** Counts live keys by organization or by owner, those with most idle keys first. */
 export async function breakDownKeys(
@@ -86,13 +89,7 @@ export async function breakDownKeys(
         left join keywarden.organization o on o.control_plane_number = k.control_plane_number and o.id = k.organization_id
       where k.state <> 'gone' and ${seen(organizations)} group by 1
     ) b order by b.idle desc, b.keys desc, b.id limit ${limit}`);
-  return rows.map((row) => ({
-    id: typeof row.id === 'string' ? row.id : null,
-    name: String(row.name),
-    keys: Number(row.keys),
-    idle: Number(row.idle),
-    planned: Number(row.planned),
-  }));
+  return rows.map((row) => breakdown.parse(row));
 }
 
 /** Counts the keys of the newest plan by the rules that match them. */

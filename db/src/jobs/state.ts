@@ -1,14 +1,17 @@
+import { z } from 'zod';
 import type { Sql } from '../sql.ts';
 import { jobSchema } from './queues.ts';
 
 /** The jobs that wait or run in a queue. */
-export interface QueueState {
-  kind: string;
-  waiting: number;
-  running: number;
+const queueState = z.object({
+  kind: z.string(),
+  waiting: z.int(),
+  running: z.int(),
   /** For how many seconds the oldest waiting job could have started; null if none waits. */
-  oldestSeconds: number | null;
-}
+  oldestSeconds: z.number().nullable(),
+});
+
+export type QueueState = z.output<typeof queueState>;
 
 /** Counts the jobs of these kinds that wait for their first attempt or run, over all replicas. */
 export async function countUnsettled(sql: Sql, kinds: readonly string[]): Promise<number> {
@@ -21,13 +24,8 @@ export async function countUnsettled(sql: Sql, kinds: readonly string[]): Promis
 /** Lists every queue that has waiting or running jobs. */
 export async function readQueues(sql: Sql): Promise<QueueState[]> {
   const rows = await sql`
-    select name, count(*) filter (where state < 'active')::int as waiting, count(*) filter (where state = 'active')::int as running,
-      extract(epoch from now() - min(start_after) filter (where state < 'active'))::float8 as oldest
+    select name as kind, count(*) filter (where state < 'active')::int as waiting, count(*) filter (where state = 'active')::int as running,
+      greatest(0, extract(epoch from now() - min(start_after) filter (where state < 'active')))::float8 as "oldestSeconds"
     from ${sql(jobSchema)}.job where state <= 'active' group by name order by name`;
-  return rows.map((row) => ({
-    kind: String(row.name),
-    waiting: Number(row.waiting),
-    running: Number(row.running),
-    oldestSeconds: row.oldest === null ? null : Math.max(0, Number(row.oldest)),
-  }));
+  return rows.map((row) => queueState.parse(row));
 }

@@ -10,7 +10,7 @@ import { sha256 } from '@keywarden/core/values';
 import { and, asc, eq, gt, lt, not, type SQL, sql } from 'drizzle-orm';
 import type { Reader } from '../list.ts';
 import { ledgerEvent, ledgerSalt } from '../schema/ledger.ts';
-import { anyOf, type Db } from '../sql.ts';
+import { anyOf } from '../sql.ts';
 import { readTiles } from './tree.ts';
 
 /** A signed tree, with the cosignatures of witnesses. */
@@ -123,23 +123,4 @@ async function readPersonalData(
     return typeof held === 'object' && held?.salted === sha256(`${salt}:${name}:${value}`);
   };
   return Object.fromEntries(Object.entries(data).filter(isRecorded));
-}
-
-/** An event about a row. */
-export interface SubjectEvent {
-  number: string;
-  type: string;
-  /** Its place in the tree; null until it is integrated. */
-  leafIndex: number | null;
-}
-
-/** Lists the events about one row, such as `plan_approval/17`, oldest first. */
-export async function listEventsOf(db: Db, subject: string): Promise<SubjectEvent[]> {
-  const { number, type, leafIndex } = ledgerEvent;
-  const rows = await db
-    .select({ number, type, leafIndex })
-    .from(ledgerEvent)
-    .where(eq(ledgerEvent.subject, subject))
-    .orderBy(asc(number));
-  return rows.map((row) => ({ ...row, leafIndex: row.leafIndex === null ? null : Number(row.leafIndex) }));
 }

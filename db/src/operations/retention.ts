@@ -1,21 +1,24 @@
 import { codeOf, UserError } from '@keywarden/runtime';
 import { sql as raw } from 'drizzle-orm';
+import { z } from 'zod';
 import { toInstant } from '../schema/columns.ts';
 import { operationRetention } from '../schema/operations.ts';
 import { builderOf, type Sql, sqlState } from '../sql.ts';
 
 /** A month of operations that is over its retention. */
-export interface ExpiredMonth {
+const expiredMonth = z.object({
   /** YYYY-MM */
-  month: string;
-  operations: number;
+  month: z.string(),
+  operations: z.coerce.number(),
   /** The size of both tables with their indexes. */
-  bytes: number;
+  bytes: z.coerce.number(),
   /** When a dry run first announced it. */
-  announcedAt: string;
+  announcedAt: z.string().transform(toInstant),
   /** True if it was announced a day ago and may be dropped. */
-  isDue: boolean;
-}
+  isDue: z.boolean(),
+});
+
+export type ExpiredMonth = z.output<typeof expiredMonth>;
 
 /** Returns how long the database keeps operations, in ms; null means forever. */
 export async function readOperationRetention(sql: Sql): Promise<number | null> {
@@ -27,16 +30,10 @@ export async function readOperationRetention(sql: Sql): Promise<number | null> {
 /** Announces the months that would be dropped, and records when each was first announced. This is the dry run. */
 export async function announceExpiredMonths(sql: Sql): Promise<ExpiredMonth[]> {
   const rows = await sql`
-    select to_char(month, 'YYYY-MM') as month, operations, bytes, announced_at,
-      announced_at <= now() - interval '23 hours' as is_due
+    select to_char(month, 'YYYY-MM') as month, operations, bytes, announced_at as "announcedAt",
+      announced_at <= now() - interval '23 hours' as "isDue"
     from keywarden.announce_operation_drops() order by month`;
-  return rows.map((row) => ({
-    month: String(row.month),
-    operations: Number(row.operations),
-    bytes: Number(row.bytes),
-    announcedAt: toInstant(String(row.announced_at)),
-    isDue: Boolean(row.is_due),
-  }));
+  return rows.map((row) => expiredMonth.parse(row));
 }
 
 /**

@@ -15,16 +15,7 @@ export interface RequestedList {
 }
 
 /** A row that could not be read. Times are the database's, RFC 3339. */
-export interface StoredRejectedRow {
-  controlPlane: string;
-  list: RejectedList;
-  place: string;
-  id: string | null;
-  why: string;
-  firstSeenAt: string;
-  lastSeenAt: string;
-  times: number;
-}
+export type StoredRejectedRow = Awaited<ReturnType<typeof listRejectedRows>>[number];
 
 /** The maximum number of rows kept from one answer, and the maximum length of one row's text. */
 const mostKept = 100;
@@ -53,7 +44,7 @@ export async function saveRejectedRows(
 }
 
 /** Lists rejected rows, the last received first; at most `limit`. */
-export async function listRejectedRows(db: Db, { limit }: { limit: number }): Promise<StoredRejectedRow[]> {
+export async function listRejectedRows(db: Db, { limit }: { limit: number }) {
   const { list, place, rowId: id, why, firstSeenAt, lastSeenAt, times } = rejectedRow;
   const rows = await db
     .select({ controlPlane: controlPlane.baseUrl, list, place, id, why, firstSeenAt, lastSeenAt, times })

@@ -1,35 +1,39 @@
+import { z } from 'zod';
 import { toInstant } from '../schema/columns.ts';
 import { type Sql, toJson } from '../sql.ts';
 
 /** An unsigned review of a campaign, and what its reminders need. Times are ms since 1970, by the database's clock. */
-export interface CampaignReview {
-  number: string;
+const campaignReview = z.object({
+  number: z.string(),
   /** The number of its campaign. */
-  campaign: string;
-  campaignTitle: string;
-  title: string;
-  reviewer: string;
-  keys: number;
-  undecided: number;
+  campaign: z.string(),
+  campaignTitle: z.string(),
+  title: z.string(),
+  reviewer: z.string(),
+  keys: z.int(),
+  undecided: z.int(),
   /** Keys whose newest decision is the default of the campaign. */
-  byDefault: number;
-  dueAt: string;
-  dueMs: number;
-  nowMs: number;
-  remindDays: number[];
-  escalateTo: string | null;
-  escalateAfterDays: number;
+  byDefault: z.int(),
+  dueAt: z.string().transform(toInstant),
+  dueMs: z.number(),
+  nowMs: z.number(),
+  remindDays: z.array(z.int()),
+  escalateTo: z.string().nullable(),
+  escalateAfterDays: z.int(),
   /** The store's numbers of the control planes of its keys. */
-  controlPlanes: string[];
+  controlPlanes: z.array(z.string()),
   /** The reminders that were written, as `CHANNEL STEP`. */
-  written: string[];
-}
+  written: z.array(z.string()),
+});
+
+export type CampaignReview = z.output<typeof campaignReview>;
 
 /** Lists the unsigned reviews of all campaigns that are not canceled. */
 export async function listCampaignReviews(sql: Sql): Promise<CampaignReview[]> {
   const rows = await sql`
-    select r.number, r.title, r.reviewer, c.number as campaign, c.title as campaign_title, c.due_at, c.remind_days, c.escalate_to, c.escalate_after_days,
-      extract(epoch from c.due_at)::float8 * 1000 as due_ms, extract(epoch from now())::float8 * 1000 as now_ms, i.keys, i.undecided, i.by_default, i.control_planes,
+    select r.number, r.title, r.reviewer, c.number as campaign, c.title as "campaignTitle", c.due_at as "dueAt", c.remind_days as "remindDays",
+      c.escalate_to as "escalateTo", c.escalate_after_days as "escalateAfterDays", extract(epoch from c.due_at)::float8 * 1000 as "dueMs",
+      extract(epoch from now())::float8 * 1000 as "nowMs", i.keys, i.undecided, i.by_default as "byDefault", i.control_planes as "controlPlanes",
       array(select w.channel || ' ' || w.step from keywarden.review_reminder w where w.review_number = r.number) as written
     from keywarden.review r join keywarden.review_campaign c on c.number = r.campaign_number
       cross join lateral (select count(*)::int as keys, count(*) filter (where i.decision is null)::int as undecided,
@@ -38,24 +42,7 @@ export async function listCampaignReviews(sql: Sql): Promise<CampaignReview[]> {
         from keywarden.review_item_now i join keywarden.credential k on k.number = i.key_number where i.review_number = r.number) i
     where c.canceled_at is null and not exists (select from keywarden.review_signature s where s.review_number = r.number)
     order by r.number`;
-  return rows.map((row) => ({
-    number: String(row.number),
-    campaign: String(row.campaign),
-    campaignTitle: String(row.campaign_title),
-    title: String(row.title),
-    reviewer: String(row.reviewer),
-    keys: Number(row.keys),
-    undecided: Number(row.undecided),
-    byDefault: Number(row.by_default),
-    dueAt: toInstant(String(row.due_at)),
-    dueMs: Number(row.due_ms),
-    nowMs: Number(row.now_ms),
-    remindDays: (row.remind_days as unknown[]).map(Number), // integer[] of the table
-    escalateTo: typeof row.escalate_to === 'string' ? row.escalate_to : null,
-    escalateAfterDays: Number(row.escalate_after_days),
-    controlPlanes: (row.control_planes as unknown[]).map(String), // text[] of the query
-    written: (row.written as unknown[]).map(String), // text[] of the query
-  }));
+  return rows.map((row) => campaignReview.parse(row));
 }
 
 /** Decides about the undecided keys of reviews that are due and whose campaign has a default decision. Returns the number of decisions. */

@@ -107,14 +107,9 @@ function ensureAdministrator({ db, clock }: State, adminKey: string): void {
   const revive = 'update api_key set token_hash = ?, revoked_at = null where id = 1';
   if (db.run(revive, hashToken(adminKey)) > 0) return;
   const userId = '00000000-0000-4000-a000-000000000001';
-  db.run(
-    'insert into user values (?, ?, ?, ?)',
-    userId,
-    'Sandbox Administrator',
-    'administrator@company.example',
-    clock.now(),
-  );
   const createdAt = clock.now();
+  const email = 'administrator@company.example';
+  db.insert('user', { id: userId, name: 'Sandbox Administrator', email, created_at: createdAt });
   insertKey(
     db,
     { kind: 'personal', name: 'keywarden', userId, organizationId: null, projectId: null, createdAt },

@@ -1,9 +1,10 @@
 import { parseVerifier, verifyReceipt } from '@keywarden/core/ledger';
 import {
+  ledgerEventList,
   listCosigned,
-  listEventsOf,
   listLedgerKeys,
   noteLedgerKeys,
+  readItems,
   readNewestCheckpoint,
   readOldestWaiting,
   readReceipt,
@@ -129,6 +130,9 @@ function inWords(state: Awaited<ReturnType<typeof readState>>, wasChecked: boole
   ].join('\n');
 }
 
+/** A row has a few events. */
+const mostEvents = 10_000;
+
 type ReceiptOptions = OutputOptions & { type?: string };
 
 export const receiptCommand: CommandOf = {
@@ -149,13 +153,14 @@ async function runReceipt(subject: string, { type, json }: ReceiptOptions): Prom
     const grown = await growLedger(context);
     if (grown.state === 'inconsistent')
       throw new UserError('store', `The ledger is not the one that was signed: ${grown.why}.`);
-    const events = await listEventsOf(store.db, subject);
-    const event = events.findLast((each) => type === undefined || each.type === type);
+    // The newest are first.
+    const events = await readItems(store.db, ledgerEventList({ subject }), mostEvents);
+    const event = events.find((each) => type === undefined || each.type === type);
     if (event === undefined)
       throw usageError(
         events.length === 0
           ? `The ledger has no event about ${subject}; name a table and a number, as in plan_approval/17.`
-          : `The ledger has no event ${type} about ${subject}; it has ${[...new Set(events.map((each) => each.type))].join(', ')}.`,
+          : `The ledger has no event ${type} about ${subject}; it has ${[...new Set(events.toReversed().map((each) => each.type))].join(', ')}.`,
       );
     const receipt = await readReceipt(store.db, event.number);
     if (receipt === null)

@@ -4,48 +4,29 @@ import { html, raw } from 'hono/html';
 import type { Problem } from '../problem.ts';
 import type { Html, Part } from './html.ts';
 
-const entries: { title: string; entries: { href: string; text: string }[] }[] = [
-  { title: 'Now', entries: [{ href: '/', text: 'Overview' }] },
-  {
-    title: 'Keys',
-    entries: [
-      { href: '/keys', text: 'Keys' },
-      { href: '/credentials', text: 'Other credentials' },
-      { href: '/findings', text: 'Findings' },
-      { href: '/plans', text: 'Plans' },
-      { href: '/exemptions', text: 'Exemptions' },
-      { href: '/reviews', text: 'Reviews' },
-      { href: '/campaigns', text: 'Campaigns' },
-    ],
+/** The groups of the menu: the title of each page by its address. */
+const menu: Record<string, Record<string, string>> = {
+  Now: { '/': 'Overview' },
+  Keys: {
+    '/keys': 'Keys',
+    '/credentials': 'Other credentials',
+    '/findings': 'Findings',
+    '/plans': 'Plans',
+    '/exemptions': 'Exemptions',
+    '/reviews': 'Reviews',
+    '/campaigns': 'Campaigns',
   },
-  {
-    title: 'Activity',
-    entries: [
-      { href: '/revocations', text: 'Revocations' },
-      { href: '/rotations', text: 'Rotations' },
-      { href: '/incidents', text: 'Incidents' },
-    ],
+  Activity: { '/revocations': 'Revocations', '/rotations': 'Rotations', '/incidents': 'Incidents' },
+  Archive: { '/operations': 'Operations', '/projects': 'Projects', '/coverage': 'Coverage' },
+  Audit: {
+    '/evidence': 'Exports and evidence',
+    '/ledger/events': 'Ledger',
+    '/connections': 'Connections',
+    '/runs': 'Sync runs',
+    '/access-log': 'Access log',
+    '/sessions': 'Sessions',
   },
-  {
-    title: 'Archive',
-    entries: [
-      { href: '/operations', text: 'Operations' },
-      { href: '/projects', text: 'Projects' },
-      { href: '/coverage', text: 'Coverage' },
-    ],
-  },
-  {
-    title: 'Audit',
-    entries: [
-      { href: '/evidence', text: 'Exports and evidence' },
-      { href: '/ledger/events', text: 'Ledger' },
-      { href: '/connections', text: 'Connections' },
-      { href: '/runs', text: 'Sync runs' },
-      { href: '/access-log', text: 'Access log' },
-      { href: '/sessions', text: 'Sessions' },
-    ],
-  },
-];
+};
 
 export interface Page {
   title: string;
@@ -61,9 +42,9 @@ export function renderPage(
   { title, body, notice, nowMs, mayOpen }: Page & { nowMs: number; mayOpen: (href: string) => boolean },
 ): Html {
   const current = (href: string) => (href === '/' ? path === '/' : path === href || path.startsWith(`${href}/`));
-  const menu = entries
-    .map((group) => ({ ...group, entries: group.entries.filter(({ href }) => mayOpen(href)) }))
-    .filter((group) => group.entries.length > 0);
+  const groups = Object.entries(menu)
+    .map(([title, pages]) => ({ title, pages: Object.entries(pages).filter(([href]) => mayOpen(href)) }))
+    .filter(({ pages }) => pages.length > 0);
   return renderDocument(
     title,
     html`<a class="skip" href="#main">Skip to content</a>
@@ -72,12 +53,12 @@ export function renderPage(
         <details class="menu">
           <summary>Menu</summary>
           <nav aria-label="Pages">
-            ${menu.map(
+            ${groups.map(
               (group) => html`<div class="group">
                 <span class="group-title">${group.title}</span>
                 <ul>
-                  ${group.entries.map(
-                    ({ href, text }) =>
+                  ${group.pages.map(
+                    ([href, text]) =>
                       html`<li><a href="${href}" ${current(href) ? html`aria-current="page"` : ''}>${text}</a></li>`,
                   )}
                 </ul>

@@ -70,51 +70,41 @@ export function addCampaigns(app: OpenAPIHono<Env>, pages: Pages, services: Serv
           : '',
     },
   });
-  addRoute(
-    app,
-    {
-      method: 'post',
-      path: '/v1/campaigns',
-      summary: 'Opens a campaign: a review for each organization or owner of the chosen keys',
-      access: auditor,
-      body: newCampaign,
-      response: campaignItem,
-      status: 201,
-    },
-    async ({ c, body, principal }) => {
+  addRoute(app, {
+    method: 'post',
+    path: '/v1/campaigns',
+    summary: 'Opens a campaign: a review for each organization or owner of the chosen keys',
+    access: auditor,
+    body: newCampaign,
+    response: campaignItem,
+    status: 201,
+    handle: async ({ c, body, principal }) => {
       const review = await toReviewRequest(db, body, await c.req.json<z.input<typeof newCampaign>>());
       const { keys: _keys, credentials: _credentials, keep_for_days: _days, ...settings } = body;
       return await show(db, await openCampaign(services, { principal, settings: toSettings(settings), review }));
     },
-  );
-  addRoute(
-    app,
-    {
-      path: '/v1/campaigns/{campaign}',
-      summary: 'One campaign and its progress',
-      access,
-      params: z.object({ campaign: digits }),
-      response: campaignItem,
-    },
-    async ({ params: { campaign } }) => await show(db, campaign),
-  );
-  addRoute(
-    app,
-    {
-      method: 'post',
-      path: '/v1/campaigns/{campaign}/cancel',
-      summary:
-        'Cancels a campaign: no reminders, no default decisions. Its reviews stay, and signed ones stay in effect',
-      access: auditor,
-      params: z.object({ campaign: digits }),
-      body: z.strictObject({ reason }).openapi('Cancellation'),
-      response: campaignItem,
-    },
-    async ({ params: { campaign }, body, principal }) => {
+  });
+  addRoute(app, {
+    path: '/v1/campaigns/{campaign}',
+    summary: 'One campaign and its progress',
+    access,
+    params: z.object({ campaign: digits }),
+    response: campaignItem,
+    handle: async ({ params: { campaign } }) => await show(db, campaign),
+  });
+  addRoute(app, {
+    method: 'post',
+    path: '/v1/campaigns/{campaign}/cancel',
+    summary: 'Cancels a campaign: no reminders, no default decisions. Its reviews stay, and signed ones stay in effect',
+    access: auditor,
+    params: z.object({ campaign: digits }),
+    body: z.strictObject({ reason }).openapi('Cancellation'),
+    response: campaignItem,
+    handle: async ({ params: { campaign }, body, principal }) => {
       await cancelCampaign(services, { campaign, reason: body.reason, principal });
       return await show(db, campaign);
     },
-  );
+  });
   campaignPages(pages, services);
 }
 

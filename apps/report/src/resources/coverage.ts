@@ -34,17 +34,13 @@ export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db }: Serv
       next: rows.length > limit ? (shown.at(-1)?.number ?? null) : null,
     };
   };
-  addList(
-    app,
-    db,
-    {
-      path: '/v1/coverage/operations',
-      summary: 'For each project, the times for which the archive has every operation, and the gaps with their reasons',
-      access,
-      filters: { project_id: word.optional() },
-      item: operationCoverage,
-    },
-    ({ query: { project_id: projectId }, organizations }) => ({
+  addList(app, db, {
+    path: '/v1/coverage/operations',
+    summary: 'For each project, the times for which the archive has every operation, and the gaps with their reasons',
+    access,
+    filters: { project_id: word.optional() },
+    item: operationCoverage,
+    listFor: ({ query: { project_id: projectId }, organizations }) => ({
       list: {
         order: [{ type: 'bigint' }],
         read: async ({ limit, after }) => {
@@ -53,23 +49,20 @@ export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db }: Serv
         },
       },
     }),
-  );
-  addRoute(
-    app,
-    {
-      path: '/v1/coverage/inventory',
-      summary: 'The complete key listings of each account and organization, and gaps of more than a day between them',
-      access,
-      response: listOf(inventoryCoverage),
-    },
-    async ({ organizations }) => {
+  });
+  addRoute(app, {
+    path: '/v1/coverage/inventory',
+    summary: 'The complete key listings of each account and organization, and gaps of more than a day between them',
+    access,
+    response: listOf(inventoryCoverage),
+    handle: async ({ organizations }) => {
       const scopes = await listInventoryCoverage(db);
       const items = scopes.filter(
         ({ scope }) => organizations === null || organizations.some((id) => scope === `organization:${id}`),
       );
       return { items, next_cursor: null };
     },
-  );
+  });
 
   page('/coverage', access, async ({ principal: { organizations }, query }) => {
     const { cursor } = readQuery({ cursor: word.regex(/^\d{1,18}$/).optional() }, query);

@@ -47,46 +47,40 @@ function yearBefore(day: string): string {
 /** Adds evidence for the controls of published frameworks, and the page of all exports. */
 export function addEvidence(app: OpenAPIHono<Env>, { page }: Pages, { db, streams, now }: Services): void {
   const controls = readControls();
-  addRoute(
-    app,
-    {
-      path: '/v1/evidence/controls',
-      summary: 'The controls that evidence is available for',
-      access: allow('viewer'),
-      response: listOf(
-        z
-          .strictObject({ id: z.string(), framework: z.string(), title: z.string(), requires: z.string() })
-          .openapi('Control'),
-      ),
-    },
-    () => ({ items: controls.map(({ measures: _measures, ...control }) => control), next_cursor: null }),
-  );
-  addRoute(
-    app,
-    {
-      path: '/v1/evidence',
-      summary:
-        'Evidence for controls in a period, as a zip archive: requirements, measurements, exceptions and blind spots',
-      access: allowWhole('auditor'),
-      query: z.strictObject({
-        control: z
-          .union([z.string().max(1000), z.array(z.string().max(1000)).max(100)])
-          .optional()
-          .openapi({
-            type: 'string',
-            description:
-              'Comma-separated ids from /v1/evidence/controls: pci-dss-4.0.1:7.2.4,soc-2:CC6.1; or the parameter several times. All by default',
-          }),
-        from: dayOrInstant({ isEnd: false })
-          .optional()
-          .openapi({ description: 'A date or a time; by default a year before the end' }),
-        to: dayOrInstant({ isEnd: true })
-          .optional()
-          .openapi({ description: 'The last day, or a time that is not included; by default now' }),
-      }),
-      response: { contentTypes: ['application/zip'] },
-    },
-    async ({ c, principal, query }) => {
+  addRoute(app, {
+    path: '/v1/evidence/controls',
+    summary: 'The controls that evidence is available for',
+    access: allow('viewer'),
+    response: listOf(
+      z
+        .strictObject({ id: z.string(), framework: z.string(), title: z.string(), requires: z.string() })
+        .openapi('Control'),
+    ),
+    handle: () => ({ items: controls.map(({ measures: _measures, ...control }) => control), next_cursor: null }),
+  });
+  addRoute(app, {
+    path: '/v1/evidence',
+    summary:
+      'Evidence for controls in a period, as a zip archive: requirements, measurements, exceptions and blind spots',
+    access: allowWhole('auditor'),
+    query: z.strictObject({
+      control: z
+        .union([z.string().max(1000), z.array(z.string().max(1000)).max(100)])
+        .optional()
+        .openapi({
+          type: 'string',
+          description:
+            'Comma-separated ids from /v1/evidence/controls: pci-dss-4.0.1:7.2.4,soc-2:CC6.1; or the parameter several times. All by default',
+        }),
+      from: dayOrInstant({ isEnd: false })
+        .optional()
+        .openapi({ description: 'A date or a time; by default a year before the end' }),
+      to: dayOrInstant({ isEnd: true })
+        .optional()
+        .openapi({ description: 'The last day, or a time that is not included; by default now' }),
+    }),
+    response: { contentTypes: ['application/zip'] },
+    handle: async ({ c, principal, query }) => {
       const chosen = chooseControls(controls, query.control);
       const controlPlaneNow = await readControlPlaneNow(db);
       const { to = controlPlaneNow } = query;
@@ -103,7 +97,7 @@ export function addEvidence(app: OpenAPIHono<Env>, { page }: Pages, { db, stream
         write: (snapshot) => writeEvidence(snapshot, request),
       });
     },
-  );
+  });
 
   page('/evidence', allow('auditor'), async ({ principal }) => {
     const today = (await readControlPlaneNow(db)).slice(0, 10);

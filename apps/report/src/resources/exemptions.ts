@@ -70,37 +70,31 @@ export function addExemptions(app: OpenAPIHono<Env>, pages: Pages, services: Ser
 
   const show = async (number: string, organizations: string[] | null) =>
     (await readOne(db, exemptionList({ number }, organizations))) ?? '{}';
-  addRoute(
-    app,
-    {
-      method: 'post',
-      path: '/v1/exemptions',
-      summary: 'Grants an exemption to existing keys, with an end and a reason',
-      access: allow('operator'),
-      body: grant,
-      response: exemptionItem,
-      status: 201,
-    },
-    async ({ body: { for: lastingMs, ...rest }, principal }) => {
+  addRoute(app, {
+    method: 'post',
+    path: '/v1/exemptions',
+    summary: 'Grants an exemption to existing keys, with an end and a reason',
+    access: allow('operator'),
+    body: grant,
+    response: exemptionItem,
+    status: 201,
+    handle: async ({ body: { for: lastingMs, ...rest }, principal }) => {
       const number = await grantExemption(services, { principal, request: { ...rest, lastingMs } });
       return await show(number, principal.organizations);
     },
-  );
-  addRoute(
-    app,
-    {
-      method: 'post',
-      path: '/v1/exemptions/{exemption}/end',
-      summary: 'Ends an exemption early',
-      access: allow('operator'),
-      params: z.object({ exemption: digits }),
-      response: exemptionItem,
-    },
-    async ({ params: { exemption: number }, principal }) => {
+  });
+  addRoute(app, {
+    method: 'post',
+    path: '/v1/exemptions/{exemption}/end',
+    summary: 'Ends an exemption early',
+    access: allow('operator'),
+    params: z.object({ exemption: digits }),
+    response: exemptionItem,
+    handle: async ({ params: { exemption: number }, principal }) => {
       await endExemption(services, { principal, number });
       return await show(number, principal.organizations);
     },
-  );
+  });
   pages.form('/exemptions/:exemption/end', allow('operator'), async ({ c, principal }) => {
     await endExemption(services, { principal, number: readParameter(c, 'exemption', digits) });
     return { to: '/exemptions', flash: 'ended' };

@@ -46,19 +46,16 @@ export function addResources(app: OpenAPIHono<Env>, pages: Pages, services: Serv
   addSessions(app, pages, services);
   addEvidence(app, pages, services);
   addLedger(app, pages, services);
-  addRoute(
-    app,
-    {
-      path: '/v1/me',
-      summary: 'The token of this request, its role and its organizations',
-      access: allow('viewer'),
-      response: z
-        .strictObject({
-          ...tokenReference.shape,
-          organizations: z.array(z.string()).nullable().openapi({ description: 'null: all' }),
-        })
-        .openapi('Me'),
-    },
-    ({ principal: { token: id, name, role, organizations } }) => ({ id, name, role, organizations }),
-  );
+  addRoute(app, {
+    path: '/v1/me',
+    summary: 'The token of this request, its role and its organizations',
+    access: allow('viewer'),
+    response: z
+      .strictObject({
+        ...tokenReference.shape,
+        organizations: z.array(z.string()).nullable().openapi({ description: 'null: all' }),
+      })
+      .openapi('Me'),
+    handle: ({ principal: { token: id, name, role, organizations } }) => ({ id, name, role, organizations }),
+  });
 }

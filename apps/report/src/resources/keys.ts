@@ -185,26 +185,38 @@ function addOne(
   const params = z.object({ [one]: digits.openapi({ description: `The ${one}'s number in Keywarden` }) });
   const path = `/v1/${of}/{${one}}`;
   const item = of === 'keys' ? keyItem : credentialItem;
-  addRoute(
-    app,
-    { path, summary: of === 'keys' ? 'One key' : 'One credential', access, params, response: item },
-    async ({ params: { [one]: number }, organizations }) =>
+  addRoute(app, {
+    path,
+    summary: of === 'keys' ? 'One key' : 'One credential',
+    access,
+    params,
+    response: item,
+    handle: async ({ params: { [one]: number }, organizations }) =>
       await requireOne(db, inventoryList(of, { number }, { organizations }), [`${one} with this number`, `/v1/${of}`]),
-  );
+  });
   const numberOf = async (given: Record<string, string>, organizations: string[] | null) => {
     const number = given[one] ?? '';
     if (await seesKey(db, number, { organizations, of })) return number;
     throw notFound(`${one} with this number`, `/v1/${of}`);
   };
-  addList(
-    app,
-    db,
-    { path: `${path}/observations`, summary: `A ${one}'s history: ${versions}`, access, params, item: keyObservation },
-    async (request) => ({ list: keyObservationList(await numberOf(request.params, request.organizations)) }),
-  );
-  addList(app, db, { path: `${path}/uses`, summary: uses, access, params, item: keyUse }, async (request) => ({
-    list: keyUseList(await numberOf(request.params, request.organizations)),
-  }));
+  addList(app, db, {
+    path: `${path}/observations`,
+    summary: `A ${one}'s history: ${versions}`,
+    access,
+    params,
+    item: keyObservation,
+    listFor: async (request) => ({ list: keyObservationList(await numberOf(request.params, request.organizations)) }),
+  });
+  addList(app, db, {
+    path: `${path}/uses`,
+    summary: uses,
+    access,
+    params,
+    item: keyUse,
+    listFor: async (request) => ({
+      list: keyUseList(await numberOf(request.params, request.organizations)),
+    }),
+  });
 }
 
 interface Then {

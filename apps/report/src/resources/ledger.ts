@@ -103,36 +103,30 @@ function addReceipts(app: OpenAPIHono<Env>, pages: Pages, { db }: Services): voi
     const headers = { 'content-disposition': `attachment; filename="${fileName}"` };
     return c.body(receipt, 200, { 'content-type': 'text/plain; charset=utf-8', ...headers });
   };
-  addRoute(
-    app,
-    {
-      path: '/v1/ledger/events/{event}/receipt',
-      summary: 'The receipt of an event: one file that proves offline that the ledger has it (c2sp.org/tlog-proof)',
-      access: allowWhole('auditor'),
-      params: z.object({ event: eventNumber }),
-      response: { contentTypes: ['text/plain'] },
-    },
-    async ({ c, params: { event } }) => {
+  addRoute(app, {
+    path: '/v1/ledger/events/{event}/receipt',
+    summary: 'The receipt of an event: one file that proves offline that the ledger has it (c2sp.org/tlog-proof)',
+    access: allowWhole('auditor'),
+    params: z.object({ event: eventNumber }),
+    response: { contentTypes: ['text/plain'] },
+    handle: async ({ c, params: { event } }) => {
       await requireItem(db, ledgerEventList({ number: event }), missing);
       return await answerReceipt(c, { event, fileName: `keywarden-event-${event}.tlog-proof` });
     },
-  );
-  addRoute(
-    app,
-    {
-      path: '/v1/exports/{sha256}/receipt',
-      summary:
-        'The receipt of a file that this report has exported, by the SHA-256 of its bytes. `keywarden verify FILE RECEIPT` proves that the file is as it was exported',
-      access: allowWhole('auditor'),
-      params: z.object({ sha256: z.string().regex(/^[\da-f]{64}$/) }),
-      response: { contentTypes: ['text/plain'] },
-    },
-    async ({ c, params: { sha256 } }) => {
+  });
+  addRoute(app, {
+    path: '/v1/exports/{sha256}/receipt',
+    summary:
+      'The receipt of a file that this report has exported, by the SHA-256 of its bytes. `keywarden verify FILE RECEIPT` proves that the file is as it was exported',
+    access: allowWhole('auditor'),
+    params: z.object({ sha256: z.string().regex(/^[\da-f]{64}$/) }),
+    response: { contentTypes: ['text/plain'] },
+    handle: async ({ c, params: { sha256 } }) => {
       const list = ledgerEventList({ type: 'export.completed', subject: `report_export/${sha256}` });
       const { number } = await requireItem(db, list, ['export of a file with this SHA-256', '/v1/ledger/events']);
       return await answerReceipt(c, { event: number, fileName: `keywarden-export-${sha256.slice(0, 16)}.tlog-proof` });
     },
-  );
+  });
   pages.page('/ledger/events/:event', allowWhole('auditor'), async ({ c }) => {
     const event = readParameter(c, 'event', eventNumber);
     const found = await requireItem(db, ledgerEventList({ number: event }), missing);
@@ -166,21 +160,18 @@ function addReceipts(app: OpenAPIHono<Env>, pages: Pages, { db }: Services): voi
 }
 
 function addSealedOperations(app: OpenAPIHono<Env>, { db, streams, now }: Services): void {
-  addRoute(
-    app,
-    {
-      path: '/v1/exports/sealed-operations',
-      summary:
-        'The operations of projects and days with the receipts of their seals, as a zip archive that `keywarden verify` checks offline',
-      access: allow('auditor'),
-      query: z.strictObject({
-        project_id: word.optional(),
-        from: day.openapi({ description: 'The first day' }),
-        to: day.openapi({ description: 'The last day' }),
-      }),
-      response: { contentTypes: ['application/zip'] },
-    },
-    async ({ c, organizations, query: { project_id: projectId, from, to } }) => {
+  addRoute(app, {
+    path: '/v1/exports/sealed-operations',
+    summary:
+      'The operations of projects and days with the receipts of their seals, as a zip archive that `keywarden verify` checks offline',
+    access: allow('auditor'),
+    query: z.strictObject({
+      project_id: word.optional(),
+      from: day.openapi({ description: 'The first day' }),
+      to: day.openapi({ description: 'The last day' }),
+    }),
+    response: { contentTypes: ['application/zip'] },
+    handle: async ({ c, organizations, query: { project_id: projectId, from, to } }) => {
       if (!(from <= to)) throw badParameter('from, to: the last day is before the first.');
       const end = addDays(to, 1);
       const projects = await listSealedProjects(db, { projectId, organizations, from, to: end });
@@ -201,5 +192,5 @@ function addSealedOperations(app: OpenAPIHono<Env>, { db, streams, now }: Servic
         write: (snapshot) => writeSealedOperations(snapshot, request),
       });
     },
-  );
+  });
 }

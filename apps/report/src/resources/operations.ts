@@ -91,44 +91,36 @@ export function addOperations(app: OpenAPIHono<Env>, pages: Pages, services: Ser
     },
   });
 
-  addList(
-    app,
-    db,
-    {
-      path: '/v1/projects/{project_id}/operations/{operation_id}/versions',
-      summary: 'Every observed version of an operation, newest first',
-      access,
-      params: z.object({ project_id: word, operation_id: z.guid() }),
-      item: operationVersion,
-    },
-    async ({ params, organizations }) => {
+  addList(app, db, {
+    path: '/v1/projects/{project_id}/operations/{operation_id}/versions',
+    summary: 'Every observed version of an operation, newest first',
+    access,
+    params: z.object({ project_id: word, operation_id: z.guid() }),
+    item: operationVersion,
+    listFor: async ({ params, organizations }) => {
       const projects = await findProjectNumbers(db, { projectId: params.project_id, organizations });
       if (projects === null || projects.length === 0) throw notFound('project with this id', '/v1/projects');
       return { list: operationVersionList(projects, params.operation_id) };
     },
-  );
+  });
 
-  addList(
-    app,
-    db,
-    {
-      path: '/v1/operations/buckets',
-      summary: 'How many operations were created in each hour, day or month of UTC, oldest first',
-      access,
-      filters: {
-        ...filters,
-        from: instant,
-        to: instant,
-        size: z.enum(['hour', 'day', 'month']).default('day'),
-        by: z
-          .string()
-          .regex(/^(action|status|project)(,(action|status|project))*$/)
-          .optional()
-          .openapi({ description: 'Comma-separated fields to group by: action, status, project' }),
-      },
-      item: operationBucket,
+  addList(app, db, {
+    path: '/v1/operations/buckets',
+    summary: 'How many operations were created in each hour, day or month of UTC, oldest first',
+    access,
+    filters: {
+      ...filters,
+      from: instant,
+      to: instant,
+      size: z.enum(['hour', 'day', 'month']).default('day'),
+      by: z
+        .string()
+        .regex(/^(action|status|project)(,(action|status|project))*$/)
+        .optional()
+        .openapi({ description: 'Comma-separated fields to group by: action, status, project' }),
     },
-    async ({ query, organizations }) => {
+    item: operationBucket,
+    listFor: async ({ query, organizations }) => {
       const buckets = (Date.parse(query.to) - Date.parse(query.from)) / sizeMs[query.size];
       if (!(buckets <= mostBuckets))
         throw badParameter(`from, to: span more than ${mostBuckets} buckets; choose a larger size or a shorter time.`);
@@ -136,5 +128,5 @@ export function addOperations(app: OpenAPIHono<Env>, pages: Pages, services: Ser
       const by = groupings.filter((name) => query.by?.split(',').includes(name));
       return { list: operationBucketList({ ...camelled(query), by }, projects) };
     },
-  );
+  });
 }

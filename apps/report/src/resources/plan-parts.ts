@@ -28,25 +28,22 @@ const toPartFilter = ({ organization_id: organizationId, rule, review_id: review
 export function addPlanParts(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
   const requirePlan = async (id: string) =>
     await requireOne(services.db, planList({ id }), ['plan with this id', '/v1/plans']);
-  addRoute(
-    app,
-    {
-      method: 'post',
-      path: '/v1/plans/{plan_id}/parts',
-      summary:
-        'Makes a plan of its own from some keys of the newest plan: of an organization, a rule, a signed review, or chosen ones. It can be approved by its id',
-      access: operator,
-      params,
-      body: partForms.extend({ keys: z.array(digits).min(1).max(20_000).optional() }),
-      response: planItem,
-      status: 201,
-    },
-    async ({ params: { plan_id: plan }, body, principal }) => {
+  addRoute(app, {
+    method: 'post',
+    path: '/v1/plans/{plan_id}/parts',
+    summary:
+      'Makes a plan of its own from some keys of the newest plan: of an organization, a rule, a signed review, or chosen ones. It can be approved by its id',
+    access: operator,
+    params,
+    body: partForms.extend({ keys: z.array(digits).min(1).max(20_000).optional() }),
+    response: planItem,
+    status: 201,
+    handle: async ({ params: { plan_id: plan }, body, principal }) => {
       await requirePlan(plan);
       const filter = { ...toPartFilter(body), keys: body.keys };
       return await requirePlan(await makePart(services, { plan, filter, principal }));
     },
-  );
+  });
   pages.form('/plans/:plan/parts', operator, async ({ c, principal }, sent) => {
     const plan = readParameter(c, 'plan', word);
     const given = readForm(partForms, {

@@ -117,73 +117,60 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
 function planRoutes(app: OpenAPIHono<Env>, services: Services): void {
   const { db } = services;
   const findPlan = async (id: string) => await requireOne(db, planList({ id }), ['plan with this id', '/v1/plans']);
-  addRoute(
-    app,
-    {
-      path: '/v1/plans/{plan_id}',
-      summary: 'One plan, with the document that it hashes',
-      access,
-      params,
-      response: z
-        .strictObject({ ...planItem.shape, document: z.record(z.string(), z.unknown()) })
-        .openapi('PlanWithDocument'),
-    },
-    async ({ params: { plan_id: id } }) => {
+  addRoute(app, {
+    path: '/v1/plans/{plan_id}',
+    summary: 'One plan, with the document that it hashes',
+    access,
+    params,
+    response: z
+      .strictObject({ ...planItem.shape, document: z.record(z.string(), z.unknown()) })
+      .openapi('PlanWithDocument'),
+    handle: async ({ params: { plan_id: id } }) => {
       const plan = await findPlan(id);
       return `${plan.slice(0, -1)},"document":${await readPlanDocument(db, id)}}`;
     },
-  );
-  addList(
-    app,
-    db,
-    {
-      path: '/v1/plans/{plan_id}/decisions',
-      summary: 'The approvals and rejections of a plan, newest first',
-      access,
-      params,
-      item: planDecision,
-    },
-    async ({ params: { plan_id: planId } }) => {
+  });
+  addList(app, db, {
+    path: '/v1/plans/{plan_id}/decisions',
+    summary: 'The approvals and rejections of a plan, newest first',
+    access,
+    params,
+    item: planDecision,
+    listFor: async ({ params: { plan_id: planId } }) => {
       await findPlan(planId);
       return { list: planDecisionList({ planId }) };
     },
-  );
-  addRoute(
-    app,
-    {
-      method: 'post',
-      path: '/v1/plans/{plan_id}/approvals',
-      summary:
-        'Approves a plan produced within the last day, so that the daemon carries it out; above second_person_above keys, two people must approve',
-      access: operator,
-      params,
-      response: planItem,
-      status: 201,
-    },
-    async ({ params: { plan_id: plan }, principal }) => {
+  });
+  addRoute(app, {
+    method: 'post',
+    path: '/v1/plans/{plan_id}/approvals',
+    summary:
+      'Approves a plan produced within the last day, so that the daemon carries it out; above second_person_above keys, two people must approve',
+    access: operator,
+    params,
+    response: planItem,
+    status: 201,
+    handle: async ({ params: { plan_id: plan }, principal }) => {
       await findPlan(plan);
       await approvePlan(services, { plan, principal });
       return await findPlan(plan);
     },
-  );
-  addRoute(
-    app,
-    {
-      method: 'post',
-      path: '/v1/plans/{plan_id}/rejections',
-      summary: 'Rejects a plan: earlier approvals no longer count, and revocations of the plan that are under way stop',
-      access: operator,
-      params,
-      body: z.strictObject({ reason }),
-      response: planItem,
-      status: 201,
-    },
-    async ({ params: { plan_id: plan }, body, principal }) => {
+  });
+  addRoute(app, {
+    method: 'post',
+    path: '/v1/plans/{plan_id}/rejections',
+    summary: 'Rejects a plan: earlier approvals no longer count, and revocations of the plan that are under way stop',
+    access: operator,
+    params,
+    body: z.strictObject({ reason }),
+    response: planItem,
+    status: 201,
+    handle: async ({ params: { plan_id: plan }, body, principal }) => {
       await findPlan(plan);
       await rejectPlan(services, { plan, principal, reason: body.reason });
       return await findPlan(plan);
     },
-  );
+  });
 }
 
 function standing(plan: Plan): Part {

@@ -112,126 +112,108 @@ const showReview = async (db: Reader, number: string) =>
 
 /** Adds what can be read of one review. */
 function addReads(app: OpenAPIHono<Env>, { db, sql }: Services): void {
-  addRoute(
-    app,
-    { path: '/v1/reviews/{review}', summary: 'One review and its progress', access, params, response: reviewItem },
-    async ({ params: { review } }) => await showReview(db, review),
-  );
-  addList(
-    app,
-    db,
-    {
-      path: '/v1/reviews/{review}/keys',
-      summary: 'The frozen keys of a review, with the decision about each, and what a reviewer needs to know of it',
-      access,
-      params,
-      filters: { decision: z.enum(['keep', 'revoke', 'rotate', 'undecided']).optional() },
-      item: reviewedKeyInContext,
-    },
-    async ({ params: { review }, query }) => {
+  addRoute(app, {
+    path: '/v1/reviews/{review}',
+    summary: 'One review and its progress',
+    access,
+    params,
+    response: reviewItem,
+    handle: async ({ params: { review } }) => await showReview(db, review),
+  });
+  addList(app, db, {
+    path: '/v1/reviews/{review}/keys',
+    summary: 'The frozen keys of a review, with the decision about each, and what a reviewer needs to know of it',
+    access,
+    params,
+    filters: { decision: z.enum(['keep', 'revoke', 'rotate', 'undecided']).optional() },
+    item: reviewedKeyInContext,
+    listFor: async ({ params: { review }, query }) => {
       await requireReview(db, review);
       return { list: reviewItemsInContext({ review, decision: query.decision }) };
     },
-  );
-  addList(
-    app,
-    db,
-    {
-      path: '/v1/reviews/{review}/decisions',
-      summary: 'Every decision of a review, including replaced ones, oldest first',
-      access,
-      params,
-      item: reviewDecision,
-    },
-    async ({ params: { review } }) => {
+  });
+  addList(app, db, {
+    path: '/v1/reviews/{review}/decisions',
+    summary: 'Every decision of a review, including replaced ones, oldest first',
+    access,
+    params,
+    item: reviewDecision,
+    listFor: async ({ params: { review } }) => {
       await requireReview(db, review);
       return { list: reviewDecisionList(review) };
     },
-  );
-  addRoute(
-    app,
-    {
-      path: '/v1/reviews/{review}/document',
-      summary: 'The canonical JSON of a review; the signature has its SHA-256',
-      access,
-      params,
-      response: z.object({
-        review: z.record(z.string(), z.unknown()),
-        items: z.array(z.record(z.string(), z.unknown())),
-      }),
-    },
-    async ({ params: { review } }) => {
+  });
+  addRoute(app, {
+    path: '/v1/reviews/{review}/document',
+    summary: 'The canonical JSON of a review; the signature has its SHA-256',
+    access,
+    params,
+    response: z.object({
+      review: z.record(z.string(), z.unknown()),
+      items: z.array(z.record(z.string(), z.unknown())),
+    }),
+    handle: async ({ params: { review } }) => {
       await requireReview(db, review);
       return await readReviewDocument(sql, review);
     },
-  );
+  });
 }
 
 /** Adds what can be done with reviews. */
 function addActions(app: OpenAPIHono<Env>, services: Services): void {
   const { db } = services;
-  addRoute(
-    app,
-    {
-      method: 'post',
-      path: '/v1/reviews',
-      summary: 'Opens a review of a frozen snapshot of keys: those that exist now, or existed at as_of',
-      access: auditor,
-      body: newReview,
-      response: reviewItem,
-      status: 201,
-    },
-    async ({ c, body, principal }) => {
+  addRoute(app, {
+    method: 'post',
+    path: '/v1/reviews',
+    summary: 'Opens a review of a frozen snapshot of keys: those that exist now, or existed at as_of',
+    access: auditor,
+    body: newReview,
+    response: reviewItem,
+    status: 201,
+    handle: async ({ c, body, principal }) => {
       const review = await toReviewRequest(db, body, await c.req.json<z.input<typeof newReview>>());
       return await showReview(db, await openReview(services, { principal, title: body.title, review }));
     },
-  );
-  addRoute(
-    app,
-    {
-      method: 'post',
-      path: '/v1/reviews/{review}/decisions',
-      summary:
-        'Decides about keys of an open review: keep, revoke or rotate, with a reason; the newest decision counts',
-      access: auditor,
-      params,
-      body: decision,
-      response: reviewItem,
-      status: 201,
-    },
-    async ({ params: { review }, body, principal }) => {
+  });
+  addRoute(app, {
+    method: 'post',
+    path: '/v1/reviews/{review}/decisions',
+    summary: 'Decides about keys of an open review: keep, revoke or rotate, with a reason; the newest decision counts',
+    access: auditor,
+    params,
+    body: decision,
+    response: reviewItem,
+    status: 201,
+    handle: async ({ params: { review }, body, principal }) => {
       await decideReview(services, { review, ...body, reason: body.reason ?? null, principal });
       return await showReview(db, review);
     },
-  );
-  addRoute(
-    app,
-    {
-      method: 'post',
-      path: '/v1/reviews/{review}/signature',
-      summary: 'Signs a fully decided review: it can no longer change, and its decisions take effect',
-      access: allowWhole('operator'),
-      params,
-      response: z
-        .strictObject({
-          sha256: z.string(),
-          exemptions: z
-            .int()
-            .openapi({ description: 'Keys that were kept against rules and are exempt from them for a time' }),
-          rotations: z.int().openapi({ description: 'Requested rotations' }),
-          revocations: z
-            .int()
-            .openapi({ description: 'Keys in the next plan, which are revoked if a person approves it' }),
-          to_end_upstream: z.int().openapi({
-            description: 'Credentials that Keywarden cannot revoke: a person must end them in the control plane',
-          }),
-        })
-        .openapi('Signature'),
-      status: 201,
-    },
-    async ({ params: { review }, principal }) => {
+  });
+  addRoute(app, {
+    method: 'post',
+    path: '/v1/reviews/{review}/signature',
+    summary: 'Signs a fully decided review: it can no longer change, and its decisions take effect',
+    access: allowWhole('operator'),
+    params,
+    response: z
+      .strictObject({
+        sha256: z.string(),
+        exemptions: z
+          .int()
+          .openapi({ description: 'Keys that were kept against rules and are exempt from them for a time' }),
+        rotations: z.int().openapi({ description: 'Requested rotations' }),
+        revocations: z
+          .int()
+          .openapi({ description: 'Keys in the next plan, which are revoked if a person approves it' }),
+        to_end_upstream: z.int().openapi({
+          description: 'Credentials that Keywarden cannot revoke: a person must end them in the control plane',
+        }),
+      })
+      .openapi('Signature'),
+    status: 201,
+    handle: async ({ params: { review }, principal }) => {
       const { isSigned: _isSigned, ...effects } = await signReview(services, { principal, review });
       return effects;
     },
-  );
+  });
 }

@@ -70,49 +70,39 @@ export function addRotations(app: OpenAPIHono<Env>, pages: Pages, services: Serv
         section('Rotation requests', await requestPart(db, {}, organizations)),
     },
   });
-  addRoute(
-    app,
-    {
-      path: '/v1/rotations/{rotation_id}',
-      summary: 'One rotation',
-      access,
-      params: z.object({ rotation_id: z.string().regex(/^[a-z0-9]{8}$/) }),
-      response: rotationItem,
-    },
-    async ({ params: { rotation_id: id }, organizations }) =>
+  addRoute(app, {
+    path: '/v1/rotations/{rotation_id}',
+    summary: 'One rotation',
+    access,
+    params: z.object({ rotation_id: z.string().regex(/^[a-z0-9]{8}$/) }),
+    response: rotationItem,
+    handle: async ({ params: { rotation_id: id }, organizations }) =>
       await requireOne(db, rotationList({ id }, organizations), ['rotation with this id', '/v1/rotations']),
-  );
-  addList(
-    app,
-    db,
-    {
-      path: '/v1/rotation-requests',
-      summary: 'Rotation requests made through the report, newest first, with the answers of the daemon',
-      access,
-      filters: { key: digits.optional() },
-      item: rotationRequestItem,
-    },
-    ({ query, organizations }) => ({ list: rotationRequestList(query, organizations) }),
-  );
-  addRoute(
-    app,
-    {
-      method: 'post',
-      path: '/v1/rotation-requests',
-      summary: 'Requests a rotation of a key; the daemon answers in its next pass',
-      access: allow('operator'),
-      body: z
-        .strictObject({ key: digits.openapi({ description: "The key's number in Keywarden" }), reason })
-        .openapi('NewRotationRequest'),
-      response: rotationRequestItem,
-      status: 202,
-    },
-    async ({ body, principal, organizations }) => {
+  });
+  addList(app, db, {
+    path: '/v1/rotation-requests',
+    summary: 'Rotation requests made through the report, newest first, with the answers of the daemon',
+    access,
+    filters: { key: digits.optional() },
+    item: rotationRequestItem,
+    listFor: ({ query, organizations }) => ({ list: rotationRequestList(query, organizations) }),
+  });
+  addRoute(app, {
+    method: 'post',
+    path: '/v1/rotation-requests',
+    summary: 'Requests a rotation of a key; the daemon answers in its next pass',
+    access: allow('operator'),
+    body: z
+      .strictObject({ key: digits.openapi({ description: "The key's number in Keywarden" }), reason })
+      .openapi('NewRotationRequest'),
+    response: rotationRequestItem,
+    status: 202,
+    handle: async ({ body, principal, organizations }) => {
       const number = await requestRotation(services, { principal, ...body });
       const list = rotationRequestList({ key: body.key, number }, organizations);
       return await requireOne(db, list, ['request with this number', '/v1/rotation-requests']);
     },
-  );
+  });
   pages.form('/keys/:key/rotation', allow('operator'), async ({ c, principal }, sent) => {
     const key = readParameter(c, 'key', digits);
     await requestRotation(services, { principal, key, reason: readReason(sent) });

@@ -46,21 +46,18 @@ export function addSessions(app: OpenAPIHono<Env>, pages: Pages, services: Servi
       empty: 'No matching sessions.',
     },
   });
-  addRoute(
-    app,
-    {
-      method: 'post',
-      path: '/v1/sessions/{session}/end',
-      summary: 'Ends a session; its cookie stops working at once',
-      access,
-      params: z.object({ session: digits }),
-      response: sessionItem,
-    },
-    async ({ params: { session }, principal }) => {
+  addRoute(app, {
+    method: 'post',
+    path: '/v1/sessions/{session}/end',
+    summary: 'Ends a session; its cookie stops working at once',
+    access,
+    params: z.object({ session: digits }),
+    response: sessionItem,
+    handle: async ({ params: { session }, principal }) => {
       if (!(await endSession(sql, principal, session))) throw notFound('live session with this number', '/v1/sessions');
       return (await readOne(db, sessionList({ number: session }))) ?? '{}';
     },
-  );
+  });
   pages.form('/sessions/:session/end', access, async ({ c, principal }) => {
     const session = readParameter(c, 'session', digits);
     if (!(await endSession(sql, principal, session))) throw notFound('live session with this number', '/sessions');

@@ -57,28 +57,20 @@ function redact(text: string): string {
  */
 const notDone = new Set([400, 401, 403, 404, 405, 406, 409, 413, 414, 415, 422, 423, 429, 503]);
 
+const codes: Record<number, ControlPlaneErrorCode> = {
+  401: 'unauthenticated',
+  403: 'forbidden',
+  404: 'not_found',
+  423: 'locked',
+  429: 'rate_limited',
+  501: 'rejected',
+};
+
 /** Returns the code for a final status. */
 export function codeForStatus(status: number, isWrite: boolean): ControlPlaneErrorCode {
   if (isWrite && !notDone.has(status)) return 'outcome_unknown';
-  switch (status) {
-    case 401:
-      return 'unauthenticated';
-    case 403:
-      return 'forbidden';
-    case 404:
-      return 'not_found';
-    case 423:
-      return 'locked';
-    case 429:
-      return 'rate_limited';
-    case 501:
-      return 'rejected';
-    case 503:
-      return 'unavailable';
-    default:
-      if (status >= 500) return 'unavailable';
-      return status >= 400 ? 'rejected' : 'invalid_response';
-  }
+  if (status < 400) return 'invalid_response';
+  return codes[status] ?? (status >= 500 ? 'unavailable' : 'rejected');
 }
 
 /** Returns whether an error is a failed call with one of these codes. */

@@ -62,11 +62,7 @@ function mayEnter(db: Database, principal: Principal, project: Row): boolean {
 function roleIn(db: Database, principal: Principal, organizationId: string): 'admin' | 'member' | null {
   if (principal.kind === 'project') return null;
   if (principal.kind === 'organization') return principal.organizationId === organizationId ? 'admin' : null;
-  const member = db.get(
-    'select role from member where organization_id = ? and user_id = ? and left_at is null',
-    organizationId,
-    principal.userId,
-  );
+  const member = db.find('member', { organization_id: organizationId, user_id: principal.userId, left_at: null });
   if (member === undefined) return null;
   return member.role === 'admin' ? 'admin' : 'member';
 }

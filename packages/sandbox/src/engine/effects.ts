@@ -26,12 +26,13 @@ export function takeEffect(db: Database, operation: Row, at: Micros): void {
       activate(db, { project, branch, endpoint, at });
       break;
     case 'suspend_compute':
-      db.run(
-        "update endpoint set state = 'idle', suspended_at = ?, suspend_at = null, updated_at = ? where id = ?",
-        at,
-        at,
-        endpoint ?? null,
-      );
+      db.update('endpoint', {
+        id: endpoint ?? null,
+        state: 'idle',
+        suspended_at: at,
+        suspend_at: null,
+        updated_at: at,
+      });
       break;
     case 'tenant_detach':
       db.run('update project set detached_at = ? where id = ?', at, project ?? null);

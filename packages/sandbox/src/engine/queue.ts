@@ -47,20 +47,18 @@ export function enqueue(state: State, order: Order): number[] {
     const seq = Number(db.get('select coalesce(max(seq), 0) + 1 as seq from operation')?.seq);
     const trouble = order.by === 'system' ? work.system_trouble : work.request_trouble;
     const outcome = outcomeOf(task.action, drawOutcome(randomOf(state, seq), trouble));
-    db.run(
-      `insert into operation (seq, id, project_id, branch_id, endpoint_id, action, status, failures_count, created_at, updated_at,
-         outcome, is_open, visible_at) values (?, ?, ?, ?, ?, ?, 'scheduling', 0, ?, ?, ?, 1, ?)`,
+    const created = { status: 'scheduling', failures_count: 0, created_at: order.at, updated_at: order.at, is_open: 1 };
+    db.insert('operation', {
+      ...created,
       seq,
-      randomUUID(),
-      order.projectId,
-      task.branchId ?? null,
-      task.endpointId ?? null,
-      task.action,
-      order.at,
-      order.at,
+      id: randomUUID(),
+      project_id: order.projectId,
+      branch_id: task.branchId ?? null,
+      endpoint_id: task.endpointId ?? null,
+      action: task.action,
       outcome,
-      visibleAt,
-    );
+      visible_at: visibleAt,
+    });
     return seq;
   });
   if (wasFree) startNext(state, order.projectId, order.at);
@@ -91,17 +89,16 @@ export function step(state: State, row: Row, at: Micros): Row {
   const failed = next === 'failed' || next === 'error';
   const seq = Number(row.seq);
   const isOpen = !isFinal(next);
-  state.db.run(
-    `update operation set status = ?, updated_at = ?, is_open = ?, next_at = ?, failures_count = failures_count + ?, error = ?
-     where seq = ?`,
-    next,
-    at,
-    Number(isOpen),
-    isOpen ? at + stay(next, String(row.action), randomOf(state, seq + Number(row.failures_count))) : null,
-    Number(failed),
-    failed ? 'compute did not become ready in time' : null,
+  const failures = Number(row.failures_count);
+  state.db.update('operation', {
     seq,
-  );
+    status: next,
+    updated_at: at,
+    is_open: Number(isOpen),
+    next_at: isOpen ? at + stay(next, String(row.action), randomOf(state, seq + failures)) : null,
+    failures_count: failures + Number(failed),
+    error: failed ? 'compute did not become ready in time' : null,
+  });
   const moved = operationBySeq(state.db, seq);
   if (!isOpen) takeEffect(state.db, moved, at);
   return moved;

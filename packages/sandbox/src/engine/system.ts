@@ -38,10 +38,7 @@ function chooseTask(state: State, project: Row, at: Micros): Task | null {
 }
 
 function hasActive({ db }: State, projectId: string): boolean {
-  const row = db.get(
-    "select 1 from endpoint where project_id = ? and state = 'active' and deleted_at is null limit 1",
-    projectId,
-  );
+  const row = db.find('endpoint', { project_id: projectId, state: 'active', deleted_at: null });
   return row !== undefined;
 }
 

@@ -123,14 +123,9 @@ export function deleteBranch(
     branchId,
   );
   db.run('update endpoint set suspend_at = null where branch_id = ?', branchId);
-  db.run(
-    `update branch set deleted_at = ?, updated_at = ?, purge_at = ?, deletion_method = ?, expires_at = null where id = ?`,
-    at,
-    at,
-    isHard ? at : at + 7 * DAY,
-    method,
-    branchId,
-  );
+  const purgeAt = isHard ? at : at + 7 * DAY;
+  const deleted = { deleted_at: at, updated_at: at, purge_at: purgeAt, deletion_method: method, expires_at: null };
+  db.update('branch', { id: branchId, ...deleted });
   return [
     ...active.map(({ id }) => ({ action: 'suspend_compute', branchId, endpointId: String(id) })),
     { action: 'delete_timeline', branchId },

@@ -45,12 +45,7 @@ export function insertCredential(db: Database, wanted: NewCredential, id = rando
 /** Replaces a credential's secrets; id, scopes and creation stay. */
 export function rotateCredential(db: Database, tokenId: string): Row {
   const { apiToken, s3Secret } = secrets(tokenId);
-  db.run(
-    'update credential set api_token = ?, s3_secret_access_key = ? where token_id = ?',
-    apiToken,
-    s3Secret,
-    tokenId,
-  );
+  db.update('credential', { token_id: tokenId, api_token: apiToken, s3_secret_access_key: s3Secret });
   return requireRow(db, tokenId);
 }
 

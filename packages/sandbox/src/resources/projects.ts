@@ -58,22 +58,13 @@ export function deleteProject(db: Database, projectId: string, at: Micros): void
   );
   endKeyUse(db, projectId, at);
   db.run('delete from transfer_request where project_id = ?', projectId);
-  db.run(
-    'update project set deleted_at = ?, purge_at = ?, next_work_at = null, updated_at = ? where id = ?',
-    at,
-    at + recoveryWindow,
-    at,
-    projectId,
-  );
+  const purgeAt = at + recoveryWindow;
+  db.update('project', { id: projectId, deleted_at: at, purge_at: purgeAt, next_work_at: null, updated_at: at });
 }
 
 export function recoverProject(db: Database, projectId: string, at: Micros): void {
-  db.run(
-    'update project set deleted_at = null, purge_at = null, next_work_at = ?, updated_at = ? where id = ?',
-    firstWorkAt(projectId, at),
-    at,
-    projectId,
-  );
+  const workAt = firstWorkAt(projectId, at);
+  db.update('project', { id: projectId, deleted_at: null, purge_at: null, next_work_at: workAt, updated_at: at });
 }
 
 /**

@@ -95,21 +95,13 @@ export function finalizeRestore(
   if (findReadWrite(db, branchId) !== undefined && findReadWrite(db, targetId) !== undefined) {
     throw new Refusal(409, 'both branches have a read_write endpoint, and a branch has at most one');
   }
-  db.run(
-    // A replaced root becomes a child of its replacement, and can be deleted.
-    'update branch set name = ?, is_default = 0, updated_at = ?, parent_id = coalesce(parent_id, ?) where id = ?',
-    name ?? `${String(target.name)}_old_${Math.floor(at / SECOND)}`,
-    at,
-    branchId,
-    targetId,
-  );
-  db.run(
-    "update branch set name = ?, is_default = ?, restore_status = 'finalized', updated_at = ? where id = ?",
-    String(target.name),
-    Number(target.is_default),
-    at,
-    branchId,
-  );
+  const oldName = name ?? `${String(target.name)}_old_${Math.floor(at / SECOND)}`;
+  // A replaced root becomes a child of its replacement, and can be deleted.
+  const parent = target.parent_id ?? branchId;
+  db.update('branch', { id: targetId, name: oldName, is_default: 0, updated_at: at, parent_id: parent });
+  const { name: taken = '', is_default: isDefault = 0 } = target;
+  const finalized = { name: taken, is_default: isDefault, restore_status: 'finalized', updated_at: at };
+  db.update('branch', { id: branchId, ...finalized });
   db.run(
     'update endpoint set branch_id = ?, updated_at = ? where branch_id = ? and deleted_at is null',
     branchId,

@@ -106,11 +106,6 @@ function revoke({ db, clock }: State, { keyId, condition, owner }: Named): unkno
     id: BigInt(keyId),
   });
   if (row === undefined) throw new Refusal(404, 'API key not found');
-  db.run(
-    'update api_key set revoked_at = ?, last_used_at = ? where id = ?',
-    now,
-    row.last_used_at ?? null,
-    BigInt(keyId),
-  );
+  db.update('api_key', { id: BigInt(keyId), revoked_at: now, last_used_at: row.last_used_at ?? null });
   return { ...renderKey(row), created_by: row.user_id, revoked: true };
 }

@@ -26,11 +26,8 @@ export function branchCredentialRoutes(api: Hono<Env>, state: State): void {
   const list = '/projects/:project_id/branches/:branch_id/credentials';
   /** Returns a credential. A revoked one stays in lists, but every other route rejects it. */
   const requireCredential = (c: Context<Env>, { live = false } = {}): Row => {
-    const row = db.get(
-      'select * from credential where branch_id = ? and token_id = ?',
-      requireBranchId(c, state),
-      readPath(c, 'token_id'),
-    );
+    const named = { branch_id: requireBranchId(c, state), token_id: readPath(c, 'token_id') };
+    const row = db.find('credential', named);
     if (row === undefined || (live && row.revoked_at !== null)) throw new Refusal(404, 'credential not found');
     return row;
   };

@@ -66,14 +66,13 @@ export function branchRoutes(api: Hono<Env>, state: State): void {
       const row = requireBranch(c, state);
       if (typeof wanted.expires_at === 'string') requireMayExpire(state, row);
       if (wanted.name !== undefined && wanted.name !== row.name) requireFreeName(state, projectId, wanted.name);
-      db.run(
-        'update branch set name = ?, protected = ?, expires_at = ?, updated_at = ? where id = ?',
-        wanted.name ?? String(row.name),
-        Number(wanted.protected ?? row.protected === 1),
-        expiryOf(row, wanted.expires_at, at),
-        at,
-        String(row.id),
-      );
+      db.update('branch', {
+        id: String(row.id),
+        name: wanted.name,
+        protected: wanted.protected === undefined ? undefined : Number(wanted.protected),
+        expires_at: typeof wanted.expires_at === 'string' ? readExpiry(wanted.expires_at, at) : wanted.expires_at,
+        updated_at: at,
+      });
       return c.json({ branch: renderBranch(branchWithCreator(state, String(row.id))), operations: [] });
     });
   });
@@ -125,11 +124,7 @@ function recover(c: Context<Env>, state: State, { projectId, at }: { projectId: 
   if (row.parent_id !== null && findBranch(db, projectId, String(row.parent_id)) === undefined) {
     throw new Refusal(422, `the parent of the branch is gone; parent_id:"${String(row.parent_id)}"`);
   }
-  db.run(
-    'update branch set deleted_at = null, purge_at = null, deletion_method = null, updated_at = ? where id = ?',
-    at,
-    id,
-  );
+  db.update('branch', { id, deleted_at: null, purge_at: null, deletion_method: null, updated_at: at });
   return c.json({
     branch: renderBranch(branchWithCreator(state, id)),
     endpoints: listEndpoints(db, { projectId, branchId: id }).map(renderEndpoint),
@@ -139,11 +134,6 @@ function recover(c: Context<Env>, state: State, { projectId, at }: { projectId: 
 function requireMayExpire({ db }: State, row: Row): void {
   const refusal = whyNotDeleted(db, row);
   if (refusal !== null) throw new Refusal(422, `a branch that stays cannot expire: ${refusal}`);
-}
-
-function expiryOf(row: Row, wanted: string | null | undefined, now: number): number | null {
-  if (wanted === undefined) return row.expires_at === null ? null : Number(row.expires_at);
-  return wanted === null ? null : readExpiry(wanted, now);
 }
 
 export function branchWithCreator({ db }: State, id: string): Row {

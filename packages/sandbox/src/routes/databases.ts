@@ -46,13 +46,7 @@ export function databaseRoutes(api: Hono<Env>, state: State): void {
       const newName = wanted.name ?? String(row.name);
       if (newName !== row.name) requireFreeName(state, branchId, newName);
       if (wanted.owner_name !== undefined) requireOwner(state, branchId, wanted.owner_name);
-      db.run(
-        'update database set name = ?, owner_name = ?, updated_at = ? where id = ?',
-        newName,
-        wanted.owner_name ?? String(row.owner_name),
-        at,
-        Number(row.id),
-      );
+      db.update('database', { id: Number(row.id), name: newName, owner_name: wanted.owner_name, updated_at: at });
       const operations = order(configureBranchTasks(db, branchId));
       return c.json({ database: renderDatabase(requireDatabase(state, branchId, newName)), operations });
     });

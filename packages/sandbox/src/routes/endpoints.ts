@@ -125,22 +125,20 @@ function update(c: Context<Env>, state: State, { wanted, change }: { wanted: Wan
     max: wanted.autoscaling_limit_max_cu ?? Number(row.max_cu),
   };
   requireOrder(limits.min, limits.max);
-  const flag = (value: boolean | undefined, stored: unknown) => Number(value ?? stored === 1);
-  db.run(
-    `update endpoint set branch_id = ?, name = ?, settings = ?, min_cu = ?, max_cu = ?, suspend_timeout_seconds = ?, pooler_enabled = ?,
-       disabled = ?, passwordless_access = ?, updated_at = ? where id = ?`,
-    branchId,
-    wanted.name ?? (row.name === null ? null : String(row.name)),
-    wanted.settings === undefined ? String(row.settings) : JSON.stringify(wanted.settings),
-    limits.min,
-    limits.max,
-    wanted.suspend_timeout_seconds ?? Number(row.suspend_timeout_seconds),
-    flag(wanted.pooler_enabled, row.pooler_enabled),
-    flag(wanted.disabled, row.disabled),
-    flag(wanted.passwordless_access, row.passwordless_access),
-    change.at,
+  const flag = (value: boolean | undefined) => (value === undefined ? undefined : Number(value));
+  db.update('endpoint', {
     id,
-  );
+    branch_id: branchId,
+    name: wanted.name,
+    settings: wanted.settings && JSON.stringify(wanted.settings),
+    min_cu: limits.min,
+    max_cu: limits.max,
+    suspend_timeout_seconds: wanted.suspend_timeout_seconds,
+    pooler_enabled: flag(wanted.pooler_enabled),
+    disabled: flag(wanted.disabled),
+    passwordless_access: flag(wanted.passwordless_access),
+    updated_at: change.at,
+  });
   const updated = requireEndpoint(c, state);
   const isRenamed = Object.keys(wanted).every((field) => field === 'name');
   const tasks = branchId === row.branch_id ? configureTasks(db, updated) : restartTasks(db, updated);

@@ -105,11 +105,7 @@ function invite({ db, clock }: State, wanted: { email: string; role: string; org
   const { organization, email, role, by } = wanted;
   db.insert('invitation', { id, organization_id: organization, email, role, invited_by: by, invited_at: at });
   const user = db.get('select id from user where email = ?', wanted.email);
-  const member = db.get(
-    'select 1 from member where organization_id = ? and user_id = ? and left_at is null',
-    wanted.organization,
-    user?.id ?? null,
-  );
+  const member = user && db.find('member', { organization_id: organization, user_id: user.id ?? null, left_at: null });
   if (member !== undefined) throw new Refusal(409, `${wanted.email} is a member of the organization already`);
   if (user !== undefined) {
     db.run(
@@ -126,11 +122,8 @@ function invite({ db, clock }: State, wanted: { email: string; role: string; org
 }
 
 function requireMember(c: Context, { db }: State): Row {
-  const row = db.get(
-    'select * from member where organization_id = ? and id = ? and left_at is null',
-    readPath(c, 'org_id'),
-    readPath(c, 'member_id'),
-  );
+  const named = { organization_id: readPath(c, 'org_id'), id: readPath(c, 'member_id') };
+  const row = db.find('member', { ...named, left_at: null });
   if (row === undefined) throw new Refusal(404, 'organization member not found');
   return row;
 }

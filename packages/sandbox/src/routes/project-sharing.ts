@@ -34,11 +34,7 @@ export function projectSharingRoutes(api: Hono<Env>, state: State): void {
   api.post('/projects/:project_id/permissions', async (c) => {
     const projectId = requireSharer(c);
     const { email } = await readBody(c, grantBody);
-    const granted = db.get(
-      'select 1 from permission where project_id = ? and email = ? and revoked_at is null',
-      projectId,
-      email,
-    );
+    const granted = db.find('permission', { project_id: projectId, email, revoked_at: null });
     if (granted !== undefined) throw new Refusal(409, `the project is already shared with ${email}`);
     const id = randomUUID();
     db.insert('permission', { id, project_id: projectId, email, granted_at: clock.now() });

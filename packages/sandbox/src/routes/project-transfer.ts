@@ -30,11 +30,7 @@ export function projectTransferRoutes(api: Hono<Env>, { db, clock }: State): voi
     if (destination === source) throw new Refusal(422, 'the projects are in that organization already');
     return db.transaction(() => {
       for (const projectId of projectIds) {
-        const project = db.get(
-          'select 1 from project where id = ? and organization_id = ? and deleted_at is null',
-          projectId,
-          source,
-        );
+        const project = db.find('project', { id: projectId, organization_id: source, deleted_at: null });
         if (project === undefined) throw new Refusal(404, `project not found; project_id:"${projectId}"`);
         requireRoomForProject(db, destination);
         moveProject(db, { projectId, to: destination, at: clock.now() });

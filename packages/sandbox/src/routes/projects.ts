@@ -65,16 +65,14 @@ export function projectRoutes(api: Hono<Env>, state: State): void {
     const { project: wanted } = await readBody(c, updateBody);
     return mutate(c, state, ({ at, order }) => {
       const row = projectById(state, id);
-      db.run(
-        `update project set name = ?, settings = ?, default_endpoint_settings = ?, history_retention_seconds = ?, updated_at = ?
-         where id = ?`,
-        wanted.name ?? String(row.name),
-        merge(row.settings, wanted.settings),
-        merge(row.default_endpoint_settings, wanted.default_endpoint_settings),
-        wanted.history_retention_seconds ?? Number(row.history_retention_seconds),
-        at,
+      db.update('project', {
         id,
-      );
+        name: wanted.name,
+        settings: merge(row.settings, wanted.settings),
+        default_endpoint_settings: merge(row.default_endpoint_settings, wanted.default_endpoint_settings),
+        history_retention_seconds: wanted.history_retention_seconds,
+        updated_at: at,
+      });
       const isStored = wanted.history_retention_seconds !== undefined;
       // A running compute applies new settings at once; an idle one applies them when it starts.
       const active = listEndpoints(db, { projectId: id }).filter((endpoint) => endpoint.state === 'active');

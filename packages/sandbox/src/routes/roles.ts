@@ -86,11 +86,7 @@ export function requireRole({ db }: State, branchId: string, roleName: string): 
 }
 
 function requireOwnsNothing({ db }: State, role: Row): void {
-  const owned = db.get(
-    'select name from database where branch_id = ? and owner_name = ? limit 1',
-    String(role.branch_id),
-    String(role.name),
-  );
+  const owned = db.find('database', { branch_id: String(role.branch_id), owner_name: String(role.name) });
   if (owned !== undefined) {
     throw new Refusal(422, `cannot delete a role that owns a database; database_name:"${String(owned.name)}"`);
   }
