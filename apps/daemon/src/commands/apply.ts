@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import type { PlanItem } from '@keywarden/core/policy';
 import { readStanding } from '@keywarden/db/daemon';
-import { codeOf, exitCode, print, UserError, usageError } from '@keywarden/runtime';
+import { codeOf, exitCode, UserError, usageError } from '@keywarden/runtime';
 import { usableConnections } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { type Applied, applyPlan, remainingItems } from '../enforce/apply.ts';
@@ -12,13 +12,8 @@ import { whyNotApproved } from '../enforce/standing.ts';
 import { appliedToJson, renderApplied } from './applied.ts';
 import type { CommandOf } from './command.ts';
 import { userName } from './common.ts';
-import { existingStore, printJson, withContext } from './session.ts';
+import { existingStore } from './session.ts';
 import { renderTable } from './table.ts';
-
-interface ApplyOptions {
-  yes?: boolean;
-  json?: boolean;
-}
 
 export const applyCommand: CommandOf = {
   name: 'apply',
@@ -28,12 +23,8 @@ export const applyCommand: CommandOf = {
   output: 'result',
   examples: ['p-7b5742b7bdf7', 'p-7b5742b7bdf7 --yes --json'],
   needsPerson: 'some keys of the plan were not revoked, or their outcome is unknown',
-  run: runApply,
-};
-
-/** Approves a stored plan and applies exactly that plan, or refuses. */
-async function runApply(planId: string, options: ApplyOptions): Promise<number> {
-  return await withContext(async (context) => {
+  needs: existingStore,
+  async run(context: Context, planId: string, options: { yes?: boolean }) {
     const document = await readDocument(context, planId);
     const remaining = await remainingItems(context, document.items);
     const breakers = document.breakers.length;
@@ -42,9 +33,10 @@ async function runApply(planId: string, options: ApplyOptions): Promise<number> 
         document.items.length === 0
           ? 'it has no key to revoke'
           : `all of its ${document.items.length} keys are already revoked or gone`;
-      if (options.json) printJson({ plan_id: planId, changed: 0, done_before: document.items.length, items: [] });
-      else print(`Plan ${planId} has nothing left to do: ${why}. Nothing was changed.`);
-      return exitCode.done;
+      return {
+        json: { plan_id: planId, changed: 0, done_before: document.items.length, items: [] },
+        text: `Plan ${planId} has nothing left to do: ${why}. Nothing was changed.`,
+      };
     }
     const pause = await whyPaused(context);
     if (pause !== null) throw new UserError('held', `Nothing is revoked: ${pause}.`, { exit: 3 });
@@ -54,12 +46,12 @@ async function runApply(planId: string, options: ApplyOptions): Promise<number> 
       remaining.length === 0
         ? { text: `Permit the keys of plan ${planId} that ${breakers} open breakers hold? Type yes: `, answer: 'yes' }
         : { text: askToRevoke(remaining, planId), answer: String(remaining.length) };
-    if (!options.yes && !(await confirm(question, planId))) {
-      if (options.json)
-        printJson({ plan_id: planId, changed: 0, done_before: document.items.length - remaining.length, items: [] });
-      else print('Nothing was changed.');
-      return exitCode.failed;
-    }
+    if (!options.yes && !(await confirm(question, planId)))
+      return {
+        json: { plan_id: planId, changed: 0, done_before: document.items.length - remaining.length, items: [] },
+        text: 'Nothing was changed.',
+        code: exitCode.failed,
+      };
     const { connections, failures } = await usableConnections(context);
     const approver = { via: 'command line', approvedBy: userName() } as const;
     let applied: Applied | undefined;
@@ -75,13 +67,15 @@ async function runApply(planId: string, options: ApplyOptions): Promise<number> 
       );
     }
     if (applied === undefined) throw new Error('a plan was applied without a result');
-    if (options.json) printJson({ plan_id: planId, ...appliedToJson(applied), failures });
-    else print([renderApplied(applied), ...failures].join('\n\n'));
     const isWhole =
       failures.length === 0 && applied.stopped === null && applied.items.every((each) => each.outcome === 'revoked');
-    return isWhole ? exitCode.done : exitCode.needsPerson;
-  }, existingStore);
-}
+    return {
+      json: { plan_id: planId, ...appliedToJson(applied), failures },
+      text: [renderApplied(applied), ...failures].join('\n\n'),
+      needsPerson: !isWhole,
+    };
+  },
+};
 
 /** Returns why a plan cannot be applied even with this person's approval. */
 async function whyNot(context: Context, planId: string): Promise<string | null> {

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { type Backtest, backtest, type Policy } from '@keywarden/core/policy';
 import { readHistory } from '@keywarden/db/daemon';
-import { codeOf, exitCode, print, usageError } from '@keywarden/runtime';
+import { codeOf, usageError } from '@keywarden/runtime';
 import { parseConfig } from '@keywarden/runtime/config';
 import { connectionsOf } from '../connect.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
 import type { CommandOf } from './command.ts';
-import { existingStore, printJson, withContext } from './session.ts';
+import { existingStore, withContext } from './session.ts';
 import { renderTable } from './table.ts';
 
 export const backtestCommand: CommandOf = {
@@ -16,36 +16,23 @@ export const backtestCommand: CommandOf = {
   options: { '--policy <file>': 'a configuration file with another policy' },
   output: 'result',
   examples: ['--from 2026-01-01', '--from 2026-01-01 --policy stricter.yaml'],
-  run: runBacktest,
+  async run({ from, policy: file }: { from: string; policy?: string }) {
+    const fromMs = Date.parse(from);
+    if (!/^\d{4}-\d{2}-\d{2}/.test(from) || Number.isNaN(fromMs))
+      throw usageError(`${from} is not a date; write it as 2026-03-31.`);
+    return await withContext(async (context) => {
+      const policy = file === undefined ? context.config.policy : readPolicy(file);
+      const controlPlaneTimes = (await connectionsOf(context)).map((connection) =>
+        Date.parse(controlPlaneNow(connection)),
+      );
+      const toMs = Math.max(...controlPlaneTimes);
+      if (fromMs > toMs) throw usageError(`${from} is in the future; specify an earlier day.`);
+      const history = await readHistory(context.store, new Date(fromMs).toISOString());
+      const result = backtest(policy, history, { fromMs, toMs });
+      return { json: toJson(result), text: render(result) };
+    }, existingStore);
+  },
 };
-
-/** Replays a policy over the stored observations. Changes nothing. */
-async function runBacktest({
-  from,
-  policy: file,
-  json,
-}: {
-  from: string;
-  policy?: string;
-  json?: boolean;
-}): Promise<number> {
-  const fromMs = Date.parse(from);
-  if (!/^\d{4}-\d{2}-\d{2}/.test(from) || Number.isNaN(fromMs))
-    throw usageError(`${from} is not a date; write it as 2026-03-31.`);
-  return await withContext(async (context) => {
-    const policy = file === undefined ? context.config.policy : readPolicy(file);
-    const controlPlaneTimes = (await connectionsOf(context)).map((connection) =>
-      Date.parse(controlPlaneNow(connection)),
-    );
-    const toMs = Math.max(...controlPlaneTimes);
-    if (fromMs > toMs) throw usageError(`${from} is in the future; specify an earlier day.`);
-    const history = await readHistory(context.store, new Date(fromMs).toISOString());
-    const result = backtest(policy, history, { fromMs, toMs });
-    if (json) printJson(toJson(result));
-    else print(render(result));
-    return exitCode.done;
-  }, existingStore);
-}
 
 /** Returns the policy of another configuration file. */
 function readPolicy(file: string): Policy {

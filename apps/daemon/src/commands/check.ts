@@ -27,41 +27,39 @@ export const checkCommand: CommandOf = {
   output: 'list',
   examples: [''],
   needsPerson: 'the newest listing of a scope is suspect',
-  run: runCheck,
-};
-
-/**
- * Checks the configuration, database, credentials and clock, and prints one line for each. A failed check does not skip the others.
- */
-async function runCheck({ output }: OutputOptions): Promise<number> {
-  const report = createCheckReport(output);
-  const signal = stopSignal();
-  const environment = readEnvironment(process.env);
-  const config = readConfig(environment, process.env);
-  const names = config.connections.map((connection) => connection.name).join(', ');
-  const rules = config.policy.rules.length === 1 ? '1 rule' : `${config.policy.rules.length} rules`;
-  report.add('configuration', 'ok', `connections ${names}; ${rules}`);
-  let stored: Stored | undefined;
-  let worst = await checkPart(report, 'database', async () => {
-    stored = await readStored(config, environment);
-    return stored.description;
-  });
-  if (stored !== undefined) worst = Math.max(worst, reportStored(report, stored));
-  for (const sink of config.sinks) worst = Math.max(worst, await checkSink(report, sink));
-  for (const configured of config.connections) {
-    let identity: Identity | undefined;
-    const code = await checkPart(report, 'credential', async () => {
-      identity = await identify(configured, { config, limiters: new Map(), signal });
-      const whose = identity.isPersonal ? 'user' : 'organization';
-      return `${configured.name} acts for ${whose} ${identity.accountId} at ${configured.url}${ownKeyInWords(configured)}`;
+  /**
+   * Checks the configuration, database, credentials and clock, and prints one line for each. A failed check does not skip the others.
+   */
+  async run({ output }: OutputOptions): Promise<number> {
+    const report = createCheckReport(output);
+    const signal = stopSignal();
+    const environment = readEnvironment(process.env);
+    const config = readConfig(environment, process.env);
+    const names = config.connections.map((connection) => connection.name).join(', ');
+    const rules = config.policy.rules.length === 1 ? '1 rule' : `${config.policy.rules.length} rules`;
+    report.add('configuration', 'ok', `connections ${names}; ${rules}`);
+    let stored: Stored | undefined;
+    let worst = await checkPart(report, 'database', async () => {
+      stored = await readStored(config, environment);
+      return stored.description;
     });
-    worst = Math.max(worst, code);
-    if (identity !== undefined) worst = Math.max(worst, checkClock(report, { config, identity }));
-  }
-  report.end();
-  const isSuspect = stored !== undefined && stored.unsafe.length + stored.suspectScopes.length > 0;
-  return worst === exitCode.done && isSuspect ? exitCode.needsPerson : worst;
-}
+    if (stored !== undefined) worst = Math.max(worst, reportStored(report, stored));
+    for (const sink of config.sinks) worst = Math.max(worst, await checkSink(report, sink));
+    for (const configured of config.connections) {
+      let identity: Identity | undefined;
+      const code = await checkPart(report, 'credential', async () => {
+        identity = await identify(configured, { config, limiters: new Map(), signal });
+        const whose = identity.isPersonal ? 'user' : 'organization';
+        return `${configured.name} acts for ${whose} ${identity.accountId} at ${configured.url}${ownKeyInWords(configured)}`;
+      });
+      worst = Math.max(worst, code);
+      if (identity !== undefined) worst = Math.max(worst, checkClock(report, { config, identity }));
+    }
+    report.end();
+    const isSuspect = stored !== undefined && stored.unsafe.length + stored.suspectScopes.length > 0;
+    return worst === exitCode.done && isSuspect ? exitCode.needsPerson : worst;
+  },
+};
 
 type Stored = Awaited<ReturnType<typeof readStored>>;
 

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { addOutput } from './output.ts';
+import { type Answer, addOutput, type OutputOptions, printAnswer } from './output.ts';
+import { type Needs, withContext } from './session.ts';
 
 /** A command of the command line: its words, its help, and what it does. A file of this folder declares each. */
 export interface CommandOf {
@@ -18,13 +19,20 @@ export interface CommandOf {
   examples: string[];
   /** When it exits with 3; absent if it never does. */
   needsPerson?: string;
-  /** Returns the exit code. Gets the arguments, the options by their names, and Commander's command. Absent if only others are below it. */
-  run?: (...given: never[]) => number | Promise<number>;
+  /** What is open while it runs; without it, it opens what it needs. */
+  needs?: Needs;
+  /** Throws a UserError for arguments that can be refused before anything is opened. */
+  check?: (...given: never[]) => void;
+  /**
+   * Returns what it found, or the exit code if it has printed that itself. Gets the open context if it needs one, the arguments, the options by their
+   * names, and Commander's command. Absent if only others are below it.
+   */
+  run?: (...given: never[]) => Answer | Promise<Answer>;
 }
 
 /** Adds a command below the one of its first words. */
 export function addCommand(program: Command, described: CommandOf, done: (code: number) => void): void {
-  const { name, about, required = {}, options = {}, output, run } = described;
+  const { name, about, required = {}, options = {}, output, needs, check, run } = described;
   const words = name.split(' ');
   const parent = words.slice(0, -1).reduce((above, word) => requireBelow(above, word), program);
   const command = parent.command(words.at(-1) ?? '').description(about);
@@ -34,8 +42,14 @@ export function addCommand(program: Command, described: CommandOf, done: (code: 
     if (typeof of === 'string') command.option(flags, of);
     else command.option(flags, of.about, of.value);
   if (output !== 'text') addOutput(command, { isList: output === 'list' });
-  // Commander passes what the arguments and options of the same description name.
-  if (run !== undefined) command.action(async (...given: unknown[]) => done(await run(...(given as never[]))));
+  if (run !== undefined)
+    command.action(async (...given: unknown[]) => {
+      // Commander passes what the arguments and options of the same description name.
+      const answer = async (...all: unknown[]) =>
+        printAnswer(await run(...(all as never[])), command.opts<OutputOptions>());
+      check?.(...(given as never[]));
+      done(await (needs === undefined ? answer(...given) : withContext((context) => answer(context, ...given), needs)));
+    });
   command.addHelpText('after', renderHelp(described));
 }
 

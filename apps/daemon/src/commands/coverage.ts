@@ -10,12 +10,19 @@ import {
   type StoredRejectedRow,
 } from '@keywarden/db/daemon';
 import type { Db } from '@keywarden/db/store';
-import { exitCode, print, UserError, usageError } from '@keywarden/runtime';
+import { UserError, usageError } from '@keywarden/runtime';
+import type { Context } from '../context.ts';
 import type { CommandOf } from './command.ts';
-import { type Columns, type Form, type OutputOptions, renderList } from './output.ts';
-import { storeOnly, withContext } from './session.ts';
+import { type Columns, type Listed, list, type OutputOptions } from './output.ts';
+import { storeOnly } from './session.ts';
 
 const batch = 500;
+
+interface CoverageOptions {
+  project?: string;
+  keys?: boolean;
+  rejected?: boolean;
+}
 
 export const coverageCommand: CommandOf = {
   name: 'coverage',
@@ -27,31 +34,19 @@ export const coverageCommand: CommandOf = {
   },
   output: 'list',
   examples: ['', '--project misty-tree-5c2091d2', '--keys'],
-  run: runCoverage,
+  needs: storeOnly,
+  check({ project, keys = false, rejected = false }: CoverageOptions) {
+    if (Number(keys) + Number(rejected) + Number(project !== undefined) > 1)
+      throw usageError('--keys, --rejected and --project exclude each other; use one of them.');
+  },
+  async run({ store }: Context, { project, keys = false, rejected = false, output }: CoverageOptions & OutputOptions) {
+    if (keys) return listInventory(await listInventoryCoverage(store.db));
+    if (rejected) return listRejected(await listRejectedRows(store.db, { limit: mostRejected }));
+    const found = await readCoverage(store.db, project);
+    const isOneForPeople = project !== undefined && output === 'table';
+    return isOneForPeople ? { text: found.map(renderOne).join('\n\n'), json: null } : listAll(found);
+  },
 };
-
-/**
- * Prints for each project, or for one, the times for which the archive has every operation. It also prints each gap and its reason.
- */
-async function runCoverage({
-  project,
-  keys = false,
-  rejected = false,
-  output: form,
-}: OutputOptions & {
-  project?: string;
-  keys?: boolean;
-  rejected?: boolean;
-}): Promise<number> {
-  if (Number(keys) + Number(rejected) + Number(project !== undefined) > 1)
-    throw usageError('--keys, --rejected and --project exclude each other; use one of them.');
-  return await withContext(async ({ store }) => {
-    if (keys) print(renderInventory(await listInventoryCoverage(store.db), form));
-    else if (rejected) print(renderRejected(await listRejectedRows(store.db, { limit: mostRejected }), form));
-    else print(renderCoverage(await readCoverage(store.db, project), { project, form }));
-    return exitCode.done;
-  }, storeOnly);
-}
 
 /** Returns the coverage of all projects, or of one. */
 async function readCoverage(db: Db, project: string | undefined): Promise<ProjectCoverage[]> {
@@ -69,21 +64,13 @@ async function readCoverage(db: Db, project: string | undefined): Promise<Projec
   );
 }
 
-function renderCoverage(
-  found: ProjectCoverage[],
-  { project, form }: { project: string | undefined; form: Form | undefined },
-): string {
-  const isForPeople = form === undefined || form === 'table';
-  return project !== undefined && isForPeople ? found.map(renderOne).join('\n\n') : renderAll(found, form);
-}
-
 const mostRejected = 500;
 
 function rejectedToJson({ controlPlane, firstSeenAt, lastSeenAt, ...rest }: StoredRejectedRow) {
   return { control_plane: controlPlane, first_seen_at: firstSeenAt, last_seen_at: lastSeenAt, ...rest };
 }
 
-function renderRejected(rows: StoredRejectedRow[], form: Form | undefined): string {
+function listRejected(rows: StoredRejectedRow[]): Listed {
   const columns: Columns<StoredRejectedRow> = {
     LIST: ({ list }) => list,
     'SCOPE OR PROJECT': ({ place }) => place,
@@ -92,8 +79,7 @@ function renderRejected(rows: StoredRejectedRow[], form: Form | undefined): stri
     TIMES: ({ times }) => String(times),
     'LAST SEEN': ({ lastSeenAt }) => lastSeenAt,
   };
-  return renderList(rows, columns, {
-    form,
+  return list(rows, columns, {
     json: { rows: rows.map(rejectedToJson) },
     none: 'Every row of every list could be read.',
     after:
@@ -101,7 +87,7 @@ function renderRejected(rows: StoredRejectedRow[], form: Form | undefined): stri
   });
 }
 
-function renderInventory(scopes: InventoryCoverage[], form: Form | undefined): string {
+function listInventory(scopes: InventoryCoverage[]): Listed {
   const columns: Columns<InventoryCoverage> = {
     SCOPE: ({ scope }) => scope,
     'FIRST LISTED': (each) => each.first_listed_at ?? '-',
@@ -110,8 +96,7 @@ function renderInventory(scopes: InventoryCoverage[], form: Form | undefined): s
     'GAPS OF OVER A DAY': ({ gaps }) => gaps.map(({ from, to }) => `${from} to ${to}`).join(', ') || 'none',
     SUSPECT: ({ suspect }) => (suspect === null ? 'no' : `since ${suspect.since}: ${suspect.why}`),
   };
-  return renderList(scopes, columns, {
-    form,
+  return list(scopes, columns, {
     json: { scopes },
     none: 'No keys are listed yet. Run keywarden sync keys to list them.',
   });
@@ -131,7 +116,7 @@ function toJson({ known, unknown, ...project }: ProjectCoverage) {
 }
 
 /** Returns one line for each project: its coverage, and the gaps within and before it. */
-function renderAll(projects: ProjectCoverage[], form: Form | undefined): string {
+function listAll(projects: ProjectCoverage[]): Listed {
   const columns: Columns<ProjectCoverage> = {
     PROJECT: (project) => project.project_id,
     ORGANIZATION: (project) => project.organization_id,
@@ -141,8 +126,7 @@ function renderAll(projects: ProjectCoverage[], form: Form | undefined): string 
     GAPS: ({ unknown }) => namesOf(unknown) || 'none',
   };
   const holes = projects.filter(({ unknown }) => unknown.some(({ reason }) => reason !== 'recent')).length;
-  return renderList(projects, columns, {
-    form,
+  return list(projects, columns, {
     json: { projects: projects.map(toJson) },
     none: 'The store has no project yet. Run keywarden sync operations to read the projects.',
     after: `${projects.length - holes} of ${projects.length} projects are covered completely from their creation to their last walk. keywarden coverage --project ID lists each gap with its reason.`,

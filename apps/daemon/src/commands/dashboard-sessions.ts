@@ -1,9 +1,10 @@
 import { readItems, revokeSession, sessionList } from '@keywarden/db/daemon';
-import { exitCode, print, usageError } from '@keywarden/runtime';
+import { usageError } from '@keywarden/runtime';
+import type { Context } from '../context.ts';
 import type { CommandOf } from './command.ts';
 import { requireNumber, userName } from './common.ts';
-import { type Columns, type OutputOptions, renderList } from './output.ts';
-import { asAdmin, printJson, withContext } from './session.ts';
+import { type Columns, list } from './output.ts';
+import { asAdmin } from './session.ts';
 
 const mostListed = 1000;
 
@@ -12,11 +13,8 @@ export const sessionListCommand: CommandOf = {
   about: 'List the sessions, newest first',
   output: 'list',
   examples: ['', '--json'],
-  run: runSessionList,
-};
-
-async function runSessionList({ output }: OutputOptions): Promise<number> {
-  return await withContext(async ({ store }) => {
+  needs: asAdmin,
+  async run({ store }: Context) {
     const sessions = await readItems(store.db, sessionList({}), mostListed);
     const columns: Columns<(typeof sessions)[number]> = {
       ID: ({ id }) => id,
@@ -27,10 +25,9 @@ async function runSessionList({ output }: OutputOptions): Promise<number> {
       UNTIL: (session) => session.expires_at,
       ADDRESS: ({ address }) => address,
     };
-    print(renderList(sessions, columns, { form: output, none: 'There is no session.' }));
-    return exitCode.done;
-  }, asAdmin);
-}
+    return list(sessions, columns, { none: 'There is no session.' });
+  },
+};
 
 export const sessionRevokeCommand: CommandOf = {
   name: 'session revoke',
@@ -38,16 +35,13 @@ export const sessionRevokeCommand: CommandOf = {
   arguments: { '<id>': 'the id that session list prints' },
   output: 'result',
   examples: ['12'],
-  run: runSessionRevoke,
-};
-
-async function runSessionRevoke(id: string, { json }: OutputOptions): Promise<number> {
-  requireNumber(id, { of: "a session's id", list: 'session list' });
-  return await withContext(async ({ store }) => {
+  needs: asAdmin,
+  check(id: string) {
+    requireNumber(id, { of: "a session's id", list: 'session list' });
+  },
+  async run({ store }: Context, id: string) {
     if (!(await revokeSession(store.db, { number: id, by: userName() })))
       throw usageError(`There is no live session ${id}; keywarden session list shows them.`);
-    if (json) printJson({ id, ended: true });
-    else print(`Session ${id} has ended.`);
-    return exitCode.done;
-  }, asAdmin);
-}
+    return { json: { id, ended: true }, text: `Session ${id} has ended.` };
+  },
+};

@@ -1,9 +1,9 @@
-import { exitCode, print } from '@keywarden/runtime';
+import type { Context } from '../context.ts';
 import { type Enforced, enforce } from '../enforce/enforce.ts';
 import { listKeysAfresh } from '../sync/keys.ts';
 import { appliedToJson, renderApplied } from './applied.ts';
 import type { CommandOf } from './command.ts';
-import { printJson, withContext } from './session.ts';
+import { wholeContext } from './session.ts';
 
 export const enforceCommand: CommandOf = {
   name: 'enforce',
@@ -11,19 +11,17 @@ export const enforceCommand: CommandOf = {
   output: 'result',
   examples: ['', '--json'],
   needsPerson: 'an approval, an incident or a failed listing needs your attention',
-  run: runEnforce,
-};
-
-/** Runs one pass of enforcement on keys that it has just listed. Exits with 3 if something needs a person. */
-async function runEnforce(options: { json?: boolean }): Promise<number> {
-  return await withContext(async (context) => {
+  needs: wholeContext,
+  async run(context: Context) {
     const { connections, failures } = await listKeysAfresh(context);
     const enforced = await enforce(context, connections);
-    if (options.json) printJson({ ...toJson(enforced), failures });
-    else print([...render(enforced), ...failures].join('\n\n'));
-    return failures.length > 0 || needsPerson(enforced) ? exitCode.needsPerson : exitCode.done;
-  });
-}
+    return {
+      json: { ...toJson(enforced), failures },
+      text: [...render(enforced), ...failures].join('\n\n'),
+      needsPerson: failures.length > 0 || needsPerson(enforced),
+    };
+  },
+};
 
 /** Returns whether something was not done as the policy requires, and waiting will not change that. */
 function needsPerson({ plan, approved, automatic, why }: Enforced): boolean {

@@ -1,14 +1,15 @@
 import { reviewRule } from '@keywarden/core/policy';
 import { type Exemption, endExemption, exemptionList, grantExemption, readItems } from '@keywarden/db/daemon';
-import { exitCode, print, usageError } from '@keywarden/runtime';
+import { usageError } from '@keywarden/runtime';
 import { usableConnections } from '../connect.ts';
+import type { Context } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
 import { governed } from '../enforce/high-water-mark.ts';
 import { chooseKeys, type KeyPattern, patternInWords } from './choose-keys.ts';
 import type { CommandOf } from './command.ts';
 import { parseUntil, requireNumber, userName } from './common.ts';
-import { type Columns, type Form, type OutputOptions, renderList } from './output.ts';
-import { existingStore, printJson, storeOnly, withContext } from './session.ts';
+import { type Columns, list, type OutputOptions } from './output.ts';
+import { existingStore, storeOnly } from './session.ts';
 
 /** More than any store has, because scripts need the complete list. */
 const shown = 1_000_000;
@@ -35,15 +36,12 @@ export const exemptCommand: CommandOf = {
     '1234567 --reason "used once a year" --until 400d',
     '--name "ci-*" --rule unused-90d --reason "build farm" --until 2027-03-31',
   ],
-  run: runExempt,
-};
-
-/** Grants a reasoned, expiring exemption to keys that exist now. */
-async function runExempt(
-  names: string[],
-  { rule, reason, until, json, output: _output, ...pattern }: ExemptOptions,
-): Promise<number> {
-  return await withContext(async (context) => {
+  needs: existingStore,
+  async run(
+    context: Context,
+    names: string[],
+    { rule, reason, until, json: _json, output: _output, ...pattern }: ExemptOptions,
+  ) {
     const { connections } = await usableConnections(context);
     // The latest time, if there are several control planes.
     const now = connections.map(controlPlaneNow).toSorted().at(-1) ?? '';
@@ -64,16 +62,16 @@ async function runExempt(
     };
     const number = await governed(context, () => grantExemption(context.store.sql, granted));
     const count = keys.length === 1 ? '1 key' : `${keys.length} keys`;
-    if (json)
-      printJson({
-        exemption: number,
-        keys: keys.map(({ id, name }) => ({ id, name })),
-        rules: rule ?? null,
-        until: end,
-      });
-    else print(`Exemption ${number} covers ${count} until ${end}. Keys that are created later are not covered.`);
-    return exitCode.done;
-  }, existingStore);
+    return {
+      json: { exemption: number, keys: keys.map(({ id, name }) => ({ id, name })), rules: rule ?? null, until: end },
+      text: `Exemption ${number} covers ${count} until ${end}. Keys that are created later are not covered.`,
+    };
+  },
+};
+
+interface ExemptionsOptions {
+  all?: boolean;
+  end?: string;
 }
 
 export const exemptionsCommand: CommandOf = {
@@ -82,45 +80,30 @@ export const exemptionsCommand: CommandOf = {
   options: { '--all': 'list lapsed and ended exemptions, too', '--end <number>': 'end this exemption now' },
   output: 'list',
   examples: ['', '--end 4'],
-  run: runExemptions,
-};
-
-/** Lists exemptions, or ends one. */
-async function runExemptions({
-  all = false,
-  end,
-  output,
-}: OutputOptions & {
-  all?: boolean;
-  end?: string;
-}): Promise<number> {
-  if (end !== undefined) requireNumber(end, { of: "an exemption's number", list: 'exemptions' });
-  return await withContext(async (context) => {
+  needs: storeOnly,
+  check({ end }: ExemptionsOptions) {
+    if (end !== undefined) requireNumber(end, { of: "an exemption's number", list: 'exemptions' });
+  },
+  async run(context: Context, { all = false, end }: ExemptionsOptions) {
     const { db, sql } = context.store;
     if (end !== undefined && !(await governed(context, () => endExemption(sql, { number: end, by: userName() }))))
       throw usageError(`There is no exemption ${end} in force; keywarden exemptions shows them.`);
     const exemptions = await readItems(db, exemptionList(all ? {} : { state: 'in_force' }, null), shown);
-    print(render(exemptions, output));
-    return exitCode.done;
-  }, storeOnly);
-}
-
-function render(exemptions: Exemption[], form: Form | undefined): string {
-  const columns: Columns<Exemption> = {
-    EXEMPTION: ({ id }) => id,
-    COVERS: ({ pattern, keys }) => pattern ?? keys.map(({ id }) => id).join(', '),
-    KEYS: ({ keys }) => String(keys.length),
-    RULES: ({ rules }) => rules?.join(', ') ?? 'all',
-    STATE: describeState,
-    BY: (each) => each.granted_by,
-    REASON: ({ reason }) => reason,
-  };
-  return renderList(exemptions, columns, {
-    form,
-    json: { exemptions: exemptions.map(toJson) },
-    none: 'No exemption is in force.',
-  });
-}
+    const columns: Columns<Exemption> = {
+      EXEMPTION: ({ id }) => id,
+      COVERS: ({ pattern, keys }) => pattern ?? keys.map(({ id }) => id).join(', '),
+      KEYS: ({ keys }) => String(keys.length),
+      RULES: ({ rules }) => rules?.join(', ') ?? 'all',
+      STATE: describeState,
+      BY: (each) => each.granted_by,
+      REASON: ({ reason }) => reason,
+    };
+    return list(exemptions, columns, {
+      json: { exemptions: exemptions.map(toJson) },
+      none: 'No exemption is in force.',
+    });
+  },
+};
 
 function describeState({ state, until, ended_by: endedBy }: Exemption): string {
   if (state === 'ended') return `ended by ${endedBy}`;

@@ -1,12 +1,19 @@
 import { closeIncident, type Incident, listIncidents } from '@keywarden/db/daemon';
-import { exitCode, print, usageError } from '@keywarden/runtime';
+import { usageError } from '@keywarden/runtime';
+import type { Context } from '../context.ts';
 import { governed } from '../enforce/high-water-mark.ts';
 import type { CommandOf } from './command.ts';
 import { requireNumber, userName } from './common.ts';
-import { type Columns, type Form, type OutputOptions, renderList } from './output.ts';
-import { storeOnly, withContext } from './session.ts';
+import { type Columns, list } from './output.ts';
+import { storeOnly } from './session.ts';
 
 const shown = 200;
+
+interface IncidentsOptions {
+  all?: boolean;
+  close?: string;
+  note?: string | null;
+}
 
 export const incidentsCommand: CommandOf = {
   name: 'incidents',
@@ -19,49 +26,33 @@ export const incidentsCommand: CommandOf = {
   output: 'list',
   examples: ['', '--close 7 --note "a forgotten cron job"'],
   needsPerson: 'an incident is open',
-  run: runIncidents,
-};
-
-/** Lists the open incidents, or closes one. Exits with 3 while any is open. */
-async function runIncidents({
-  all = false,
-  close,
-  note = null,
-  output,
-}: OutputOptions & {
-  all?: boolean;
-  close?: string;
-  note?: string | null;
-}): Promise<number> {
-  if (close !== undefined) requireNumber(close, { of: "an incident's number", list: 'incidents' });
-  return await withContext(async (context) => {
+  needs: storeOnly,
+  check({ close }: IncidentsOptions) {
+    if (close !== undefined) requireNumber(close, { of: "an incident's number", list: 'incidents' });
+  },
+  async run(context: Context, { all = false, close, note = null }: IncidentsOptions) {
     const { store } = context;
     const isClosed = async (number: string) =>
       await governed(context, () => closeIncident(store.db, { number, by: userName(), note }));
     if (close !== undefined && !(await isClosed(close)))
       throw usageError(`There is no open incident ${close}; keywarden incidents shows them.`);
     const incidents = await listIncidents(store.db, { isOpen: !all, limit: shown });
-    print(render(incidents, { all, form: output }));
-    return incidents.some(({ state }) => state === 'open') ? exitCode.needsPerson : exitCode.done;
-  }, storeOnly);
-}
-
-function render(incidents: Incident[], { all, form }: { all: boolean; form: Form | undefined }): string {
-  const columns: Columns<Incident> = {
-    INCIDENT: ({ id }) => id,
-    OPENED: (each) => each.opened_at,
-    KEY: ({ key }) => key?.id ?? '-',
-    'NAME OR SCOPE': ({ key, scope }) => key?.name ?? scope ?? '-',
-    STATE: (each) => (each.state === 'open' ? 'open' : `closed by ${each.closed_by}`),
-    WHAT: describe,
-  };
-  return renderList(incidents, columns, {
-    form,
-    json: { incidents: incidents.map(toJson) },
-    none: all ? 'No incident was ever recorded.' : 'No incident is open.',
-    after: 'Investigate each incident, then close it: keywarden incidents --close INCIDENT --note REASON',
-  });
-}
+    const columns: Columns<Incident> = {
+      INCIDENT: ({ id }) => id,
+      OPENED: (each) => each.opened_at,
+      KEY: ({ key }) => key?.id ?? '-',
+      'NAME OR SCOPE': ({ key, scope }) => key?.name ?? scope ?? '-',
+      STATE: (each) => (each.state === 'open' ? 'open' : `closed by ${each.closed_by}`),
+      WHAT: describe,
+    };
+    const found = list(incidents, columns, {
+      json: { incidents: incidents.map(toJson) },
+      none: all ? 'No incident was ever recorded.' : 'No incident is open.',
+      after: 'Investigate each incident, then close it: keywarden incidents --close INCIDENT --note REASON',
+    });
+    return { ...found, needsPerson: incidents.some(({ state }) => state === 'open') };
+  },
+};
 
 /** Describes an incident as text. */
 function describe({ kind, plan_id: planId, detail }: Incident): string {

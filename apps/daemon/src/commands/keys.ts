@@ -8,18 +8,19 @@ import {
   listLiveKeys,
   readItems,
 } from '@keywarden/db/daemon';
-import { exitCode, print, usageError } from '@keywarden/runtime';
+import { usageError } from '@keywarden/runtime';
+import type { Context } from '../context.ts';
 import { makeKeyFinder } from './choose-keys.ts';
 import type { CommandOf } from './command.ts';
 import { requireOrganization } from './common.ts';
-import { type Columns, type OutputOptions, renderList } from './output.ts';
-import { printJson, storeOnly, withContext } from './session.ts';
+import { type Columns, list } from './output.ts';
+import { storeOnly, withContext } from './session.ts';
 import { renderTable } from './table.ts';
 
 /** More than any store has, because scripts need the complete list. */
 const shown = 1_000_000;
 
-interface KeysOptions extends OutputOptions {
+interface KeysOptions {
   organization?: string;
   owner?: string;
   name?: string;
@@ -41,40 +42,37 @@ export const keysListCommand: CommandOf = {
   },
   output: 'list',
   examples: ['', '--idle-for 90d --output csv > idle.csv'],
-  run: runKeysList,
+  async run({ organization, owner, name, state, idleFor }: KeysOptions) {
+    const wanted = states.find((each) => each === state);
+    if (state !== undefined && wanted === undefined)
+      throw usageError(`There is no state ${state}; use one of ${states.join(', ')}.`);
+    const idleMs = idleFor === undefined ? undefined : parseDuration(idleFor);
+    if (idleFor !== undefined && idleMs === undefined)
+      throw usageError(`${idleFor} is not a duration; write it as 90d.`);
+    return await withContext(async ({ store }) => {
+      if (organization !== undefined) await requireOrganization(store.db, organization);
+      const filter: KeyFilter = {
+        organizationId: organization,
+        owner,
+        text: name,
+        idleMs,
+        state: wanted,
+        isThere: wanted === undefined,
+      };
+      const keys = await readItems(store.db, keyList(filter, { organizations: null }), shown);
+      const columns: Columns<(typeof keys)[number]> = {
+        KEY: ({ id }) => id,
+        KIND: ({ kind }) => kind,
+        NAME: (key) => key.name,
+        ORGANIZATION: (key) => key.organization_id ?? '(personal)',
+        OWNER: (key) => key.owner,
+        STATE: (key) => key.state,
+        'LAST USED': (key) => (key.use === 'used' ? (key.last_used_at ?? '') : key.use),
+      };
+      return list(keys, columns, { none: 'No key matches.' });
+    }, storeOnly);
+  },
 };
-
-/** Lists the stored keys that match, as a table, JSON or CSV. */
-async function runKeysList({ organization, owner, name, state, idleFor, output }: KeysOptions): Promise<number> {
-  const wanted = states.find((each) => each === state);
-  if (state !== undefined && wanted === undefined)
-    throw usageError(`There is no state ${state}; use one of ${states.join(', ')}.`);
-  const idleMs = idleFor === undefined ? undefined : parseDuration(idleFor);
-  if (idleFor !== undefined && idleMs === undefined) throw usageError(`${idleFor} is not a duration; write it as 90d.`);
-  return await withContext(async ({ store }) => {
-    if (organization !== undefined) await requireOrganization(store.db, organization);
-    const filter: KeyFilter = {
-      organizationId: organization,
-      owner,
-      text: name,
-      idleMs,
-      state: wanted,
-      isThere: wanted === undefined,
-    };
-    const keys = await readItems(store.db, keyList(filter, { organizations: null }), shown);
-    const columns: Columns<(typeof keys)[number]> = {
-      KEY: ({ id }) => id,
-      KIND: ({ kind }) => kind,
-      NAME: (key) => key.name,
-      ORGANIZATION: (key) => key.organization_id ?? '(personal)',
-      OWNER: (key) => key.owner,
-      STATE: (key) => key.state,
-      'LAST USED': (key) => (key.use === 'used' ? (key.last_used_at ?? '') : key.use),
-    };
-    print(renderList(keys, columns, { form: output, none: 'No key matches.' }));
-    return exitCode.done;
-  }, storeOnly);
-}
 
 export const keysShowCommand: CommandOf = {
   name: 'keys show',
@@ -82,21 +80,13 @@ export const keysShowCommand: CommandOf = {
   arguments: { '<key>': 'the id of the key' },
   output: 'result',
   examples: ['1234567'],
-  run: runKeysShow,
-};
-
-/** Shows one key: its record, its uses by hour, and what changed about it. */
-async function runKeysShow(name: string, { json }: { json?: boolean }): Promise<number> {
-  return await withContext(async ({ store }) => {
+  needs: storeOnly,
+  async run({ store }: Context, name: string, { json }: { json?: boolean }) {
     const { number } = makeKeyFinder(await listLiveKeys(store.db, { withOthers: false }))(name);
     const [key] = await readItems(store.db, keyList({ number }, { organizations: null }), 1);
     if (key === undefined) throw usageError(`Key ${name} is not an API key; the report shows other credentials.`);
     const uses = await readItems(store.db, keyUseList(number), json ? shown : 10);
     const changes = await readItems(store.db, keyObservationList(number), shown);
-    if (json) {
-      printJson({ ...key, uses, observations: changes });
-      return exitCode.done;
-    }
     const facts: [string, string | null][] = [
       ['key', `${key.id} "${key.name}"`],
       ['kind', key.kind],
@@ -115,35 +105,28 @@ async function runKeysShow(name: string, { json }: { json?: boolean }): Promise<
     const known = facts.flatMap(([label, value]) => (value === null ? [] : [`${label.padEnd(12)}${value}`]));
     const used = uses.map(({ hour, address }) => [hour, address ?? '']);
     const changed = changes.map(({ seen_at: at, event }) => [at, event.replaceAll('_', ' ')]);
-    print(
-      [
-        known.join('\n'),
-        uses.length === 0 ? 'No use is recorded.' : renderTable(['USED IN THE HOUR', 'FROM'], used),
-        renderTable(['SEEN', 'WHAT CHANGED'], changed),
-      ].join('\n\n'),
-    );
-    return exitCode.done;
-  }, storeOnly);
-}
+    const parts = [
+      known.join('\n'),
+      uses.length === 0 ? 'No use is recorded.' : renderTable(['USED IN THE HOUR', 'FROM'], used),
+      renderTable(['SEEN', 'WHAT CHANGED'], changed),
+    ];
+    return { json: { ...key, uses, observations: changes }, text: parts.join('\n\n') };
+  },
+};
 
 export const ownerListCommand: CommandOf = {
   name: 'owner list',
   about: 'List the owners of keys, each with the number of their keys',
   output: 'list',
   examples: [''],
-  run: runOwnerList,
-};
-
-/** Lists the owners of live keys, each with the number of their keys. */
-async function runOwnerList({ output }: OutputOptions): Promise<number> {
-  return await withContext(async ({ store }) => {
+  needs: storeOnly,
+  async run({ store }: Context) {
     const owners = await listKeyOwners(store.db);
     const columns: Columns<(typeof owners)[number]> = {
       OWNER: (each) => each.owner,
       KEYS: ({ keys }) => String(keys),
       ORGANIZATIONS: ({ organizations }) => organizations.join(' '),
     };
-    print(renderList(owners, columns, { form: output, none: 'No key is live.' }));
-    return exitCode.done;
-  }, storeOnly);
-}
+    return list(owners, columns, { none: 'No key is live.' });
+  },
+};

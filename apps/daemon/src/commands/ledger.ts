@@ -9,7 +9,7 @@ import {
   readOldestWaiting,
   readReceipt,
 } from '@keywarden/db/daemon';
-import { exitCode, print, requireDataFolder, UserError, usageError } from '@keywarden/runtime';
+import { exitCode, requireDataFolder, UserError, usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 import { beginAnew } from '../ledger/begin-anew.ts';
 import { checkLedger, whyLedgerDiffers } from '../ledger/checks.ts';
@@ -21,7 +21,7 @@ import { askWitnesses } from '../ledger/witnesses.ts';
 import type { CommandOf } from './command.ts';
 import { userName } from './common.ts';
 import type { OutputOptions } from './output.ts';
-import { printJson, storeOnly, withContext } from './session.ts';
+import { storeOnly } from './session.ts';
 
 interface LedgerOptions extends OutputOptions {
   check?: boolean;
@@ -44,19 +44,18 @@ export const ledgerCommand: CommandOf = {
   output: 'result',
   examples: ['', '--check', '--rotate-key', '--begin-anew "restored the backup of 2 May"'],
   needsPerson: 'the ledger or a row is not what was recorded',
-  run: runLedger,
-};
-
-/** Shows the ledger, after adding the events that wait. With `check`, compares everything in the store with it. */
-async function runLedger({
-  check = false,
-  createKey = false,
-  rotateKey = false,
-  endFormerKeys: end = false,
-  beginAnew: reason,
-  json,
-}: LedgerOptions): Promise<number> {
-  return await withContext(async (context) => {
+  needs: storeOnly,
+  /** Shows the ledger, after adding the events that wait. With `check`, compares everything in the store with it. */
+  async run(
+    context: Context,
+    {
+      check = false,
+      createKey = false,
+      rotateKey = false,
+      endFormerKeys: end = false,
+      beginAnew: reason,
+    }: LedgerOptions,
+  ) {
     const { environment } = context;
     // The key and the last checkpoint are there.
     requireDataFolder(environment.KEYWARDEN_DATA);
@@ -64,11 +63,9 @@ async function runLedger({
     if (rotateKey) addLedgerKey(environment);
     if (end) await endFormer(context);
     const state = await readState(context, { check, createKey });
-    if (json) printJson(state);
-    else print(inWords(state, check));
-    return state.faults.length === 0 ? exitCode.done : exitCode.needsPerson;
-  }, storeOnly);
-}
+    return { json: state, text: inWords(state, check), needsPerson: state.faults.length > 0 };
+  },
+};
 
 /** Ends all keys of the ledger but the newest of this machine, which the former ones endorse while they are there. */
 async function endFormer({ store, environment }: Context): Promise<void> {
@@ -142,12 +139,9 @@ export const receiptCommand: CommandOf = {
   options: { '--type <type>': 'the event, if the row has several: incident.closed' },
   output: 'result',
   examples: ['plan_approval/17 > approval.tlog-proof', 'incident/3 --type incident.closed'],
-  run: runReceipt,
-};
-
-/** Prints the receipt of the newest event about a row, or of its newest event of one type. */
-async function runReceipt(subject: string, { type, json }: ReceiptOptions): Promise<number> {
-  return await withContext(async (context) => {
+  needs: storeOnly,
+  /** Prints the receipt of the newest event about a row, or of its newest event of one type. */
+  async run(context: Context, subject: string, { type, json }: ReceiptOptions) {
     const { store } = context;
     requireDataFolder(context.environment.KEYWARDEN_DATA);
     const grown = await growLedger(context);
@@ -169,8 +163,7 @@ async function runReceipt(subject: string, { type, json }: ReceiptOptions): Prom
     const proven = verifyReceipt(receipt, keys);
     if (typeof proven === 'string')
       throw new UserError('store', `The store cannot prove this event: ${proven}; keywarden ledger --check says more.`);
-    if (json) printJson({ subject, type: event.type, receipt });
-    else process.stdout.write(receipt);
-    return exitCode.done;
-  }, storeOnly);
-}
+    if (!json) process.stdout.write(receipt);
+    return json ? { json: { subject, type: event.type, receipt }, text: receipt } : exitCode.done;
+  },
+};

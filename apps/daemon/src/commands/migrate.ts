@@ -10,30 +10,27 @@ export const migrateCommand: CommandOf = {
   options: { '--citus': 'distribute the operations over the nodes of a Citus cluster' },
   output: 'text',
   examples: ['', '--citus'],
-  run: runMigrate,
+  async run({ citus = false }: { citus?: boolean }) {
+    return await withContext(
+      async ({ store, config, environment }) => {
+        const applied = await migrateStore(store.sql);
+        // Without a configuration file the operation retention is unknown: keep the stored setting.
+        if (hasConfigFile(environment)) {
+          await setOperationRetention(store.sql, config.retention.operations?.ms ?? null);
+          print(`Operations are kept ${config.retention.operations?.text ?? 'for ever'}.`);
+        }
+        print(inWords(applied));
+        if (citus) {
+          const tables = await distributeOperations(store.sql);
+          const done = tables.length === 0 ? 'The operations are distributed.' : `Distributed ${tables.join(', ')}.`;
+          print(done);
+        }
+        return exitCode.done;
+      },
+      { needsControlPlane: false, migrations: 'none' },
+    );
+  },
 };
-
-/** Migrates the database to the current schema. `citus` distributes the operations over the nodes of its cluster. */
-async function runMigrate({ citus = false }: { citus?: boolean }): Promise<number> {
-  return await withContext(
-    async ({ store, config, environment }) => {
-      const applied = await migrateStore(store.sql);
-      // Without a configuration file the operation retention is unknown: keep the stored setting.
-      if (hasConfigFile(environment)) {
-        await setOperationRetention(store.sql, config.retention.operations?.ms ?? null);
-        print(`Operations are kept ${config.retention.operations?.text ?? 'for ever'}.`);
-      }
-      print(inWords(applied));
-      if (citus) {
-        const tables = await distributeOperations(store.sql);
-        const done = tables.length === 0 ? 'The operations are distributed.' : `Distributed ${tables.join(', ')}.`;
-        print(done);
-      }
-      return exitCode.done;
-    },
-    { needsControlPlane: false, migrations: 'none' },
-  );
-}
 
 function inWords({ migrations, functions }: Migrated): string {
   if (migrations + functions === 0) return 'The database is up to date.';

@@ -1,5 +1,6 @@
-import { printableJson, usageError, writeCsv } from '@keywarden/runtime';
+import { exitCode, print, printableJson, usageError, writeCsv } from '@keywarden/runtime';
 import type { Command } from 'commander';
+import { printJson } from './session.ts';
 import { renderTable } from './table.ts';
 
 const forms = ['table', 'json', 'csv'] as const;
@@ -29,8 +30,41 @@ export function addOutput(command: Command, { isList }: { isList: boolean }): vo
     });
 }
 
+/** What a command prints: a list in any form, or a result as text or JSON. */
+export interface Listed {
+  render: (form: Form) => string;
+}
+
+/** What a command found. `needsPerson`: it exits with 3. */
+type Found = (Listed | { json: unknown; text: string }) & { needsPerson?: boolean; code?: number };
+
+/** What a command found, or its exit code if it has printed that. */
+export type Answer = Found | number;
+
+/** Prints what a command found in the form that the user wants. Returns the exit code. */
+export function printAnswer(answer: Answer, { output: form = 'table' }: OutputOptions): number {
+  if (typeof answer === 'number') return answer;
+  if ('render' in answer) print(answer.render(form));
+  else if (form === 'json') printJson(answer.json);
+  else print(answer.text);
+  return answer.code ?? (answer.needsPerson ? exitCode.needsPerson : exitCode.done);
+}
+
+/** Returns a list of items, for `renderList`. */
+export const list = <T>(items: readonly T[], columns: Columns<T>, shown: Omit<Shown, 'form'>): Listed => ({
+  render: (form) => renderList(items, columns, { ...shown, form }),
+});
+
 /** The columns of a list: the header of each, and what it shows of an item. */
 export type Columns<T> = Record<string, (item: T) => string>;
+
+interface Shown {
+  form?: Form | undefined;
+  json?: unknown;
+  /** The text of an empty list. */
+  none: string;
+  after?: string;
+}
 
 /**
  * Returns a list as a table for people, as CSV with the same columns, or as JSON. An apostrophe precedes each text that a spreadsheet would run as a
@@ -39,12 +73,7 @@ export type Columns<T> = Record<string, (item: T) => string>;
 export function renderList<T>(
   items: readonly T[],
   columns: Columns<T>,
-  {
-    form = 'table',
-    json = items,
-    none,
-    after,
-  }: { form?: Form | undefined; json?: unknown; none: string; after?: string },
+  { form = 'table', json = items, none, after }: Shown,
 ): string {
   const headers = Object.keys(columns);
   const rows = items.map((item) => Object.values(columns).map((show) => show(item)));

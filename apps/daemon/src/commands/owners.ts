@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { type Assignment, assignOwners, listLiveKeys, type NamedKey } from '@keywarden/db/daemon';
-import { codeOf, exitCode, print, usageError } from '@keywarden/runtime';
+import { codeOf, usageError } from '@keywarden/runtime';
 import { CsvError, parse } from 'csv-parse/sync';
 import { z } from 'zod';
+import type { Context } from '../context.ts';
 import { governed } from '../enforce/high-water-mark.ts';
 import { makeKeyFinder } from './choose-keys.ts';
 import type { CommandOf } from './command.ts';
 import { userName } from './common.ts';
-import type { OutputOptions } from './output.ts';
-import { printJson, storeOnly, withContext } from './session.ts';
+import { storeOnly, withContext } from './session.ts';
 
 export const ownerSetCommand: CommandOf = {
   name: 'owner set',
@@ -17,23 +17,22 @@ export const ownerSetCommand: CommandOf = {
   options: { '--owner <name>': 'an email address or a name; the default is the creator of the key' },
   output: 'result',
   examples: ['1234567 --owner ada@example.com'],
-  run: runOwnerSet,
-};
-
-/** Assigns a key's owner. Without an owner, the key's creator is its owner again. */
-async function runOwnerSet(key: string, { owner, json }: OutputOptions & { owner?: string }): Promise<number> {
-  if (owner?.trim() === '')
-    throw usageError('The owner must not be empty; omit --owner to make the creator the owner.');
-  return await withContext(async (context) => {
+  needs: storeOnly,
+  check(_key: string, { owner }: { owner?: string }) {
+    if (owner?.trim() === '')
+      throw usageError('The owner must not be empty; omit --owner to make the creator the owner.');
+  },
+  async run(context: Context, key: string, { owner }: { owner?: string }) {
     const { store } = context;
     const { number, name } = makeKeyFinder(await listLiveKeys(store.db, { withOthers: true }))(key);
     const assignments = [{ key: number, owner: owner ?? null }];
     await governed(context, () => assignOwners(store.sql, { assignments, source: 'assignment', by: userName() }));
-    if (json) printJson({ key_id: key, owner: owner ?? null });
-    else print(`The owner of key ${key} "${name}" is ${owner ?? 'its creator'}.`);
-    return exitCode.done;
-  }, storeOnly);
-}
+    return {
+      json: { key_id: key, owner: owner ?? null },
+      text: `The owner of key ${key} "${name}" is ${owner ?? 'its creator'}.`,
+    };
+  },
+};
 
 export const ownerImportCommand: CommandOf = {
   name: 'owner import',
@@ -41,25 +40,19 @@ export const ownerImportCommand: CommandOf = {
   arguments: { '<file>': 'the CSV file' },
   output: 'result',
   examples: ['owners.csv'],
-  run: runOwnerImport,
+  async run(file: string) {
+    const rows = readRows(file);
+    return await withContext(async (context) => {
+      const { store } = context;
+      const findKey = makeKeyFinder(await listLiveKeys(store.db, { withOthers: true }));
+      const assignments = rows.map((row) => toAssignment(row, findKey));
+      refuseTwice(rows, assignments);
+      await governed(context, () => assignOwners(store.sql, { assignments, source: 'import', by: userName() }));
+      const text = `Assigned owners to ${assignments.length} keys from ${file}.`;
+      return { json: { assigned: assignments.length }, text };
+    }, storeOnly);
+  },
 };
-
-/**
- * Imports owners from a CSV file with the columns key_id and owner, and scope where ids are not unique. Imports all rows or none.
- */
-async function runOwnerImport(file: string, { json }: OutputOptions): Promise<number> {
-  const rows = readRows(file);
-  return await withContext(async (context) => {
-    const { store } = context;
-    const findKey = makeKeyFinder(await listLiveKeys(store.db, { withOthers: true }));
-    const assignments = rows.map((row) => toAssignment(row, findKey));
-    refuseTwice(rows, assignments);
-    await governed(context, () => assignOwners(store.sql, { assignments, source: 'import', by: userName() }));
-    if (json) printJson({ assigned: assignments.length });
-    else print(`Assigned owners to ${assignments.length} keys from ${file}.`);
-    return exitCode.done;
-  }, storeOnly);
-}
 
 const rowSchema = z.strictObject({
   key_id: z.string().min(1, 'key_id is empty'),

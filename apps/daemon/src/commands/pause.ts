@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { endPause, openPause, readPause } from '@keywarden/db/daemon';
-import { exitCode, print, requireDataFolder } from '@keywarden/runtime';
+import { requireDataFolder } from '@keywarden/runtime';
+import type { Context } from '../context.ts';
 import { armMachine, disarmMachine, governed, whyNotEnforcing } from '../enforce/high-water-mark.ts';
 import type { CommandOf } from './command.ts';
 import { userName } from './common.ts';
-import type { OutputOptions } from './output.ts';
-import { printJson, storeOnly, withContext } from './session.ts';
+import { storeOnly } from './session.ts';
 
 export const pauseCommand: CommandOf = {
   name: 'pause',
@@ -13,36 +13,33 @@ export const pauseCommand: CommandOf = {
   options: { '--reason <text>': 'the reason, which incidents and check show' },
   output: 'result',
   examples: ['--reason "migration of the payment service"'],
-  run: runPause,
-};
-
-/** Stops every replica before its next destructive call (R7), until `resume`. */
-async function runPause({ reason = null, json }: OutputOptions & { reason?: string | null }): Promise<number> {
-  return await withContext(async (context) => {
+  needs: storeOnly,
+  /** Stops every replica before its next destructive call (R7), until `resume`. */
+  async run(context: Context, { reason = null }: { reason?: string | null }) {
     const { store, signal, progress } = context;
     const onWait = () => progress.note('A revocation is in progress; waiting for it to end.');
     const lock = { signal, onWait };
     const isNew = await governed(context, () => openPause(store, { by: userName(), reason }, lock));
     const pause = await readPause(store.db);
-    if (json) printJson({ paused: true, is_new: isNew, by: pause?.pausedBy ?? null, since: pause?.pausedAt ?? null });
-    else if (isNew) print('Paused: no replica revokes a key until you run keywarden resume.');
-    else if (pause)
-      print(`Already paused by ${pause.pausedBy} since ${pause.pausedAt}; run keywarden resume to end the pause.`);
-    return exitCode.done;
-  }, storeOnly);
-}
+    return {
+      json: { paused: true, is_new: isNew, by: pause?.pausedBy ?? null, since: pause?.pausedAt ?? null },
+      text: isNew
+        ? 'Paused: no replica revokes a key until you run keywarden resume.'
+        : pause === null
+          ? 'Another process has ended the pause meanwhile; run keywarden pause again.'
+          : `Already paused by ${pause.pausedBy} since ${pause.pausedAt}; run keywarden resume to end the pause.`,
+    };
+  },
+};
 
 export const resumeCommand: CommandOf = {
   name: 'resume',
   about: 'End the pause; for now, this also permits automatic enforcement as arm does',
   output: 'result',
   examples: [''],
-  run: runResume,
-};
-
-/** Ends the pause. As in earlier versions, it also permits automatic enforcement on this machine, with a notice: `arm` does that. */
-async function runResume({ json }: OutputOptions): Promise<number> {
-  return await withContext(async (context) => {
+  needs: storeOnly,
+  /** Ends the pause. As in earlier versions, it also permits automatic enforcement on this machine, with a notice: `arm` does that. */
+  async run(context: Context) {
     // The permission is for a daemon that uses this folder. Ending the pause makes a mark there.
     const hasDaemon = existsSync(context.environment.KEYWARDEN_DATA);
     const wasPaused = await governed(context, () => endPause(context.store.db, userName()));
@@ -52,11 +49,12 @@ async function runResume({ json }: OutputOptions): Promise<number> {
       await armMachine(context, userName());
       lines.push(armed, 'In the next version, only keywarden arm does this.');
     }
-    if (json) printJson({ paused: false, was_paused: wasPaused, armed: wasArmed || hasDaemon, was_armed: wasArmed });
-    else print(lines.join('\n'));
-    return exitCode.done;
-  }, storeOnly);
-}
+    return {
+      json: { paused: false, was_paused: wasPaused, armed: wasArmed || hasDaemon, was_armed: wasArmed },
+      text: lines.join('\n'),
+    };
+  },
+};
 
 const armed = 'This machine now automatically enforces everything in mode: enforce on this store.';
 
@@ -65,46 +63,35 @@ export const armCommand: CommandOf = {
   about: 'Permit automatic enforcement on this machine, once you have checked the store',
   output: 'result',
   examples: [''],
-  run: runArm,
-};
-
-/** Permits automatic enforcement on this machine, after a person has checked the store (R10). */
-async function runArm({ json }: OutputOptions): Promise<number> {
-  return await withContext(async (context) => {
+  needs: storeOnly,
+  /** Permits automatic enforcement on this machine, after a person has checked the store (R10). */
+  async run(context: Context) {
     // The permission is for a daemon that uses this folder.
     requireDataFolder(context.environment.KEYWARDEN_DATA);
     const isArmed = (await whyNotEnforcing(context)) === null;
     if (!isArmed) await armMachine(context, userName());
     const pause = await readPause(context.store.db);
-    if (json) {
-      printJson({ armed: true, was_armed: isArmed, paused: pause !== null });
-      return exitCode.done;
-    }
-    print(isArmed ? 'Automatic enforcement is already permitted on this machine.' : armed);
-    if (pause !== null) print('Keywarden is paused: run keywarden resume to end the pause.');
-    return exitCode.done;
-  }, storeOnly);
-}
+    const lines = [
+      isArmed ? 'Automatic enforcement is already permitted on this machine.' : armed,
+      ...(pause === null ? [] : ['Keywarden is paused: run keywarden resume to end the pause.']),
+    ];
+    return { json: { armed: true, was_armed: isArmed, paused: pause !== null }, text: lines.join('\n') };
+  },
+};
 
 export const disarmCommand: CommandOf = {
   name: 'disarm',
   about: 'Withdraw that permission; plans that a person approves are still carried out',
   output: 'result',
   examples: [''],
-  run: runDisarm,
-};
-
-/** Withdraws the permission of this machine to enforce automatically. Approved plans are still carried out. */
-async function runDisarm({ json }: OutputOptions): Promise<number> {
-  return await withContext(async (context) => {
+  needs: storeOnly,
+  run(context: Context) {
     const wasArmed = disarmMachine(context);
-    if (json) printJson({ armed: false, was_armed: wasArmed });
-    else
-      print(
-        wasArmed
-          ? 'This machine no longer enforces automatically. Plans that a person approves are still carried out; keywarden pause stops everything.'
-          : 'Automatic enforcement is not permitted on this machine; nothing was changed.',
-      );
-    return await Promise.resolve(exitCode.done);
-  }, storeOnly);
-}
+    return {
+      json: { armed: false, was_armed: wasArmed },
+      text: wasArmed
+        ? 'This machine no longer enforces automatically. Plans that a person approves are still carried out; keywarden pause stops everything.'
+        : 'Automatic enforcement is not permitted on this machine; nothing was changed.',
+    };
+  },
+};

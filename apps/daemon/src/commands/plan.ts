@@ -1,6 +1,6 @@
 import type { Plan } from '@keywarden/core/policy';
 import { choosePart, derivePlan } from '@keywarden/db/daemon';
-import { exitCode, print, printError, usageError } from '@keywarden/runtime';
+import { printError, usageError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { isClockTrusted } from '../control-plane-clock.ts';
@@ -9,7 +9,7 @@ import { listKeysAfresh } from '../sync/keys.ts';
 import type { CommandOf } from './command.ts';
 import type { OutputOptions } from './output.ts';
 import { describePlan, renderPlan, renderPlanRows } from './plan-text.ts';
-import { printJson, withContext } from './session.ts';
+import { wholeContext } from './session.ts';
 
 interface PlanOptions extends OutputOptions {
   organization?: string;
@@ -30,25 +30,20 @@ export const planCommand: CommandOf = {
   output: 'list',
   examples: ['', '--organization org-quiet-river-1', '--review 3', '--json > plan.json'],
   needsPerson: 'some keys could not be listed, so the plan is partial',
-  run: runPlan,
-};
-
-/** Lists and judges the keys, then prints and stores the plan, or a part of it. Changes nothing upstream. */
-async function runPlan(options: PlanOptions): Promise<number> {
-  return await withContext(async (context) => {
+  needs: wholeContext,
+  async run(context: Context, options: PlanOptions) {
     const { connections, failures } = await listKeysAfresh(context);
     const whole = await planKeys(context, connections);
     const plan = isPart(options) ? await takePart(context, whole, options) : whole;
     const warnings = [...failures, ...describeBlindSpots(context, connections, plan)];
-    if (options.output === 'csv') {
-      print(renderPlanRows(plan));
-      for (const warning of warnings) printError(warning);
-    } else if (options.json)
-      printJson({ plan_id: plan.id, sha256: plan.sha256, is_new: plan.isNew, warnings, ...describePlan(plan) });
-    else print([renderPlan(plan), ...warnings].join('\n\n'));
-    return failures.length > 0 ? exitCode.needsPerson : exitCode.done;
-  });
-}
+    if (options.output === 'csv') for (const warning of warnings) printError(warning);
+    return {
+      json: { plan_id: plan.id, sha256: plan.sha256, is_new: plan.isNew, warnings, ...describePlan(plan) },
+      text: options.output === 'csv' ? renderPlanRows(plan) : [renderPlan(plan), ...warnings].join('\n\n'),
+      needsPerson: failures.length > 0,
+    };
+  },
+};
 
 const isPart = ({ organization, review, rule, key }: PlanOptions) =>
   [organization, review, rule, key].some((each) => each !== undefined);

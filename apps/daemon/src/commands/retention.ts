@@ -1,10 +1,10 @@
 import type { ExpiredMonth } from '@keywarden/db/daemon';
-import { exitCode, print } from '@keywarden/runtime';
+import type { Context } from '../context.ts';
 import { dropDueMonths, findExpiredMonths } from '../retention.ts';
 import type { CommandOf } from './command.ts';
 import { userName } from './common.ts';
-import { type Columns, type Form, type OutputOptions, renderList } from './output.ts';
-import { storeOnly, withContext } from './session.ts';
+import { type Columns, list } from './output.ts';
+import { storeOnly } from './session.ts';
 
 export const retentionCommand: CommandOf = {
   name: 'retention',
@@ -12,21 +12,32 @@ export const retentionCommand: CommandOf = {
   options: { '--drop': 'drop these months now' },
   output: 'list',
   examples: ['', '--drop'],
-  run: runRetention,
-};
-
-/**
- * Runs the dry run of `retention.operations`. With `drop`, drops the months that an earlier dry run named at least a day ago.
- */
-async function runRetention({ drop = false, output }: OutputOptions & { drop?: boolean }): Promise<number> {
-  return await withContext(async (context) => {
+  needs: storeOnly,
+  /**
+   * Runs the dry run of `retention.operations`. With `drop`, drops the months that an earlier dry run named at least a day ago.
+   */
+  async run(context: Context, { drop = false }: { drop?: boolean }) {
     const months = await findExpiredMonths(context);
     if (drop) await dropDueMonths(context, { months, by: userName() });
     const states = months.map((month) => ({ month, state: stateOf(month, drop) }));
-    print(render(states, { retention: context.config.retention.operations?.text, form: output }));
-    return exitCode.done;
-  }, storeOnly);
-}
+    const retention = context.config.retention.operations?.text;
+    const columns: Columns<(typeof states)[number]> = {
+      MONTH: ({ month }) => month.month,
+      OPERATIONS: ({ month }) => String(month.operations),
+      SIZE: ({ month }) => `${Math.ceil(month.bytes / 2 ** 20)} MB`,
+      STATE: ({ state }) => state,
+    };
+    return list(states, columns, {
+      json: { months: states.map(({ month, state }) => ({ ...toJson(month), state })) },
+      none:
+        retention === undefined
+          ? 'Operations are kept for ever: retention.operations is not set.'
+          : `No month of operations is older than ${retention}.`,
+      after:
+        'A month is due one day after a dry run named it: the daemon then drops it, or keywarden retention --drop does.',
+    });
+  },
+};
 
 function stateOf({ isDue }: ExpiredMonth, drop: boolean): string {
   if (!isDue) return 'named';
@@ -35,26 +46,4 @@ function stateOf({ isDue }: ExpiredMonth, drop: boolean): string {
 
 function toJson({ month, operations, bytes, announcedAt }: ExpiredMonth) {
   return { month, operations, bytes, named_at: announcedAt };
-}
-
-function render(
-  states: { month: ExpiredMonth; state: string }[],
-  { retention, form }: { retention: string | undefined; form: Form | undefined },
-): string {
-  const columns: Columns<(typeof states)[number]> = {
-    MONTH: ({ month }) => month.month,
-    OPERATIONS: ({ month }) => String(month.operations),
-    SIZE: ({ month }) => `${Math.ceil(month.bytes / 2 ** 20)} MB`,
-    STATE: ({ state }) => state,
-  };
-  return renderList(states, columns, {
-    form,
-    json: { months: states.map(({ month, state }) => ({ ...toJson(month), state })) },
-    none:
-      retention === undefined
-        ? 'Operations are kept for ever: retention.operations is not set.'
-        : `No month of operations is older than ${retention}.`,
-    after:
-      'A month is due one day after a dry run named it: the daemon then drops it, or keywarden retention --drop does.',
-  });
 }

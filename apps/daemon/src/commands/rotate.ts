@@ -1,6 +1,7 @@
 import { currentMint } from '@keywarden/core/rotation';
 import { listLiveKeys } from '@keywarden/db/daemon';
-import { exitCode, print, usageError } from '@keywarden/runtime';
+import { usageError } from '@keywarden/runtime';
+import type { Context } from '../context.ts';
 import type { Moved } from '../rotate/move-on.ts';
 import type { Opened } from '../rotate/open.ts';
 import { type Rotated, rotate } from '../rotate/rotate.ts';
@@ -9,13 +10,8 @@ import { makeKeyFinder } from './choose-keys.ts';
 import type { CommandOf } from './command.ts';
 import { userName } from './common.ts';
 import { rotationToJson } from './rotations.ts';
-import { existingStore, printJson, withContext } from './session.ts';
+import { existingStore } from './session.ts';
 import { renderTable } from './table.ts';
-
-interface RotateOptions {
-  sink?: string;
-  json?: boolean;
-}
 
 export const rotateCommand: CommandOf = {
   name: 'rotate',
@@ -25,33 +21,24 @@ export const rotateCommand: CommandOf = {
   output: 'result',
   examples: ['', '1234567', '1234567 --sink vault'],
   needsPerson: 'a rotation stalled, an orphan needs your attention, or keys could not be listed',
-  run: runRotate,
-};
-
-/**
- * Starts the rotation of the named keys, or advances it. Without names, does what the daemon does on schedule. Exits with 3 if something
- * needs a person.
- */
-async function runRotate(names: string[], options: RotateOptions): Promise<number> {
-  return await withContext(async (context) => {
+  needs: existingStore,
+  async run(context: Context, names: string[], { sink }: { sink?: string }) {
     const { sinks } = context.config;
-    if (options.sink !== undefined && !sinks.some(({ name }) => name === options.sink))
+    if (sink !== undefined && !sinks.some(({ name }) => name === sink))
       throw usageError(
-        `There is no sink ${options.sink}; ${sinks.length === 0 ? 'add one to sinks in the configuration' : `use one of ${sinks.map(({ name }) => name).join(', ')}`}.`,
+        `There is no sink ${sink}; ${sinks.length === 0 ? 'add one to sinks in the configuration' : `use one of ${sinks.map(({ name }) => name).join(', ')}`}.`,
       );
     const { connections, failures } = await listKeysAfresh(context);
     const find = makeKeyFinder(await listLiveKeys(context.store.db));
     const keys = [...new Set(names)].map(find);
-    const rotated = await rotate(
-      context,
-      connections,
-      keys.length === 0 ? undefined : { keys, sink: options.sink, by: userName() },
-    );
-    if (options.json) printJson({ ...toJson(rotated), failures });
-    else print([...render(rotated), ...failures].join('\n\n'));
-    return failures.length > 0 || needsPerson(rotated) ? exitCode.needsPerson : exitCode.done;
-  }, existingStore);
-}
+    const rotated = await rotate(context, connections, keys.length === 0 ? undefined : { keys, sink, by: userName() });
+    return {
+      json: { ...toJson(rotated), failures },
+      text: [...render(rotated), ...failures].join('\n\n'),
+      needsPerson: failures.length > 0 || needsPerson(rotated),
+    };
+  },
+};
 
 function needsPerson({ opened, moved, orphans, why }: Rotated): boolean {
   return (

@@ -1,13 +1,13 @@
 import { currentMint, mayFollow } from '@keywarden/core/rotation';
 import { listOpenRotations, listRotations, moveRotation, type StoredRotation } from '@keywarden/db/daemon';
-import { exitCode, print, UserError, usageError } from '@keywarden/runtime';
+import { print, UserError, usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 import { withProcessLock } from '../context.ts';
 import { governed } from '../enforce/high-water-mark.ts';
 import type { CommandOf } from './command.ts';
 import { userName } from './common.ts';
-import { type Columns, type Form, type OutputOptions, renderList } from './output.ts';
-import { storeOnly, withContext } from './session.ts';
+import { type Columns, list, type OutputOptions } from './output.ts';
+import { storeOnly } from './session.ts';
 
 interface RotationsOptions extends OutputOptions {
   all?: boolean;
@@ -23,20 +23,29 @@ export const rotationsCommand: CommandOf = {
   output: 'list',
   examples: ['', '--give-up k3v9x2ab'],
   needsPerson: 'a rotation is stalled',
-  run: runRotations,
-};
-
-/** Lists the state of rotations, or gives one up. Exits with 3 while one is stalled. */
-async function runRotations({ all = false, giveUp, output }: RotationsOptions): Promise<number> {
-  return await withContext(async (context) => {
+  needs: storeOnly,
+  async run(context: Context, { all = false, giveUp, output }: RotationsOptions) {
     const { store } = context;
     const ended = giveUp === undefined ? null : await endRotation(context, giveUp);
     const rotations = all ? await listRotations(store.db, shown) : await listOpenRotations(store.db);
     if (ended !== null && output !== 'json' && output !== 'csv') print(`${givenUpInWords(ended)}\n`);
-    print(render(rotations, { all, form: output }));
-    return rotations.some(({ state }) => state === 'stalled') ? exitCode.needsPerson : exitCode.done;
-  }, storeOnly);
-}
+    const columns: Columns<StoredRotation> = {
+      ROTATION: ({ id }) => id,
+      KEY: ({ key }) => key.id,
+      SUCCESSOR: (each) => currentMint(each)?.keyId ?? '-',
+      NAME: ({ key }) => key.name,
+      SINK: ({ sink }) => sink,
+      STATE: ({ state }) => state,
+      SINCE: ({ since }) => since,
+      WHY: ({ why }) => why ?? '',
+    };
+    const found = list(rotations, columns, {
+      json: { rotations: rotations.map(rotationToJson) },
+      none: all ? 'No rotation was ever recorded.' : 'No rotation is open.',
+    });
+    return { ...found, needsPerson: rotations.some(({ state }) => state === 'stalled') };
+  },
+};
 
 /** Gives a rotation up on a person's request. Its keys stay as they are, and the policy applies to them again. */
 async function endRotation(context: Context, id: string): Promise<StoredRotation> {
@@ -65,24 +74,6 @@ function givenUpInWords({ id, key, mints }: StoredRotation): string {
   const successor = currentMint({ mints })?.keyId ?? null;
   const both = successor === null ? 'stays' : `and its successor ${successor} stay`;
   return `Rotation ${id} was given up: key ${key.id} ${both}, and the policy applies again; run keywarden rotate ${key.id} to start another.`;
-}
-
-function render(rotations: StoredRotation[], { all, form }: { all: boolean; form: Form | undefined }): string {
-  const columns: Columns<StoredRotation> = {
-    ROTATION: ({ id }) => id,
-    KEY: ({ key }) => key.id,
-    SUCCESSOR: (each) => currentMint(each)?.keyId ?? '-',
-    NAME: ({ key }) => key.name,
-    SINK: ({ sink }) => sink,
-    STATE: ({ state }) => state,
-    SINCE: ({ since }) => since,
-    WHY: ({ why }) => why ?? '',
-  };
-  return renderList(rotations, columns, {
-    form,
-    json: { rotations: rotations.map(rotationToJson) },
-    none: all ? 'No rotation was ever recorded.' : 'No rotation is open.',
-  });
 }
 
 /** Returns a rotation for machines. */

@@ -26,7 +26,7 @@ import { openBudgets } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { createProgress } from '../progress.ts';
 
-interface Needs {
+export interface Needs {
   needsControlPlane?: boolean;
   /** Whether the command creates a missing data folder, and the embedded store in it. */
   beginsStore?: boolean;
@@ -35,6 +35,8 @@ interface Needs {
   role?: StoreRole;
 }
 
+/** A command that asks the control plane, and creates a missing store. */
+export const wholeContext: Needs = {};
 /** A command that works with the store alone, which exists. */
 export const storeOnly: Needs = { needsControlPlane: false };
 /** The same, for sessions and tokens: they are created and ended in a role of their own. */

@@ -1,9 +1,10 @@
 import { createToken, listTokens, revokeToken, roles, type StoredToken } from '@keywarden/db/daemon';
-import { exitCode, print, printError, usageError } from '@keywarden/runtime';
+import { printError, usageError } from '@keywarden/runtime';
+import type { Context } from '../context.ts';
 import type { CommandOf } from './command.ts';
 import { parseUntil, requireNumber, requireOrganization, userName } from './common.ts';
-import { type Columns, type OutputOptions, renderList } from './output.ts';
-import { asAdmin, printJson, withContext } from './session.ts';
+import { type Columns, list, type OutputOptions } from './output.ts';
+import { asAdmin, withContext } from './session.ts';
 
 export const tokenCreateCommand: CommandOf = {
   name: 'token create',
@@ -15,64 +16,53 @@ export const tokenCreateCommand: CommandOf = {
   },
   output: 'result',
   examples: ['--name ada --role operator --expires 90d'],
-  run: runTokenCreate,
-};
-
-async function runTokenCreate({
-  name,
-  role,
-  organization,
-  expires,
-  json,
-}: OutputOptions & {
-  name: string;
-  role: string;
-  organization?: string[];
-  expires?: string;
-}): Promise<number> {
-  const known = roles.find((each) => each === role);
-  if (known === undefined) throw usageError(`There is no role ${role}; use one of ${roles.join(', ')}.`);
-  if (name.trim() === '') throw usageError('A token needs the name of its holder: --name NAME.');
-  const now = new Date().toISOString();
-  const expiresAt = expires === 'never' ? null : parseUntil(expires ?? '90d', { now, what: 'a token' });
-  return await withContext(async ({ store }) => {
-    for (const id of organization ?? []) await requireOrganization(store.db, id);
-    const token = await createToken(store.db, {
-      name,
-      role: known,
-      organizationIds: organization ?? null,
-      expiresAt,
-      createdBy: userName(),
-    });
-    if (json) {
-      printJson({
+  async run({
+    name,
+    role,
+    organization,
+    expires,
+    json,
+  }: OutputOptions & {
+    name: string;
+    role: string;
+    organization?: string[];
+    expires?: string;
+  }) {
+    const known = roles.find((each) => each === role);
+    if (known === undefined) throw usageError(`There is no role ${role}; use one of ${roles.join(', ')}.`);
+    if (name.trim() === '') throw usageError('A token needs the name of its holder: --name NAME.');
+    const now = new Date().toISOString();
+    const expiresAt = expires === 'never' ? null : parseUntil(expires ?? '90d', { now, what: 'a token' });
+    return await withContext(async ({ store }) => {
+      for (const id of organization ?? []) await requireOrganization(store.db, id);
+      const token = await createToken(store.db, {
+        name,
+        role: known,
+        organizationIds: organization ?? null,
+        expiresAt,
+        createdBy: userName(),
+      });
+      const said = `Token ${token.number} for ${name}, with the role ${known}, ${expiresAt === null ? 'without an expiry' : `until ${expiresAt}`}. It is shown only once; send it as Authorization: Bearer.`;
+      if (!json) printError(said);
+      const created = {
         id: token.number,
         name,
         role: known,
         organizations: organization ?? null,
         expires_at: expiresAt,
-        token: token.secret,
-      });
-      return exitCode.done;
-    }
-    print(token.secret);
-    printError(
-      `Token ${token.number} for ${name}, with the role ${known}, ${expiresAt === null ? 'without an expiry' : `until ${expiresAt}`}. It is shown only once; send it as Authorization: Bearer.`,
-    );
-    return exitCode.done;
-  }, asAdmin);
-}
+      };
+      return { json: { ...created, token: token.secret }, text: token.secret };
+    }, asAdmin);
+  },
+};
 
 export const tokenListCommand: CommandOf = {
   name: 'token list',
   about: 'List the tokens without their secrets',
   output: 'list',
   examples: ['', '--json'],
-  run: runTokenList,
-};
-
-async function runTokenList({ output }: OutputOptions): Promise<number> {
-  return await withContext(async ({ store, now }) => {
+  needs: asAdmin,
+  async run({ store, now }: Context) {
     const tokens = await listTokens(store.db);
     const columns: Columns<StoredToken> = {
       ID: ({ number }) => number,
@@ -84,10 +74,9 @@ async function runTokenList({ output }: OutputOptions): Promise<number> {
       STATE: (token) => stateOf(token, now()),
       'CREATED BY': ({ createdBy }) => createdBy ?? '-',
     };
-    print(renderList(tokens, columns, { form: output, json: tokens.map(toJson), none: 'There is no token.' }));
-    return exitCode.done;
-  }, asAdmin);
-}
+    return list(tokens, columns, { json: tokens.map(toJson), none: 'There is no token.' });
+  },
+};
 
 export const tokenRevokeCommand: CommandOf = {
   name: 'token revoke',
@@ -95,19 +84,16 @@ export const tokenRevokeCommand: CommandOf = {
   arguments: { '<id>': 'the id that token list prints' },
   output: 'result',
   examples: ['3'],
-  run: runTokenRevoke,
-};
-
-async function runTokenRevoke(id: string, { json }: OutputOptions): Promise<number> {
-  requireNumber(id, { of: "a token's id", list: 'token list' });
-  return await withContext(async ({ store }) => {
+  needs: asAdmin,
+  check(id: string) {
+    requireNumber(id, { of: "a token's id", list: 'token list' });
+  },
+  async run({ store }: Context, id: string) {
     if (!(await revokeToken(store.db, { number: id, by: userName() })))
       throw usageError(`There is no live token ${id}; keywarden token list shows them.`);
-    if (json) printJson({ id, revoked: true });
-    else print(`Token ${id} is revoked.`);
-    return exitCode.done;
-  }, asAdmin);
-}
+    return { json: { id, revoked: true }, text: `Token ${id} is revoked.` };
+  },
+};
 
 function stateOf({ revokedAt, revokedBy, expiresAt }: StoredToken, nowMs: number): string {
   if (revokedAt !== null) return `revoked ${revokedAt}${revokedBy === null ? '' : ` by ${revokedBy}`}`;

@@ -1,12 +1,11 @@
 import { setTimeout } from 'node:timers/promises';
 import { type ProvenEvent, parseVerifier, type Verifier } from '@keywarden/core/ledger';
-import { exitCode, print, printableCell, readEnvironment, stopSignal, usageError } from '@keywarden/runtime';
+import { exitCode, printableCell, readEnvironment, stopSignal, usageError } from '@keywarden/runtime';
 import { copyLedger } from '../verify/copy-ledger.ts';
 import { instantOf, type ReceiptResult, type Result, rankOf, rankOfVerdict, type Verdict } from '../verify/verdict.ts';
 import { verifyFiles } from '../verify/verify-file.ts';
 import type { CommandOf } from './command.ts';
 import type { OutputOptions } from './output.ts';
-import { printJson } from './session.ts';
 
 /** Public keys of the ledger and of its witnesses. */
 type VerifyOptions = OutputOptions & { key: string[] };
@@ -26,21 +25,17 @@ export const verifyCommand: CommandOf = {
     'export.tlog-proof keywarden-keys.csv --key keywarden/0123456789ab+01234567+AQ==...',
   ],
   needsPerson: 'something is not proven: a gap, a day without a seal, or personal data that is not shown',
-  run: runVerify,
+  async run(files: string[], { key }: VerifyOptions) {
+    const judge = { keys: key.map(readVerifier), nowMs: Date.now() };
+    const results = await verifyFiles(files, judge);
+    const worst = Math.max(...results.map(({ result }) => rankOf(result)));
+    return {
+      json: results.map(({ file, result }) => ({ file, ...asJson(result) })),
+      text: results.map(({ file, result }) => `${printableCell(file)}: ${inWords(result)}`).join('\n\n'),
+      code: worst === 2 ? exitCode.failed : worst === 1 ? exitCode.needsPerson : exitCode.done,
+    };
+  },
 };
-
-/**
- * Checks receipts, archives of evidence and of operations, and copies of a ledger, with the public key of the ledger and without a store. Exits with 1 if
- * something contradicts the ledger, and with 3 if something is not proven.
- */
-async function runVerify(files: string[], { key, json }: VerifyOptions): Promise<number> {
-  const judge = { keys: key.map(readVerifier), nowMs: Date.now() };
-  const results = await verifyFiles(files, judge);
-  if (json) printJson(results.map(({ file, result }) => ({ file, ...asJson(result) })));
-  else print(results.map(({ file, result }) => `${printableCell(file)}: ${inWords(result)}`).join('\n\n'));
-  const worst = Math.max(...results.map(({ result }) => rankOf(result)));
-  return worst === 2 ? exitCode.failed : worst === 1 ? exitCode.needsPerson : exitCode.done;
-}
 
 export const copyLedgerCommand: CommandOf = {
   name: 'copy-ledger',
@@ -53,21 +48,20 @@ export const copyLedgerCommand: CommandOf = {
   output: 'result',
   examples: ['https://keywarden.example ledger --key keywarden/0123456789ab+01234567+AQ==...'],
   needsPerson: 'something is not proven: a witness has not cosigned, or the folder has other files',
-  run: runCopyLedger,
+  async run(report: string, folder: string, { key }: VerifyOptions) {
+    const { AUDITOR_TOKEN: token } = readEnvironment(process.env);
+    if (token === undefined) throw usageError('Set AUDITOR_TOKEN to a token of role auditor of that report.');
+    const sleep = async (ms: number, signal: AbortSignal) => await setTimeout(ms, undefined, { signal });
+    const source = { report, token, fetch, sleep, signal: stopSignal() };
+    const copy = await copyLedger(source, folder, { keys: key.map(readVerifier), nowMs: Date.now() });
+    const isProven = rankOfVerdict(copy.verdict) === 0;
+    return {
+      json: { is_proven: isProven, ...copy },
+      text: `${printableCell(folder)}, ${copy.added} new events: ${verdictInWords(copy.verdict)}`,
+      needsPerson: !isProven,
+    };
+  },
 };
-
-/** Downloads the ledger of a report into a folder and verifies it, without a store. Exits with 3 if something is not proven. */
-async function runCopyLedger(report: string, folder: string, { key, json }: VerifyOptions): Promise<number> {
-  const { AUDITOR_TOKEN: token } = readEnvironment(process.env);
-  if (token === undefined) throw usageError('Set AUDITOR_TOKEN to a token of role auditor of that report.');
-  const sleep = async (ms: number, signal: AbortSignal) => await setTimeout(ms, undefined, { signal });
-  const source = { report, token, fetch, sleep, signal: stopSignal() };
-  const copy = await copyLedger(source, folder, { keys: key.map(readVerifier), nowMs: Date.now() });
-  const isProven = rankOfVerdict(copy.verdict) === 0;
-  if (json) printJson({ is_proven: isProven, ...copy });
-  else print(`${printableCell(folder)}, ${copy.added} new events: ${verdictInWords(copy.verdict)}`);
-  return isProven ? exitCode.done : exitCode.needsPerson;
-}
 
 function asJson(result: Result): object {
   if (result.kind === 'archive') return { is_proven: rankOf(result) === 0, ...result.verdict };
