@@ -145,6 +145,13 @@ test('uses are kept by hour and address, and a use that moves backwards is marke
   expect(await state()).toMatchObject({ use_went_back: false });
 });
 
+test('a last use with fewer digits than before is the same use', async () => {
+  await list(['1'], { lastUsedAt: '2026-06-01T01:50:00.123456Z' });
+  await list(['1'], { lastUsedAt: '2026-06-01T01:50:00Z' });
+  const [key] = await store.sql`select use_went_back, last_used_at from keywarden.key where scope = ${scope}`;
+  expect(key).toEqual({ use_went_back: false, last_used_at: '2026-06-01 01:50:00.123456+00' });
+});
+
 test('a listing that is older than the last one is ignored', async () => {
   await list(['1', '2']);
   hour -= 1;

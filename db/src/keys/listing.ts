@@ -219,7 +219,8 @@ async function saveKeys(
       on conflict (control_plane_number, scope, id) where superseded_at is null do update set kind = excluded.kind, project_id = excluded.project_id,
         name = excluded.name, creator_id = excluded.creator_id, creator_name = excluded.creator_name, extra = excluded.extra,
         branch_id = excluded.branch_id, holder = excluded.holder, expires_at = excluded.expires_at,
-        use_went_back = k.last_used_at is not null and (excluded.last_used_at is null or excluded.last_used_at < k.last_used_at),
+        -- Fewer digits of the same time are no earlier use.
+        use_went_back = k.last_used_at is not null and (excluded.last_used_at is null or excluded.last_used_at < date_trunc('second', k.last_used_at)),
         last_used_at = greatest(k.last_used_at, excluded.last_used_at),
         last_used_from = case when excluded.last_used_at >= k.last_used_at or k.last_used_at is null
           then excluded.last_used_from else k.last_used_from end,
@@ -265,9 +266,11 @@ async function saveEnds(tx: Tx, { controlPlane, scope, ended = [] }: KeyListing)
     with ended as materialized (
       select * from json_to_recordset(${rows}::json) as t(id text, last_used_at timestamptz, revoked_at timestamptz)
     ), used as (
+      -- More digits of the same time are no other use.
       update keywarden.credential k set last_used_at = e.last_used_at from ended e
       where k.control_plane_number = ${controlPlane} and k.scope = ${scope} and k.id = e.id and k.superseded_at is null and k.gone_at is null
         and e.last_used_at is not null and e.last_used_at > coalesce(k.last_used_at, '-infinity')
+        and date_trunc('second', e.last_used_at) is distinct from k.last_used_at
       returning k.number, k.control_plane_number, k.scope, e.last_used_at, e.revoked_at
     )
     insert into keywarden.incident (kind, key_number, intent_number, detail, scope)

@@ -1,5 +1,5 @@
 import { ControlPlaneError } from '@keywarden/core/client';
-import { toMs } from '@keywarden/core/values';
+import { secondOf, toMs } from '@keywarden/core/values';
 import { recordOutcome } from '@keywarden/db/daemon';
 import { describeError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
@@ -75,9 +75,10 @@ export async function callAndRecord(
 /** 423, 429 and 503: nothing was done, and the same call may succeed later. */
 const busyCodes: ControlPlaneError['code'][] = ['locked', 'rate_limited', 'unavailable'];
 
+/** Returns whether an answer shows a use that the evidence did not have. An answer may show more digits of the same time. */
 function isLater(answered: string | null, judged: string | null): boolean {
-  if (answered === null) return false;
-  return judged === null || toMs(answered) > toMs(judged);
+  if (answered === null || judged === null) return answered !== null;
+  return toMs(answered) > toMs(judged) && toMs(`${secondOf(answered)}Z`) !== toMs(judged);
 }
 
 const unknown = (why: string): Revocation => ({ outcome: 'unknown', why, usedInFlight: false, isFinal: true });

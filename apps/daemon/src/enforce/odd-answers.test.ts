@@ -256,3 +256,27 @@ test('R2: while the configured own key of a connection is gone, nothing is revok
   expect(document.items).toEqual([]);
   expect(document.held.map(({ key, why }) => [key.name, why.kind])).toEqual([['one', 'own_key_unknown']]);
 });
+
+test('R5: a revocation that is answered with more digits of the last use than the list has shows no other use', async () => {
+  const rules = [{ name: 'unused', unused_for: '20d', action: 'revoke' }];
+  await prepareBetween(['one', 'busy'], { rules });
+  let usedAt = '';
+  const showUse = (row: Record<string, unknown>, digits = '') => {
+    usedAt ||= new Date(Date.parse(String(row.created_at)) + 60_000)
+      .toISOString()
+      .slice(0, 'YYYY-MM-DDTHH:MM:SS'.length);
+    return { ...row, last_used_at: `${usedAt}${digits}Z` };
+  };
+  setBetween(async (request, forward) => {
+    if (isKeyList(request))
+      return await changed(forward, (rows) => rows.map((row) => (row.name === 'one' ? showUse(row) : row)));
+    if (request.method !== 'DELETE') return await forward();
+    const answer = await forward();
+    const row = (await answer.json()) as Record<string, unknown>;
+    return Response.json(showUse(row, '.192684'), { headers: answer.headers });
+  });
+  await pass();
+  const plan = await makeStoredPlan();
+  expect(outcomes(await apply(plan))).toEqual({ one: 'revoked' });
+  expect(await openIncidents()).toEqual([]);
+});

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { toMs } from '../values/time.ts';
 import type { OtherKind } from './kinds.ts';
-import { instant, maybe } from './primitives.ts';
+import { maybe, unknownTime, when } from './primitives.ts';
 import { unknownCreator, type WireKey } from './schemas.ts';
 
 // The rows of a project's lists of credentials other than API keys. Only these fields are read, because any other may be a secret.
@@ -22,10 +21,6 @@ export interface WireCredential extends WireKey {
   revokedAt: string | null;
 }
 
-/** The zero time, which services use for "no time". */
-export const unknownTime = '0001-01-01T00:00:00Z';
-
-const when = maybe(instant).transform((value) => (value === null || toMs(value) <= toMs(unknownTime) ? null : value));
 const id = z.string().min(1).max(200);
 const word = maybe(z.string().max(1000));
 const words = maybe(z.array(z.string().max(200)).max(100));

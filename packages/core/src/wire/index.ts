@@ -1,4 +1,4 @@
-export { tokenIdOf, unknownTime, type WireCredential } from './credentials.ts';
+export { tokenIdOf, type WireCredential } from './credentials.ts';
 export {
   type CredentialKind,
   credentialKinds,
@@ -10,6 +10,7 @@ export {
   otherKinds,
   showsUse,
 } from './kinds.ts';
+export { unknownTime } from './primitives.ts';
 export {
   terminalStatuses,
   unknownCreator,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isInstant } from '../values/time.ts';
+import { isInstant, toMs } from '../values/time.ts';
 import { withCheck } from './record.ts';
 
 const matches = (pattern: RegExp) => (value: unknown) => typeof value === 'string' && pattern.test(value);
@@ -21,6 +21,14 @@ export const whole = withCheck(z.int(), Number.isSafeInteger);
 
 /** A field that may be missing. */
 export const maybe = <T extends z.ZodType>(schema: T) => schema.nullish().transform((value) => value ?? null);
+
+/** The zero time, which services use for "no time". */
+export const unknownTime = '0001-01-01T00:00:00Z';
+
+/** A time that may be missing, or the zero time. */
+export const when = maybe(instant).transform((value) =>
+  value === null || toMs(value) <= toMs(unknownTime) ? null : value,
+);
 
 /** An int64 as decimal digits. `parseJson` returns integers beyond 2^53 as text and others as numbers. */
 export const int64 = z

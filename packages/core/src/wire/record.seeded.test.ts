@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { listOf } from './record.ts';
-import { operationSchema } from './schemas.ts';
+import { keySchema, operationSchema } from './schemas.ts';
 
 const good = {
   id: '0b6c0c4e-8e5a-4b5e-a1b1-1f0c7f0e0001',
@@ -38,4 +38,9 @@ test('the fast path through a list gives the same result as zod, for any rows', 
     { numRuns: runs },
   );
   expect(passed).toBeGreaterThan(runs / 10);
+});
+
+test('the zero time of a last use is no use', () => {
+  const row = { id: 1, name: 'bot', created_at: good.created_at, last_used_at: '0001-01-01T00:00:00Z' };
+  expect(keySchema.parse(row)).toMatchObject({ lastUsedAt: null });
 });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { id, instant, int64, maybe, text, uuid, whole } from './primitives.ts';
+import { id, instant, int64, maybe, text, uuid, when, whole } from './primitives.ts';
 import { mostDepth, optional, wireRecord } from './record.ts';
 
 /** Terminal statuses: such an operation no longer changes. `failed` can still be retried. */
@@ -87,7 +87,7 @@ const keyFields = {
   name: z.string(),
   created_at: instant,
   created_by: creator.nullish().transform((value) => value ?? { id: unknownCreator, name: null }),
-  last_used_at: maybe(instant),
+  last_used_at: when,
   last_used_from_addr: z
     .string()
     .nullish()
