@@ -36,13 +36,17 @@ async function coverageOf(
     await saveOperationPage(daemon.sql, { project, operations: [], proof });
   }
   const [{ coverage } = {}] = await listCoverage(report.db, { after: String(Number(project) - 1), limit: 1 });
-  return coverage?.unknown.map(({ from, to, reason }): [string, string, HoleReason] => [from, to, reason]);
+  return coverage?.unknown.map(({ from, to, reason }): [string, string, HoleReason] => [
+    from,
+    Date.parse(to) > Date.now() - 60_000 ? 'now' : to,
+    reason,
+  ]);
 }
 
 test('what is before the first proof was pruned, and what is after the last proof is recent', async () => {
   expect(await coverageOf([[5, 19]])).toEqual([
     [day(1), day(5), 'pruned'],
-    [day(19), day(20), 'recent'],
+    [day(19), 'now', 'recent'], // it was not listed since
   ]);
 });
 
@@ -57,10 +61,10 @@ test('an instant between two proofs, a gap and an unfinished first walk have dif
     [day(1), day(1), 'instant'],
     [day(5), day(5), 'instant'],
     [day(7), day(9), 'gap'],
-    [day(19), day(20), 'recent'],
+    [day(19), 'now', 'recent'],
   ]);
   expect(await coverageOf([[10, 19]], { isWalked: false })).toContainEqual([day(1), day(10), 'not_walked']);
-  expect(await coverageOf([], { isWalked: false })).toEqual([[day(1), day(20), 'not_walked']]);
+  expect(await coverageOf([], { isWalked: false })).toEqual([[day(1), 'now', 'not_walked']]);
 });
 
 test('a project that was walked minutes after its creation is recent, and one with unreadable rows is reported as unreadable', async () => {
@@ -112,4 +116,20 @@ test('digits below the millisecond are preserved', async () => {
   await saveOperationPage(daemon.sql, { project, operations: [], proof });
   const [{ coverage } = {}] = await listCoverage(report.db, { after: String(Number(project) - 1), limit: 1 });
   expect(coverage?.known).toEqual([{ from: proof.from, to: proof.below, from_included: true, to_included: false }]);
+});
+
+test('a second that no proof has, between two proofs, is an instant: services may show whole seconds', async () => {
+  const project = await makeProject(daemon.sql, controlPlane);
+  await store.sql`
+    update keywarden.project set created_at = ${day(1)}, last_seen_at = ${day(20)}, missing_since = ${day(20)}, walked_at = ${day(20)} where number = ${project}`;
+  for (const [from, below] of [
+    [day(1), '2026-05-05T10:00:07Z'],
+    ['2026-05-05T10:00:08Z', day(20)],
+  ] as const)
+    await saveOperationPage(daemon.sql, { project, operations: [], proof: { from, isFromIncluded: true, below } });
+  const [{ coverage } = {}] = await listCoverage(report.db, { after: String(Number(project) - 1), limit: 1 });
+  expect(coverage?.unknown.map(({ from, reason }) => [from, reason])).toContainEqual([
+    '2026-05-05T10:00:07Z',
+    'instant',
+  ]);
 });

@@ -1,3 +1,4 @@
+import { gapSettlingMs } from '@keywarden/core/ledger';
 import { and, type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { instant, time } from '../item.ts';
@@ -17,7 +18,7 @@ export const holeReasons = {
   recent: 'not walked since, or too recent to be certain: the next sync covers it',
   deleted: 'the project was deleted, or hidden from the connection, before a walk reached this time',
   not_walked: 'the first walk has not reached this time: the next sync continues it',
-  pruned: 'the control plane no longer served them when the project was first walked',
+  pruned: 'nothing older was served when the project was first walked; whether there was an operation is unknown',
   gap: 'no walk reached this time while the control plane served its operations',
   instant: 'operations of this one time could not be proved complete: usually more share it than a page can show',
   unreadable: 'rows of the project cannot be read, and may belong to this time',
@@ -35,7 +36,6 @@ export const operationCoverage = z
     created_at: instant,
     walked_at: instant.nullable(),
     gone_at: instant.nullable(),
-    // Coverage ends here: later times are outside the requested range.
     last_listed_at: instant,
     known: z.array(interval),
     unknown: z.array(interval.extend({ reason: holeReason })),
@@ -44,8 +44,12 @@ export const operationCoverage = z
 
 export type ProjectCoverage = z.output<typeof operationCoverage>;
 
-/** The requested range: from the project's creation until it was last listed, or until it was found missing. */
-const asked = sql`tstzmultirange(tstzrange(p.created_at, greatest(p.created_at, coalesce(p.missing_since, p.last_seen_at)), '[]'))`;
+/**
+ * The requested range: from the project's creation until it was last listed, or until it was found missing. If it was not listed for more than a day, the range
+ * ends now: nobody knows what happened since.
+ */
+const asked = sql`tstzmultirange(tstzrange(p.created_at, greatest(p.created_at, coalesce(p.missing_since,
+  case when extract(epoch from n.at - p.last_seen_at) > ${gapSettlingMs / 1000} then n.at else p.last_seen_at end)), '[]'))`;
 const dropped = sql`coalesce((select range_agg(tstzrange(d.month::timestamp at time zone 'UTC',
   (d.month + interval '1 month') at time zone 'UTC')) from keywarden.operation_drop d where d.dropped_at is not null), '{}')`;
 const intervals = (
@@ -106,6 +110,7 @@ export async function listCoverage(
         where r.control_plane_number = p.control_plane_number and r.list = 'operations' and r.place = p.id) as has_rejected
     from keywarden.project p
       join keywarden.control_plane o on o.number = p.control_plane_number
+      join keywarden.control_plane_now n on n.control_plane_number = p.control_plane_number
       -- Cut first for a cluster (docs/adr/0017).
       left join (select project_number, known from keywarden.operation_coverage where project_number = any(${numbers}) offset 0) c
         on c.project_number = p.number
@@ -129,7 +134,10 @@ function toCoverage({
   // If a project was created moments before its walk, none of its operations is old enough to be certain.
   const isYoung = Date.parse(walkedAt ?? '') - Date.parse(createdAt) < youngMs;
   const reasonOf = (hole: Interval): HoleReason => {
-    if (hole.from === hole.to) return 'instant';
+    // A service that shows whole seconds leaves a second of operations that share a time.
+    const lengthMs = Date.parse(hole.to) - Date.parse(hole.from);
+    if (hole.from === hole.to || (lengthMs <= 1000 && first !== undefined && hole.from > first && hole.from !== last))
+      return 'instant';
     if (last !== undefined && hole.from === last) return goneAt === null ? 'recent' : 'deleted';
     if (walkedAt === null) return goneAt === null ? 'not_walked' : 'deleted';
     if (first === undefined && isYoung) return 'recent';

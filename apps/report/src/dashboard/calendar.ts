@@ -47,7 +47,8 @@ export function daysOf(
     unknown.filter(({ reason }) => reason !== 'recent').map(toSpan),
   ];
   const recent = unknown.filter(({ reason }) => reason === 'recent').map(toSpan);
-  const life = { fromMs: Date.parse(createdAt), toMs: Date.parse(goneAt ?? lastListedAt) };
+  const ends = [goneAt ?? lastListedAt, ...unknown.map(({ to }) => to)].map((end) => Date.parse(end));
+  const life = { fromMs: Date.parse(createdAt), toMs: Math.max(...ends) };
   return days.map((day) => {
     const { date } = day;
     if (day.toMs <= life.fromMs || day.fromMs > life.toMs) return { date, state: 'outside' };
@@ -74,7 +75,7 @@ function overlaps(a: Span, b: Span): boolean {
 
 const words: Record<DayState, string> = {
   known: 'every operation is covered',
-  recent: 'not settled yet: the next sync covers it',
+  recent: 'covered but for the newest times: the next sync covers them',
   partly: 'partly covered: operations may be missing',
   unknown: 'not covered',
   outside: 'the project did not exist',
@@ -145,7 +146,7 @@ function monthState(days: Day[]): DayState {
   const inside = days.filter(({ state }) => state !== 'outside');
   if (inside.length === 0) return 'outside';
   if (inside.every(({ state }) => state === 'known' || state === 'recent'))
-    return inside.some(({ state }) => state === 'known') ? 'known' : 'recent';
+    return inside.some(({ state }) => state === 'recent') ? 'recent' : 'known';
   return inside.every(({ state }) => state === 'unknown') ? 'unknown' : 'partly';
 }
 

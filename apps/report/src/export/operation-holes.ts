@@ -1,12 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { gapSettlingMs, mostGapsListed } from '@keywarden/core/ledger';
-import {
-  listCoverage,
-  operationCoverage,
-  type ProjectCoverage,
-  type Reader,
-  readControlPlaneNow,
-} from '@keywarden/db/report';
+import { listCoverage, operationCoverage, type Reader } from '@keywarden/db/report';
 
 /** An interval of a project for which the archive may lack operations, and the reason. */
 export const operationHole = z.strictObject({
@@ -19,14 +13,6 @@ export const operationHole = z.strictObject({
 export type OperationHole = z.output<typeof operationHole>;
 
 const batch = 500;
-
-/** Returns the time since a project was last listed, if that is more than a day ago. Coverage ends at the last listing. */
-function unlisted({ gone_at: goneAt, last_listed_at: lastListedAt }: ProjectCoverage, controlPlaneNowMs: number) {
-  const isOld = goneAt === null && controlPlaneNowMs - Date.parse(lastListedAt) > gapSettlingMs;
-  return isOld
-    ? [{ from: lastListedAt, to: new Date(controlPlaneNowMs).toISOString(), reason: 'recent' as const }]
-    : [];
-}
 
 /** Returns the coverage gaps of the archive in a time range, for the projects of the given organizations. */
 export async function readOperationHoles(
@@ -50,14 +36,13 @@ export async function readOperationHoles(
     from === undefined ? -Infinity : Date.parse(from),
     to === undefined ? Infinity : Date.parse(to),
   ];
-  const controlPlaneNowMs = Date.parse(await readControlPlaneNow(reader));
   const settledMs = settledAt === undefined ? Infinity : Date.parse(settledAt) - gapSettlingMs;
   const holes: OperationHole[] = [];
   let count = 0;
   for (let after: string | null = null; ; ) {
     const projects = await listCoverage(reader, { projectId, organizations, after, limit: batch });
     for (const { coverage } of projects) {
-      for (const hole of [...coverage.unknown, ...unlisted(coverage, controlPlaneNowMs)]) {
+      for (const hole of coverage.unknown) {
         if (Date.parse(hole.to) < fromMs || Date.parse(hole.from) >= toMs) continue;
         if (hole.reason === 'recent' && Date.parse(hole.from) > settledMs) continue;
         count += 1;
