@@ -11,6 +11,7 @@ export {
   countKeysByAge,
   type Figure,
   readControlPlaneNow,
+  readLastListing,
 } from './figures/figures.ts';
 export { gauges, readGauges } from './figures/gauges.ts';
 export { readSuggestions, type SuggestedFilter, type Suggestion, suggestedFilters } from './figures/suggestions.ts';
@@ -96,6 +97,7 @@ export { projectItem, projectList } from './projects/list.ts';
 export { readOver } from './reader.ts';
 export { campaignItem, campaignList, cancelCampaign, type NewCampaign, openCampaign } from './reviews/campaigns.ts';
 export {
+  countRevokedKeys,
   hasReview,
   reviewDecision,
   reviewDecisionList,

@@ -174,3 +174,50 @@ test('a method that an address does not take is answered with those that it take
   expect(await encodingFor('br, gzip;q=0')).toBeNull();
   expect(await encodingFor('br, gzip;q=0.5')).toBe('gzip');
 });
+
+test('a plan that is superseded after its approval is still to be seen, and can be rejected', async () => {
+  const { sql } = fixture.store;
+  await sql`update keywarden.rotation set ended_at = now()`;
+  await sql`update keywarden.connection set own_key_id = '13'`;
+  const first = await plan(fixture.daemon);
+  expect((await fixture.ask(`/v1/plans/${first}/approvals`, { as: 'operator', method: 'POST' })).status).toBe(201);
+  await sql`update keywarden.credential set missing_since = now() where number = ${fixture.keys['9007199254740993'] ?? ''}`;
+  expect(await plan(fixture.daemon)).not.toBe(first);
+  expect(await page('/')).toMatch(new RegExp(`Plan ${first} (waits for the daemon|is approved and blocked)`));
+  const shown = await page(`/plans/${first}`);
+  expect(shown).toContain('Its approval still stands');
+  expect(shown).toContain(`Reject plan ${first}`);
+  expect(shown).not.toContain(`Approve plan ${first}`);
+});
+
+test('the numbers of the overview are those of the lists behind them', async () => {
+  const overview = await page('/', 'viewer');
+  const tiles = [...overview.matchAll(/<a href="(\/keys\?[^"]*)"><strong>(\d+)<\/strong>/g)];
+  expect(tiles.length).toBeGreaterThan(2);
+  for (const [, href = '', count] of tiles) {
+    const { items } = (await fixture.ask(`/v1${href.replaceAll('&amp;', '&')}&limit=100`, { as: 'viewer' })).body as {
+      items: unknown[];
+    };
+    expect([href, items.length]).toEqual([href, Number(count)]);
+  }
+  expect(overview).toContain('Keys were last listed');
+});
+
+test('a store in which nothing was ever listed proves no inventory', async () => {
+  const empty = await makeFixture(inject('postgresUrl'), { isEmpty: true });
+  try {
+    const headers = { authorization: `Bearer ${empty.tokens.auditor}`, accept: 'text/html' };
+    const text = async (path: string) => await (await empty.app.request(path, { headers })).text();
+    expect(await text('/')).toContain('No keys have been listed yet');
+    const last = (await text('/v1/exports/keys')).trim().split('\n').at(-1) ?? '';
+    expect(JSON.parse(last)).toMatchObject({ trailer: { holes: [{ scope: 'every scope', from: null, to: null }] } });
+  } finally {
+    await empty.close();
+  }
+});
+
+test('evidence for no control is refused, and is not that for all', async () => {
+  const answer = await fixture.ask('/v1/evidence?control=', { as: 'auditor' });
+  expect(answer.status).toBe(400);
+  expect(answer.text).toContain('choose at least one control');
+});

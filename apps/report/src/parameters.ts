@@ -15,7 +15,7 @@ export const word = z
 export const reason = z
   .string()
   .trim()
-  .min(1)
+  .min(1, 'is empty; say why')
   .max(1000)
   .regex(/^[^\0]*$/, 'has a NUL character')
   .openapi({ description: 'The reason, in words' });
@@ -50,9 +50,9 @@ export const dayOrInstant = ({ isEnd }: { isEnd: boolean }) =>
 /** A duration such as 90d, parsed to ms. */
 export const lasting = z
   .string()
-  .regex(/^\d{1,5}(s|m|h|d)$/, 'is not a duration such as 90d, 12h, 30m')
+  .regex(/^\d{1,5}[smhdw]$/, 'is not a duration such as 90d, 2w, 12h, 30m')
   .transform((text) => parseDuration(text) ?? 0)
-  .openapi({ type: 'string', pattern: '^\\d{1,5}(s|m|h|d)$' });
+  .openapi({ type: 'string', pattern: '^\\d{1,5}[smhdw]$' });
 
 /** A time range: `from` is included, `to` is not. */
 export const range = {

@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
+import { time } from '../item.ts';
 import { keysNow } from '../keys/source.ts';
 import { type Reader, visible } from '../list.ts';
 
@@ -123,6 +124,14 @@ export async function countByMonth(
     from present, generate_series(date_trunc('month', present.at, 'UTC') - interval '11 months', present.at, interval '1 month') as m(month)
     order by 1`,
   );
+}
+
+/** Returns when keys were last listed completely, by the control plane's clock; null if they never were. */
+export async function readLastListing(db: Reader): Promise<string | null> {
+  const [row] = await db.execute(
+    sql`select ${time(sql`max(listed_at)`)} as at from keywarden.key_listing where why_suspect is null`,
+  );
+  return typeof row?.at === 'string' ? row.at : null;
 }
 
 /**

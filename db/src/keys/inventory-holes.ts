@@ -23,15 +23,16 @@ const organizationOf = sql`case when s.scope not like 'user:%' then regexp_repla
 const isOfKeys = sql`split_part(scope, ':', 1) in ('user', 'organization')`;
 
 /**
- * Each inventory's listings, how long after a listing the next is due, when the last one was, and what was never listed.
+ * Each inventory's listings, how long after a listing the next is due, when the last one was, what was never listed, and whether not even that is known.
  */
-const inventories: Record<Inventoried, { isListing: SQL; due: SQL; over: SQL; never: SQL }> = {
+const inventories: Record<Inventoried, { isListing: SQL; due: SQL; over: SQL; never: SQL; isEmpty: SQL }> = {
   keys: {
     isListing: isOfKeys,
     due: sql`interval '1 day'`,
     over: sql`null::timestamptz`,
     never: sql`select o.control_plane_number, 'organization:' || o.id, null::timestamptz, null::timestamptz from keywarden.organization o
       where not exists (select from listing l where l.control_plane_number = o.control_plane_number and l.scope = 'organization:' || o.id)`,
+    isEmpty: sql`not exists (select from listing) and not exists (select from keywarden.organization)`,
   },
   credentials: {
     isListing: sql`not ${isOfKeys}`,
@@ -47,6 +48,7 @@ const inventories: Record<Inventoried, { isListing: SQL; due: SQL; over: SQL; ne
       select o.control_plane_number, 'credentials:' || o.id, null, null from keywarden.organization o
       where not exists (select from keywarden.project p where p.control_plane_number = o.control_plane_number and p.organization_id = o.id)
         and not exists (select from keywarden.sync_run r where r.kind = 'credentials' and r.status = 'finished')`,
+    isEmpty: sql`not exists (select from keywarden.organization)`,
   },
 };
 
@@ -55,7 +57,7 @@ const inventories: Record<Inventoried, { isListing: SQL; due: SQL; over: SQL; ne
  * - before the first complete listing
  * - where more than a day (two days for other credentials) is between two listings
  * - after the last listing, once that is as old
- * A scope that was never listed completely is one hole.
+ * A scope that was never listed completely is one hole. So is everything in a store that knows no scope.
  */
 export async function listInventoryHoles(
   db: Reader,
@@ -66,7 +68,7 @@ export async function listInventoryHoles(
     of = 'keys',
   }: { from: string; to: string; organizations: string[] | null; of?: Inventoried },
 ): Promise<InventoryHole[]> {
-  const { isListing, due, over, never } = inventories[of];
+  const { isListing, due, over, never, isEmpty } = inventories[of];
   const rows = await db.execute(sql`
     with listing as (
       select control_plane_number, scope, listed_at from keywarden.key_listing where why_suspect is null and ${isListing}
@@ -77,10 +79,12 @@ export async function listInventoryHoles(
       select control_plane_number, scope, max(listed_at), ${over} from listing group by control_plane_number, scope
       union all
       ${never}
+      union all
+      select null, 'every scope', null, null where ${isEmpty}
     )
-    select c.base_url as control_plane, s.scope, ${time(sql`s.opens`)} as "from", ${time(sql`s.closes`)} as "to" from gap s
-      join keywarden.control_plane c on c.number = s.control_plane_number
-    where ${visible(organizationOf, organizations)}
+    select coalesce(c.base_url, 'none') as control_plane, s.scope, ${time(sql`s.opens`)} as "from", ${time(sql`s.closes`)} as "to" from gap s
+      left join keywarden.control_plane c on c.number = s.control_plane_number
+    where (s.control_plane_number is null or ${visible(organizationOf, organizations)})
       and (s.opens is null or coalesce(s.closes, ${to}::timestamptz) - s.opens > ${due})
       and coalesce(s.opens, '-infinity') < ${to}::timestamptz and coalesce(s.closes, 'infinity') > ${from}::timestamptz
     order by c.base_url, s.scope, s.opens nulls first`);

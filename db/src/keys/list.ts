@@ -74,6 +74,8 @@ export interface KeyFilter {
   idleMs?: number | undefined;
   /** Keys whose creator is known to be no longer a member of their organization. */
   creatorLeft?: boolean | undefined;
+  /** Keys that are known to be used, or never used, or neither. */
+  use?: 'used' | 'never' | 'unknown' | undefined;
   /** Keys known to be created longer ago than this; ms. */
   ageMs?: number | undefined;
   /** Credentials that have expired or expire within this time; ms. */
@@ -169,6 +171,7 @@ function inventoryQuery(
         filter.idleMs,
         (ms) => sql`k.use <> 'unknown' and ${longerAgo(sql`coalesce(k.last_used_at, k.created_at)`)(ms)}`,
       ),
+      when(filter.use, (use) => sql`k.use = ${use}`),
       when(filter.idleMs ?? filter.ageMs, (ms) => sql`k.creation_known and ${longerAgo(sql`k.created_at`)(ms)}`),
       when(filter.ageMs, longerAgo(sql`k.created_at`)),
       when(filter.expiresWithinMs, (ms) => sql`k.expires_at < ${judgedAt} + ${ms} * interval '1 millisecond'`),

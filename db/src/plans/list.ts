@@ -125,6 +125,8 @@ export interface PlanFilter {
   isNewest?: boolean | undefined;
   /** Leaves out parts of plans. */
   isWhole?: boolean | undefined;
+  /** Only plans that persons have approved and that were not carried out yet. */
+  isApproved?: boolean | undefined;
 }
 
 /** Lists plans, newest first, each with its decisions and how far it was carried out. */
@@ -136,6 +138,7 @@ export function planList({
   asOf,
   isNewest,
   isWhole,
+  isApproved,
 }: PlanFilter = {}): List<typeof planItem> {
   return {
     schema: planItem,
@@ -166,6 +169,7 @@ export function planList({
       when(findingsTo, (at) => sql`p.findings_at < ${at}::timestamptz`),
       isNewest ? sql`p.id = (select id from keywarden.newest_plan)` : undefined,
       isWhole ? sql`p.derived_from is null` : undefined,
+      isApproved ? sql`p.id in (select a.plan_id from keywarden.standing_approval a)` : undefined,
     ],
     order: [
       // A plan that the same facts made again after that time was made before it at the times that are known of it.

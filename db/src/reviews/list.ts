@@ -113,13 +113,23 @@ export interface ReviewFilter {
   state?: 'open' | 'signed' | undefined;
   /** Signed, with the content that was signed. */
   isIntact?: boolean | undefined;
+  /** Open reviews of campaigns that are not canceled, those that are due first before the others. */
+  isDue?: boolean | undefined;
   /** Signed in this time. */
   from?: string | undefined;
   to?: string | undefined;
 }
 
 /** Lists access reviews, newest first, each with its progress. */
-export function reviewList({ number, campaignId, state, isIntact, from, to }: ReviewFilter): List<typeof reviewItem> {
+export function reviewList({
+  number,
+  campaignId,
+  state,
+  isIntact,
+  isDue,
+  from,
+  to,
+}: ReviewFilter): List<typeof reviewItem> {
   return {
     schema: reviewItem,
     from: sql`keywarden.review v left join keywarden.review_signature s on s.review_number = v.number
@@ -147,12 +157,28 @@ export function reviewList({ number, campaignId, state, isIntact, from, to }: Re
       when(number, (wanted) => sql`v.number = ${wanted}::bigint`),
       when(campaignId, (wanted) => sql`v.campaign_number = ${wanted}::bigint`),
       when(state, (wanted) => (wanted === 'open' ? sql`s.review_number is null` : sql`s.review_number is not null`)),
+      isDue ? sql`s.review_number is null and c.canceled_at is null` : undefined,
       isIntact ? sql`s.content_sha256 = keywarden.review_content_hash(v.number)` : undefined,
       ...within(sql`s.signed_at`, { from, to }),
     ],
-    order: [{ by: sql`v.number`, type: 'bigint' }],
-    direction: 'desc',
+    ...(isDue
+      ? {
+          order: [
+            { by: sql`coalesce(c.due_at, 'infinity')`, type: 'timestamptz' },
+            { by: sql`v.number`, type: 'bigint' },
+          ],
+          direction: 'asc',
+        }
+      : { order: [{ by: sql`v.number`, type: 'bigint' }], direction: 'desc' }),
   };
+}
+
+/** Counts the keys of a review that it decided to revoke and that are gone. */
+export async function countRevokedKeys(db: Reader, review: string): Promise<number> {
+  const [row] = await db.execute(sql`
+    select count(*)::int as n from keywarden.review_item_now v join keywarden.credential k on k.number = v.key_number
+    where v.review_number = ${review}::bigint and v.decision = 'revoke' and k.gone_at is not null`);
+  return Number(row?.n);
 }
 
 export interface ReviewItemFilter {

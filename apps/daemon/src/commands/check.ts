@@ -1,4 +1,5 @@
 import { dirname, join } from 'node:path';
+import { hasCode } from '@keywarden/core/client';
 import { listLastingTokens, listSuspectScopes } from '@keywarden/db/daemon';
 import { isEncrypted, listMisplacedTables, listUnsafeSettings, openStore, whyNodesMissing } from '@keywarden/db/store';
 import {
@@ -50,6 +51,7 @@ export const checkCommand: CommandOf = {
       const code = await checkPart(report, 'credential', async () => {
         identity = await identify(configured, { config, limiters: new Map(), signal });
         const whose = identity.isPersonal ? 'user' : 'organization';
+        if (!identity.isPersonal) await requireWholeOrganization(identity, signal);
         return `${configured.name} acts for ${whose} ${identity.accountId} at ${configured.url}${ownKeyInWords(configured)}`;
       });
       worst = Math.max(worst, code);
@@ -60,6 +62,20 @@ export const checkCommand: CommandOf = {
     return worst === exitCode.done && isSuspect ? exitCode.needsPerson : worst;
   },
 };
+
+/** Throws a UserError for a credential that is a key of one project: it may read nothing that Keywarden governs. */
+async function requireWholeOrganization({ name, client, accountId }: Identity, signal: AbortSignal): Promise<void> {
+  try {
+    await client.organization(accountId, { signal });
+  } catch (error) {
+    if (!hasCode(error, 'not_found', 'forbidden')) throw error;
+    throw new UserError(
+      'control_plane',
+      `The credential of connection ${name} may not read its organization: it is a key of one project. Use a personal key, or one of the organization.`,
+      { cause: error },
+    );
+  }
+}
 
 type Stored = Awaited<ReturnType<typeof readStored>>;
 

@@ -58,14 +58,19 @@ function requireOpened(number: string | null, what: 'review' | 'campaign'): stri
   throw cannotBeDone(`A ${what} covers 1 to ${store.mostReviewed} keys; change its filter.`);
 }
 
+/** Throws a Problem if the daemon has no sink for a new secret. */
+export async function requireSink(db: Services['db']): Promise<void> {
+  if ((await readEnforcementState(db))?.sinks === 0)
+    throw cannotBeDone(
+      'No sink is configured, so no key can be rotated; add one to sinks in keywarden.yaml, or keep or revoke the keys.',
+    );
+}
+
 /** Records decisions about keys of an open review on behalf of the principal. Throws a Problem for a signed review, or for keys outside it. */
 export async function decideReview({ db, sql }: Services, request: store.NewDecision): Promise<void> {
   await requireReview(db, request.review);
   // The daemon would refuse the rotation after the signature.
-  if (request.decision === 'rotate' && (await readEnforcementState(db))?.sinks === 0)
-    throw cannotBeDone(
-      'No sink is configured, so no key can be rotated; add one to sinks in keywarden.yaml, or keep or revoke the keys.',
-    );
+  if (request.decision === 'rotate') await requireSink(db);
   const outcome = await store.decideReview(sql, request);
   if (outcome === 'signed') throw conflict('The review is signed and cannot change; open another.');
   if (outcome === 'not rotated') throw cannotBeDone('Only API keys can be rotated; keep or revoke the others.');

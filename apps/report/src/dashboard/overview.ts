@@ -17,6 +17,7 @@ import {
   readControlPlaneNow,
   readIdleTrend,
   readItems,
+  readLastListing,
   reviewList,
   rotationList,
   type WeekCount,
@@ -80,7 +81,7 @@ export function overviewPage({ page }: Pages, { db, limits }: Services): void {
         <ul class="tiles">
           ${tile('live keys', keys, '/keys?state=active')}
           ${tile('idle for over 90 days', idle, '/keys?state=active&idle_for=90d')}
-          ${tile('never used', used.find(({ group }) => group === 'never')?.count ?? 0, '/keys?state=active&sort=last_used_at')}
+          ${tile('never used', used.find(({ group }) => group === 'never')?.count ?? 0, '/keys?state=active&use=never')}
           ${tile('findings in the newest plan', sum(rules), '/findings')}
           ${tile('open incidents', incidents, '/incidents?state=open')}
         </ul>
@@ -98,8 +99,8 @@ export function overviewPage({ page }: Pages, { db, limits }: Services): void {
           }),
         )}
         <div class="charts">
-          ${breakdown('Keys by organization', byOrganization, (id) => `/keys?organization_id=${encodeURIComponent(id)}`)}
-          ${breakdown('Keys by owner', byOwner, (id) => `/keys?owner=${encodeURIComponent(id)}`)}
+          ${breakdown('Keys by organization', byOrganization, (id) => `/keys?state=active&organization_id=${encodeURIComponent(id)}`)}
+          ${breakdown('Keys by owner', byOwner, (id) => `/keys?state=active&owner=${encodeURIComponent(id)}`)}
         </div>
         <div class="charts">
           ${chart(toChart('Live keys by age', created, 'keys'))}
@@ -116,10 +117,19 @@ export function overviewPage({ page }: Pages, { db, limits }: Services): void {
           })}
           ${chart(operations)}
         </div>
-        <p class="fine">By the control plane’s clock it was ${time(controlPlaneNow)} at the last listing.</p>
+        ${await listedPart(db, controlPlaneNow)}
       `,
     };
   });
+}
+
+/** Returns when keys were last listed: the numbers above are of that time. */
+async function listedPart(db: Reader, controlPlaneNow: string): Promise<Html> {
+  const listedAt = await readLastListing(db);
+  if (listedAt === null)
+    return html`<p class="notice warn">No keys have been listed yet. Start the daemon, or run keywarden sync.</p>`;
+  const isOld = Date.parse(controlPlaneNow) - Date.parse(listedAt) > dayMs;
+  return html`<p class="${isOld ? 'notice warn' : 'fine'}">Keys were last listed ${ago(listedAt)}, at ${time(listedAt)} by the control plane’s clock.</p>`;
 }
 
 /** What the overview counts at most once a minute. */
@@ -131,7 +141,7 @@ interface Slow {
 }
 
 const trendChart = (weeks: WeekCount[]): Chart => ({
-  title: 'Idle keys by week',
+  title: 'Idle keys by week, as first counted on the day shown',
   labels: weeks.map(({ day }) => day),
   series: [
     { name: 'idle for over 90 days', values: weeks.map(({ idle }) => idle) },
@@ -185,31 +195,40 @@ async function readDue(
   const rotations = await readItems(db, rotationList({ open: true }, organizations), most);
   const lapsesBefore = new Date(Date.parse(controlPlaneNow) + 30 * dayMs).toISOString();
   const exemptions = await readItems(db, exemptionList({ state: 'in_force', lapsesBefore }, organizations), mostSorted);
-  const [plan] = organizations === null ? await readItems(db, planList({ isNewest: true }), 1) : [];
-  const reviews = organizations === null ? await readItems(db, reviewList({ state: 'open' }), most) : [];
-  const isWaiting = plan !== undefined && plan.items > 0 && !plan.rejected && plan.revoked === 0;
+  const isWhole = organizations === null;
+  const plans = isWhole
+    ? [
+        ...(await readItems(db, planList({ isNewest: true }), 1)),
+        ...(await readItems(db, planList({ isApproved: true }), most)),
+      ]
+    : [];
+  const openReviews = reviewList({ isDue: true });
+  const reviews = isWhole ? await readItems(db, openReviews, most) : [];
+  const more = isWhole ? (await countItems(db, openReviews)) - reviews.length : 0;
+  const isWaiting = (plan: (typeof plans)[number]) =>
+    plan.items > 0 && !plan.rejected && (plan.revoked === 0 || plan.approvers > 0);
+  const waitingPlans = new Map(plans.filter(isWaiting).map((plan) => [plan.id, plan]));
   return [
-    ...(isWaiting
-      ? [
-          {
-            what: link(
-              `/plans/${plan.id}`,
-              plan.approvers >= plan.approvers_needed
-                ? plan.blocked === null
-                  ? `Plan ${plan.id} waits for the daemon`
-                  : `Plan ${plan.id} is approved and blocked`
-                : `Approve or reject plan ${plan.id}`,
-            ),
-            when: 'now',
-            why: plan.blocked ?? `${plan.items} keys to revoke, ${plan.approvers} of ${plan.approvers_needed} approved`,
-          },
-        ]
-      : []),
+    ...[...waitingPlans.values()].map((plan) => ({
+      what: link(
+        `/plans/${plan.id}`,
+        plan.approvers >= plan.approvers_needed
+          ? plan.blocked === null
+            ? `Plan ${plan.id} waits for the daemon`
+            : `Plan ${plan.id} is approved and blocked`
+          : `Approve or reject plan ${plan.id}`,
+      ),
+      when: 'now',
+      why: plan.blocked ?? `${plan.items} keys to revoke, ${plan.approvers} of ${plan.approvers_needed} approved`,
+    })),
     ...reviews.map((review) => ({
       what: link(`/reviews/${review.id}`, `Review: ${review.title}`),
       when: review.due_at === null ? 'open' : html`due ${ago(review.due_at)}`,
       why: `${review.undecided} of ${review.keys} keys undecided`,
     })),
+    ...(more > 0
+      ? [{ what: link('/reviews?state=open', `${more} more open reviews`), when: 'later, or without a date', why: '' }]
+      : []),
     ...waiting.map(({ key, rule, why_held: why }) => ({
       what: html`Revoke ${link(`/keys/${key.number}`, key.name)} by ${rule}`,
       when: 'after its notification',

@@ -16,8 +16,13 @@ import { addRoute } from '../route.ts';
 
 /** Returns the chosen controls; all if none is named. Throws a Problem (404) for an unknown one. */
 function chooseControls(controls: Control[], request: string | string[] | undefined): Control[] {
-  const ids = [request ?? []].flat().flatMap((each) => each.split(','));
-  if (ids.length === 0) return controls;
+  if (request === undefined) return controls;
+  // The form sends an empty one, so that no choice is not every control.
+  const ids = [request]
+    .flat()
+    .flatMap((each) => each.split(','))
+    .filter((id) => id !== '');
+  if (ids.length === 0) throw badParameter('control: names none; choose at least one control.');
   return [...new Set(ids)].map((id) => {
     const found = controls.find((each) => each.id === id);
     if (found === undefined) throw notFound(`control ${id.slice(0, 100)}`, '/v1/evidence/controls');
@@ -142,6 +147,7 @@ function evidenceForm(controls: Control[], today: string): Html {
   return section(
     'Evidence',
     html`<form class="forms" method="get" action="/v1/evidence">
+      <input type="hidden" name="control" value="" />
       <p>Download one archive for auditors: for each control the requirement, the measurements, the exceptions, what could not be
         assessed, and the blind spots. It has a summary to print, and each table as NDJSON and CSV.</p>
       ${[...Map.groupBy(controls, ({ framework }) => framework)].map(

@@ -14,6 +14,7 @@ export const keyFilters = {
   idle_for: lasting
     .optional()
     .openapi({ description: 'Last used longer ago than this (90d), or created longer ago and never used' }),
+  use: keyItem.shape.use.optional(),
   older_than: lasting.optional().openapi({ description: 'Created longer ago than this: 365d' }),
   q: word.optional().openapi({ description: 'Part of a name' }),
   as_of: instant

@@ -154,7 +154,7 @@ function actionForms({ key, rules, rotates }: { key: string; rules: string[]; ro
       <form method="post" action="/keys/${key}/exemption">
         <h3>Grant an exemption</h3>
         <div class="field"><label for="exempt-rule">Rule</label><select id="exempt-rule" name="rule"><option value="">every rule</option>${rules.map((rule) => html`<option>${rule}</option>`)}</select></div>
-        <div class="field"><label for="exempt-for">For</label><input id="exempt-for" name="for" value="30d" required pattern="[0-9]{1,5}[smhd]" /></div>
+        <div class="field"><label for="exempt-for">For</label><input id="exempt-for" name="for" value="30d" required pattern="[0-9]{1,5}[smhdw]" /></div>
         <div class="field"><label for="exempt-reason">Reason</label><input id="exempt-reason" name="reason" required maxlength="1000" /></div>
         <button type="submit">Exempt</button>
       </form>

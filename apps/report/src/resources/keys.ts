@@ -115,6 +115,7 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
         organization_id: 'Organization',
         owner: 'Owner',
         idle_for: 'Idle for over',
+        use: 'Use',
         older_than: { label: 'Older than', placeholder: '365d' },
         as_of: 'As of',
       },

@@ -93,7 +93,7 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
           ['SHA-256', html`<code>${plan.sha256}</code>`],
           ...proofFact(visit, 'plan', id),
         ])}
-        ${mayDecide && plan.superseded_by === null ? decisionForms(plan, { hasApproved, state }) : ''}
+        ${mayDecide && (plan.superseded_by === null || plan.approvers > 0) ? decisionForms(plan, { hasApproved, state }) : ''}
         ${mayDecide && plan.superseded_by === null && plan.items > 1 ? await partForm(services, plan.id) : ''}
         ${mayAct(visit.principal, 'auditor') ? html`<p><a class="button quiet" href="/v1/evidence">Evidence of the last year</a></p>` : ''}
         ${section('Decisions', decisions)}
@@ -174,10 +174,20 @@ function planRoutes(app: OpenAPIHono<Env>, services: Services): void {
 }
 
 function standing(plan: Plan): Part {
-  const { rejected, approvers, approvers_needed: needed, approvals, blocked, superseded_by: newer } = plan;
+  const {
+    rejected,
+    approvers,
+    approvers_needed: needed,
+    approvals,
+    blocked,
+    superseded_by: newer,
+    items,
+    revoked,
+  } = plan;
   if (rejected) return 'rejected';
   if (blocked !== null) return `approved, but blocked: ${blocked}`;
   if (approvers > 0) return `${approvers} of ${needed} approved`;
+  if (revoked > 0) return `carried out: ${revoked} of ${items} revoked`;
   if (newer !== null) return html`superseded by ${link(`/plans/${newer}`, newer)}`;
   return approvals > 0 ? 'approved before' : 'not approved';
 }
@@ -211,14 +221,15 @@ async function findingsPart(visit: Visit, services: Services, { id, items, held,
 
 /** Returns what keeps a plan from being carried out, as notices. */
 function noticesOf(plan: Plan): Html {
-  const { superseded_by: newer, blocked } = plan;
+  const { superseded_by: newer, blocked, approvers } = plan;
+  const stands = approvers > 0 ? 'Its approval still stands: the daemon carries it out unless you reject it.' : '';
   return html`
-    ${newer === null ? '' : html`<p class="notice warn">This plan is superseded: the newest facts give ${link(`/plans/${newer}`, newer)}. It can no longer be approved.</p>`}
+    ${newer === null ? '' : html`<p class="notice warn">This plan is superseded: the newest facts give ${link(`/plans/${newer}`, newer)}. It can no longer be approved here. ${stands}</p>`}
     ${blocked === null ? '' : html`<p class="notice bad">Approved, but blocked: ${blocked}.</p>`}`;
 }
 
 function decisionForms(
-  { id, items, approvers, approvers_needed: needed }: Plan,
+  { id, items, approvers, approvers_needed: needed, superseded_by: newer }: Plan,
   { hasApproved, state }: { hasApproved: boolean; state: EnforcementState | undefined },
 ): Html {
   const keys = items === 1 ? '1 key' : `${items} keys`;
@@ -231,7 +242,9 @@ function decisionForms(
         : `It is blocked: ${state.whyNotApproved}.`;
   const approving = hasApproved
     ? html`<div><h3>Approved</h3><p>You have approved it. ${waits}</p></div>`
-    : html`<form method="post" action="/plans/${id}/approve">
+    : newer !== null || items === 0
+      ? ''
+      : html`<form method="post" action="/plans/${id}/approve">
         <h3>Approve this plan</h3>
         <p>The daemon then revokes ${keys}. It judges each key again right before. ${needed > 1 ? `${needed} people must approve.` : ''}</p>
         <label class="check"><input type="checkbox" name="sure" required /> ${keys} ${items === 1 ? 'is' : 'are'} revoked for good</label>

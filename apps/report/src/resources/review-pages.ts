@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import {
   choosePart,
+  countRevokedKeys,
   planList,
   readEnforcementState,
   readItems,
@@ -96,15 +97,21 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
 const newestPlan = async ({ db }: Services) => (await readItems(db, planList({ isNewest: true }), 1))[0];
 
 /** Returns what follows from a signed review: the part of the newest plan that revokes what the review decided. */
-async function planForm(services: Services, { id }: Review): Promise<Html> {
+async function planForm(services: Services, { id, revoke }: Review): Promise<Html> {
   const plan = await newestPlan(services);
   const keys = plan === undefined ? [] : await choosePart(services.db, plan.id, { review: id });
   const state = await readEnforcementState(services.db);
   const next = state?.nextAt == null ? '' : html`, ${ago(state.nextAt)}`;
+  const gone = await countRevokedKeys(services.db, id);
+  if (keys.length === 0 && gone === revoke)
+    return section(
+      'Carry out the review',
+      html`<p class="empty">Each key that it decided to revoke is gone: ${gone} of ${revoke}.</p>`,
+    );
   return section(
     'Carry out the review',
     keys.length === 0
-      ? html`<p class="empty">The newest plan revokes no key of this review. The daemon makes the next plan in its next pass${next}.</p>`
+      ? html`<p class="empty">${gone} of ${revoke} keys are gone. The newest plan revokes no other key of this review. The daemon makes the next plan in its next pass${next}.</p>`
       : html`<form class="forms" method="post" action="/reviews/${id}/plan">
           <p>The newest plan revokes ${keys.length} keys that this review decided to revoke. Approve them as a plan of their own.</p>
           <button type="submit">Make the plan of this review</button>

@@ -11,6 +11,7 @@ import {
   requestRotation as storeRequest,
 } from '@keywarden/db/report';
 import { allow } from '../access/roles.ts';
+import { requireSink } from '../actions/reviews.ts';
 import { columnsFor } from '../dashboard/columns.ts';
 import { type Part, section, table } from '../dashboard/html.ts';
 import { type Pages, readParameter, readReason } from '../dashboard/page.ts';
@@ -124,6 +125,7 @@ async function requestRotation(
   const list = keyList({ number: key }, { organizations: principal.organizations });
   const { state } = await requireItem(db, list, [`key with number ${key}`, '/v1/keys']);
   if (state === 'gone') throw conflict('This key is gone; there is nothing to rotate.');
+  await requireSink(db);
   await marks.move();
   return await storeRequest(sql, { key, principal, reason });
 }

@@ -63,12 +63,13 @@ export interface Answer {
   body: { items: Record<string, never>[]; next_cursor: string | null } & Record<string, never>;
 }
 
-export async function makeFixture(postgresUrl: string): Promise<Fixture> {
+/** Returns the report over a store that has something of everything; with `isEmpty`, over one in which nothing was ever listed. */
+export async function makeFixture(postgresUrl: string, { isEmpty = false } = {}): Promise<Fixture> {
   const store = await createTestStore(postgresUrl);
   const daemon = await store.as('keywarden_daemon');
   const admin = await store.as('keywarden_admin');
   const { app, sql, log } = await makeApp(store);
-  const planId = await fill(store, daemon);
+  const planId = isEmpty ? '' : await fill(store, daemon);
   const ledger = createTestLedger(daemon);
   await ledger.sign();
   const tokens: Fixture['tokens'] = {};

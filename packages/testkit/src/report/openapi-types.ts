@@ -1963,6 +1963,11 @@ export interface components {
                 owner?: string;
                 /** @description Last used longer ago than this (90d), or created longer ago and never used */
                 idle_for?: string;
+                /**
+                 * @description unknown: the key may have been used later than last_used_at, because no listing shows it or its record is wrong
+                 * @enum {string}
+                 */
+                use?: "used" | "never" | "unknown";
                 /** @description Created longer ago than this: 365d */
                 older_than?: string;
                 /** @description Part of a name */
@@ -2094,6 +2099,11 @@ export interface components {
                 owner?: string;
                 /** @description Last used longer ago than this (90d), or created longer ago and never used */
                 idle_for?: string;
+                /**
+                 * @description unknown: the key may have been used later than last_used_at, because no listing shows it or its record is wrong
+                 * @enum {string}
+                 */
+                use?: "used" | "never" | "unknown";
                 /** @description Created longer ago than this: 365d */
                 older_than?: string;
                 /** @description Part of a name */
@@ -2903,6 +2913,8 @@ export interface operations {
                 owner?: string;
                 /** @description Last used longer ago than this (90d), or created longer ago and never used */
                 idle_for?: string;
+                /** @description unknown: the key may have been used later than last_used_at, because no listing shows it or its record is wrong */
+                use?: "used" | "never" | "unknown";
                 /** @description Created longer ago than this: 365d */
                 older_than?: string;
                 /** @description Part of a name */
@@ -3001,6 +3013,8 @@ export interface operations {
                 owner?: string;
                 /** @description Last used longer ago than this (90d), or created longer ago and never used */
                 idle_for?: string;
+                /** @description unknown: the key may have been used later than last_used_at, because no listing shows it or its record is wrong */
+                use?: "used" | "never" | "unknown";
                 /** @description Created longer ago than this: 365d */
                 older_than?: string;
                 /** @description Part of a name */
