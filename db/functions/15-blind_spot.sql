@@ -14,5 +14,9 @@ create view keywarden.blind_spot with (security_invoker = true) as
     join keywarden.control_plane_now p on p.control_plane_number = l.control_plane_number
   where l.listed_at < p.at - interval '1 day'
   union all
+  select o.control_plane_number, 'organization:' || o.id, null, 'never_listed', null, o.first_seen_at from keywarden.organization o
+  where not exists (select from keywarden.key_listing l
+    where l.control_plane_number = o.control_plane_number and l.scope = 'organization:' || o.id and l.why_suspect is null)
+  union all
   select c.control_plane_number, null, c.name, 'own_key_unknown', null, c.checked_at from keywarden.connection c
   where c.own_key_id is null and c.removed_at is null;

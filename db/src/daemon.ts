@@ -82,7 +82,13 @@ export {
   type OpenWalk,
   type WalkedProject,
 } from './operations/walks.ts';
-export { listOrganizationIds, readMemberRole, saveMembers, saveOrganizations } from './organizations/organizations.ts';
+export {
+  listOrganizationIds,
+  listUnlistedOrganizations,
+  readMemberRole,
+  saveMembers,
+  saveOrganizations,
+} from './organizations/organizations.ts';
 export { type Assignment, assignOwners, listKeyOwners, listLiveKeys, type NamedKey } from './owners/owners.ts';
 export { endPause, openPause, readPause, withDestructiveCall } from './pauses/pauses.ts';
 export { saveEnforcementState } from './plans/enforcement-state.ts';

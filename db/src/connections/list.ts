@@ -5,7 +5,7 @@ import { type List, type Reader, visible } from '../list.ts';
 
 /** A part of a scope that no connection sees. */
 const blindSpot = z.strictObject({
-  kind: z.enum(['personal_keys', 'members_unknown', 'listing_old', 'own_key_unknown']),
+  kind: z.enum(['personal_keys', 'members_unknown', 'listing_old', 'never_listed', 'own_key_unknown']),
   scope: z.string().nullable(),
   members: z.int().nullable(),
   since: instant.nullable(),
@@ -39,7 +39,7 @@ export function connectionList(): List<typeof connectionItem> {
       scopes: sql`coalesce((select json_agg(${jsonOf(scope, 's')} order by s.scope)
         from keywarden.connection_scope s where s.connection = n.name), '[]')`,
       blind_spots: sql`coalesce((select json_agg(${jsonOf(blindSpot, 'b')} order by b.scope, b.kind) from keywarden.blind_spot b
-        where b.control_plane_number = n.control_plane_number and (b.connection = n.name or b.scope in (
+        where b.control_plane_number = n.control_plane_number and (b.connection = n.name or b.kind = 'never_listed' or b.scope in (
           select s.scope from keywarden.connection_scope s where s.connection = n.name))), '[]')`,
     },
     where: [],

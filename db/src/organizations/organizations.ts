@@ -29,6 +29,18 @@ export async function saveOrganizations(
 }
 
 /**
+ * Lists the organizations that connections see now, and whose keys none has listed since a time of the database.
+ */
+export async function listUnlistedOrganizations(sql: Sql, since: string): Promise<string[]> {
+  const rows = await sql`
+    select o.id from keywarden.organization o join keywarden.control_plane_now p on p.control_plane_number = o.control_plane_number
+    where o.last_seen_at > p.at - interval '1 hour' and not exists (select from keywarden.key_listing l
+      where l.control_plane_number = o.control_plane_number and l.scope = 'organization:' || o.id and l.begun_at >= ${since}::timestamptz)
+    order by o.id`;
+  return rows.map(({ id }) => String(id));
+}
+
+/**
  * Saves a complete listing of an organization's members. A member who is absent twice in a row has left. An empty list proves nothing,
  * because at least the caller is a member (A7). `isSudden` marks a list that proves no absence.
  */

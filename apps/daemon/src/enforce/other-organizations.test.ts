@@ -3,6 +3,7 @@ import { applyPlan, openConnections, planKeys, syncCredentials, syncKeys, syncOp
 import { connectionOf, type Fixture, hurried, makeContext, makeFixture } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { listKeysAfresh } from '../sync/keys.ts';
 
 // Two organizations of one connection: what is odd in one neither stops nor exceeds anything in the other.
 
@@ -134,4 +135,22 @@ test('R7: a list of projects with more unreadable rows than a call has arguments
   const rows = await store.sql`
     select distinct p.organization_id from keywarden.operation o join keywarden.project p on p.number = o.project_number`;
   expect(rows.map(({ organization_id: id }) => String(id))).toEqual([second?.id]);
+});
+
+test('an organization whose keys no connection may list is named, and is a blind spot', async () => {
+  const refusal = {
+    method: 'GET',
+    path: '/organizations/{org_id}/api_keys',
+    kind: 'status',
+    status: 403,
+    times: 1,
+  } as const;
+  await fixture.controls.setFaults([refusal]);
+  const { failures } = await listKeysAfresh(fixture.context);
+  const spots = await store.sql`select scope from keywarden.blind_spot where kind = 'never_listed'`;
+  const hidden = organizations
+    .map(({ id }) => id)
+    .filter((id) => spots.some(({ scope }) => scope === `organization:${id}`));
+  expect([spots.length, hidden.length]).toEqual([1, 1]);
+  expect(failures).toEqual([`No connection may list the keys of ${hidden[0]}: use an administrator's key.`]);
 });

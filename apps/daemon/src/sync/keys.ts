@@ -1,5 +1,5 @@
 import { collect, hasCode } from '@keywarden/core/client';
-import { saveMembers } from '@keywarden/db/daemon';
+import { listUnlistedOrganizations, readNow, saveMembers } from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
 import { type Connection, usableConnections } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -112,10 +112,13 @@ function uncertaintyInWords({ hidden_scopes: hidden = 0, suspect_listings: suspe
   return parts.length > 0 ? `, ${parts.join(', ')}` : '';
 }
 
+const mostNamed = 5;
+
 /**
  * Lists all keys again through every usable connection. Returns those connections, and one sentence for each failure.
  */
 export async function listKeysAfresh(context: Context): Promise<{ connections: Connection[]; failures: string[] }> {
+  const begunAt = await readNow(context.store.sql);
   const { connections, failures } = await usableConnections(context);
   for (const connection of connections) {
     await syncKeys(context, connection).catch((error: unknown) => {
@@ -123,5 +126,10 @@ export async function listKeysAfresh(context: Context): Promise<{ connections: C
       failures.push(error.message);
     });
   }
+  const unlisted = failures.length > 0 ? [] : await listUnlistedOrganizations(context.store.sql, begunAt);
+  if (unlisted.length > 0)
+    failures.push(
+      `No connection may list the keys of ${unlisted.slice(0, mostNamed).join(', ')}${unlisted.length > mostNamed ? ` and ${unlisted.length - mostNamed} more organizations` : ''}: use an administrator's key.`,
+    );
   return { connections, failures };
 }

@@ -8,6 +8,7 @@ const blindSpotTexts = {
   personal_keys: (members: number | null) => `no connection can list the personal keys of ${members} members`,
   members_unknown: () => 'its members were never listed',
   listing_old: () => 'its keys were last listed more than a day ago',
+  never_listed: () => 'no connection has listed its keys: their credentials may not be allowed to',
   own_key_unknown: () => 'its own key is unknown, so nothing is revoked in any scope that it sees',
 };
 

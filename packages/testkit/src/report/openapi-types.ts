@@ -2400,7 +2400,7 @@ export interface components {
             }[];
             blind_spots: {
                 /** @enum {string} */
-                kind: "personal_keys" | "members_unknown" | "listing_old" | "own_key_unknown";
+                kind: "personal_keys" | "members_unknown" | "listing_old" | "never_listed" | "own_key_unknown";
                 scope: string | null;
                 members: number | null;
                 /** Format: date-time */
