@@ -47,7 +47,7 @@ export async function run(name, args) {
   }
   if (args.length > 0 && ['start', 'report', 'sandbox'].includes(name)) {
     console.error(
-      `The script ${name} takes no options; its settings are environment variables, which docs/OPERATIONS.md lists.`,
+      `The script ${name} takes no options; its settings are environment variables, which docs/REFERENCE.md lists.`,
     );
     process.exit(2);
   }
