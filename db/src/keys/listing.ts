@@ -219,7 +219,6 @@ async function saveKeys(
       on conflict (control_plane_number, scope, id) where superseded_at is null do update set kind = excluded.kind, project_id = excluded.project_id,
         name = excluded.name, creator_id = excluded.creator_id, creator_name = excluded.creator_name, extra = excluded.extra,
         branch_id = excluded.branch_id, holder = excluded.holder, expires_at = excluded.expires_at,
-        -- Fewer digits of the same time are no earlier use.
         use_went_back = k.last_used_at is not null and (excluded.last_used_at is null or excluded.last_used_at < date_trunc('second', k.last_used_at)),
         last_used_at = greatest(k.last_used_at, excluded.last_used_at),
         last_used_from = case when excluded.last_used_at >= k.last_used_at or k.last_used_at is null
@@ -256,7 +255,7 @@ async function saveUse(tx: Tx, { controlPlane, scope, keys }: KeyListing): Promi
 
 /**
  * Saves the last use of keys that the list shows as revoked. With an open intent, a use later than the last listing showed was in flight
- * (R5): the intent was judged on that listing.
+ * (R5): the intent was judged on that listing. More digits of the same time are no other use.
  */
 async function saveEnds(tx: Tx, { controlPlane, scope, ended = [] }: KeyListing): Promise<void> {
   const rows = toJson(
@@ -266,7 +265,6 @@ async function saveEnds(tx: Tx, { controlPlane, scope, ended = [] }: KeyListing)
     with ended as materialized (
       select * from json_to_recordset(${rows}::json) as t(id text, last_used_at timestamptz, revoked_at timestamptz)
     ), used as (
-      -- More digits of the same time are no other use.
       update keywarden.credential k set last_used_at = e.last_used_at from ended e
       where k.control_plane_number = ${controlPlane} and k.scope = ${scope} and k.id = e.id and k.superseded_at is null and k.gone_at is null
         and e.last_used_at is not null and e.last_used_at > coalesce(k.last_used_at, '-infinity')
