@@ -6,7 +6,7 @@ import { govern } from '../governance/live.ts';
 import { checkSealed } from './check.ts';
 import { simulate } from './simulate.ts';
 
-const runs = sized(30);
+const runs = sized(30, 0.05);
 
 /** Runs three seeds at once, because each waits for Postgres part of its time. */
 async function eachSeed(first: number, run: (seed: number) => Promise<void>): Promise<void> {
@@ -30,7 +30,7 @@ test(`A1 to A9: ${runs} archives of a hostile control plane claim nothing that t
   });
   expect(total.claimed).toBeGreaterThan(runs * 50);
   expect(total.failedPasses).toBeGreaterThan(runs / 10);
-  expect(struck.size).toBeGreaterThan(10);
+  expect(struck.size).toBeGreaterThan(Math.min(10, 3 * runs));
   expect(await checkSealed(daemon)).toBeGreaterThan(runs);
   await store.close();
 });
@@ -56,8 +56,8 @@ test(`R1 to R8, T1, T2: ${runs} companies under a hostile control plane lose no 
   });
   expect(total.compared).toBeGreaterThan(runs);
   expect(total.comparedBetween).toBeGreaterThanOrEqual(30 * Math.floor(runs / 6));
-  expect(total.revoked).toBeGreaterThan(runs / 2);
-  expect(total.rotated).toBeGreaterThan(runs / 2);
+  expect(total.revoked).toBeGreaterThanOrEqual(runs / 2);
+  expect(total.rotated).toBeGreaterThanOrEqual(runs / 2);
   expect(total.failedPasses).toBeGreaterThan(runs / 10);
-  expect(struck.size).toBeGreaterThan(10);
+  expect(struck.size).toBeGreaterThan(Math.min(10, 3 * runs));
 });

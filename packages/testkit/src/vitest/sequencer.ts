@@ -6,6 +6,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const first = [
   'archive/hostile',
   'replicas',
+  'every-page',
   'dashboard',
   'archive/simulation',
   'sequencer',
