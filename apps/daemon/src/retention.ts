@@ -1,15 +1,15 @@
-import { dayMs } from '@keywarden/core/values';
+import { dayMs, monthOf } from '@keywarden/core/values';
 import {
   announceExpiredMonths,
+  checkSeals,
   dropExpiredMonth,
   type ExpiredMonth,
   forgetAccesses,
-  hasOpenIncident,
+  openLedgerIncident,
   readOperationRetention,
 } from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
 import type { Context } from './context.ts';
-import { checkLedger } from './ledger/checks.ts';
 
 /**
  * Returns the dry run: the months of operations that exceed `retention.operations`. Throws if the database has another retention.
@@ -28,24 +28,29 @@ export async function findExpiredMonths({ store, config }: Pick<Context, 'store'
 
 /**
  * Drops the months that a dry run named at least a day ago. Until then, a person can review them and lengthen the retention. They are compared with their
- * seals before: what was altered in a month could not be found once it is dropped. Throws a UserError while the store differs from its ledger.
+ * seals before: what was altered in a month cannot be found once it is dropped. A month that differs opens an incident and is kept, unless `evenIfChanged`.
+ * Throws a UserError for it, once the others are dropped.
  */
 export async function dropDueMonths(
   { store, log, signal }: Pick<Context, 'store' | 'log' | 'signal'>,
-  { months, by }: { months: ExpiredMonth[]; by: string },
+  { months, by, evenIfChanged = false }: { months: ExpiredMonth[]; by: string; evenIfChanged?: boolean },
 ): Promise<void> {
   const due = months.filter(({ isDue }) => isDue);
-  if (due.length === 0) return;
-  await checkLedger({ store, signal }, { months: (month) => due.some((each) => each.month === month) });
-  if (await hasOpenIncident(store.db, 'ledger_inconsistent')) {
-    throw new UserError(
-      'retention',
-      'No month is dropped while the store differs from its ledger: run keywarden incidents for the reason, and see docs/LEDGER.md.',
-    );
-  }
+  const isDue = (month: string) => due.some((each) => each.month === month);
+  const faults = due.length === 0 ? [] : await checkSeals(store.sql, { signal, months: isDue });
+  const changed = new Set(faults.map(({ day }) => monthOf(day)).filter(isDue));
+  if (changed.size > 0)
+    await openLedgerIncident(store.db, `months to drop differ from their seals: ${[...changed].join(', ')}`);
   for (const { month, operations } of due) {
+    if (changed.has(month) && !evenIfChanged) continue;
     await dropExpiredMonth(store.sql, { month, by });
     log.info({ month, operations, by }, 'dropped a month of operations that exceeded its retention');
+  }
+  if (changed.size > 0 && !evenIfChanged) {
+    throw new UserError(
+      'retention',
+      `These months differ from their seals, and are kept: ${[...changed].join(', ')}. keywarden incidents has more; keywarden retention --drop --even-if-changed drops them all the same.`,
+    );
   }
 }
 

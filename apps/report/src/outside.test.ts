@@ -1,3 +1,4 @@
+import { saveEnforcementState } from '@keywarden/db/daemon';
 import { type Fixture, makeFixture, plan } from '@keywarden/testkit/report/fixture';
 import { unzipSync } from 'fflate';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
@@ -220,4 +221,14 @@ test('evidence for no control is refused, and is not that for all', async () => 
   const answer = await fixture.ask('/v1/evidence?control=', { as: 'auditor' });
   expect(answer.status).toBe(400);
   expect(answer.text).toContain('choose at least one control');
+});
+
+test('a rotation without a sink can be requested only for the key of a connection, whose file is its sink', async () => {
+  const state = { whyNotApproved: null, whyNotAutomatic: null, approvalsSince: null, nextAt: null, sinks: 0 };
+  await saveEnforcementState(fixture.daemon.db, 'machine', state);
+  const ask = async (id: string) => {
+    const body = { key: fixture.keys[id], reason: 'yearly' };
+    return (await fixture.ask('/v1/rotation-requests', { as: 'operator', method: 'POST', body })).status;
+  };
+  expect([await ask('12'), await ask('13')]).toEqual([202, 422]);
 });

@@ -48,6 +48,14 @@ export function connectionList(): List<typeof connectionItem> {
   };
 }
 
+/** Returns whether a key, by its number, is one that a connection uses. Such a key has a sink of its own. */
+export async function isOwnKey(db: Reader, number: string): Promise<boolean> {
+  const rows = await db.execute(sql`
+    select from keywarden.connection n join keywarden.key k on k.control_plane_number = n.control_plane_number and k.id = n.own_key_id
+    where k.number = ${number}::bigint`);
+  return rows.length > 0;
+}
+
 /** Lists all blind spots of the organizations visible to the caller, as JSON objects. */
 export async function listBlindSpots(db: Reader, organizations: string[] | null): Promise<object[]> {
   const rows = await db.execute(sql`

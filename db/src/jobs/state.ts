@@ -25,7 +25,7 @@ export async function countUnsettled(sql: Sql, kinds: readonly string[]): Promis
 export async function readQueues(sql: Sql): Promise<QueueState[]> {
   const rows = await sql`
     select name as kind, count(*) filter (where state < 'active')::int as waiting, count(*) filter (where state = 'active')::int as running,
-      greatest(0, extract(epoch from now() - min(start_after) filter (where state < 'active')))::float8 as "oldestSeconds"
+      extract(epoch from now() - min(least(start_after, now())) filter (where state < 'active'))::float8 as "oldestSeconds"
     from ${sql(jobSchema)}.job where state <= 'active' group by name order by name`;
   return rows.map((row) => queueState.parse(row));
 }

@@ -152,10 +152,9 @@ export interface Standing {
 }
 
 /**
- * Returns the valid decisions about a plan. An approval on the command line overrules no rejection, which may have come during its prompt. Only approvals
- * after `since` count, RFC 3339; null for all.
+ * Returns the valid decisions about a plan. An approval on the command line overrules no rejection, which may have come during its prompt.
  */
-export async function readStanding(sql: Sql, planId: string, since: string | null = null): Promise<Standing> {
+export async function readStanding(sql: Sql, planId: string): Promise<Standing> {
   const db = builderOf(sql);
   const { rejectedBy, reason, rejectedAt } = planRejection;
   const ofPlan = and(eq(planApproval.planId, planId), eq(planApproval.via, 'report'));
@@ -172,9 +171,7 @@ export async function readStanding(sql: Sql, planId: string, since: string | nul
   const persons = await db
     .selectDistinct({ person: standingApproval.person })
     .from(standingApproval)
-    .where(
-      and(eq(standingApproval.planId, planId), since === null ? undefined : gt(standingApproval.approvedAt, since)),
-    )
+    .where(eq(standingApproval.planId, planId))
     .orderBy(asc(standingApproval.person));
   const [standing] = await db
     .select({ needed: planStanding.approversNeeded })

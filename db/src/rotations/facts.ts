@@ -172,12 +172,14 @@ export interface SuspectedOrphan {
    * When the loss of the secret became known: until then, uses may have been by Keywarden. Null while that is unknown.
    */
   lostAt: string | null;
+  /** Whether its rotation has ended, and its sink may have the secret: then it belongs to the lineage. */
+  isUnclear: boolean;
 }
 
 /** Lists all suspected orphans of open and ended rotations. */
 export async function listSuspectedOrphans({ db, sql }: Pick<Store, 'db' | 'sql'>): Promise<SuspectedOrphan[]> {
   const rows = await sql`
-    select k.number, m.rotation_number, r.id as rotation_id, r.lineage_number, m.attempt, m.name, m.creator_id, l.listed_at, m.key_id,
+    select k.number, m.rotation_number, r.id as rotation_id, r.lineage_number, m.outcome = 'unclear' and k.id = m.key_id as is_unclear, m.attempt, m.name, m.creator_id, l.listed_at, m.key_id,
       case when m.key_id = k.id then (select max(e.at) from keywarden.rotation_event e
         where e.rotation_number = r.number and e.state = 'orphaned') end as lost_at
     from keywarden.rotation_mint m join keywarden.rotation r on r.number = m.rotation_number
@@ -186,7 +188,8 @@ export async function listSuspectedOrphans({ db, sql }: Pick<Store, 'db' | 'sql'
       join keywarden.key k on k.control_plane_number = o.control_plane_number and k.scope = o.scope and k.gone_at is null
         and k.missing_since is null and (${hasMintName(sql)} and k.id is distinct from m.key_id
           or k.number = (select n.key_number from keywarden.minted_key n where n.rotation_number = m.rotation_number and n.attempt = m.attempt)
-            and (m.outcome = 'lost' or m.outcome is null and r.ended_at < now() - interval '45 minutes'))
+            and (m.outcome = 'lost' or r.ended_at < now() - interval '45 minutes' and (m.outcome is null or m.outcome = 'unclear'
+              and (select e.state from keywarden.rotation_event e where e.rotation_number = r.number order by e.sequence desc offset 1 limit 1) = 'minted')))
     order by k.number`;
   const numbers = rows.map((row) => String(row.number));
   const keys = await db
@@ -214,6 +217,7 @@ export async function listSuspectedOrphans({ db, sql }: Pick<Store, 'db' | 'sql'
         },
         place: { controlPlane: found.controlPlaneNumber, scope: found.scope },
         lostAt: typeof row.lost_at === 'string' ? toInstant(row.lost_at) : null,
+        isUnclear: row.is_unclear === true,
       },
     ];
   });

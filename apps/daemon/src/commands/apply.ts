@@ -6,7 +6,7 @@ import { usableConnections } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { type Applied, applyPlan, remainingItems } from '../enforce/apply.ts';
 import { whyPaused } from '../enforce/guarded-revocation.ts';
-import { approvalScope, governed } from '../enforce/high-water-mark.ts';
+import { governed } from '../enforce/high-water-mark.ts';
 import { readDocument } from '../enforce/plan.ts';
 import { whyNotApproved } from '../enforce/standing.ts';
 import { appliedToJson, renderApplied } from './applied.ts';
@@ -79,12 +79,9 @@ export const applyCommand: CommandOf = {
 
 /** Returns why a plan cannot be applied even with this person's approval. */
 async function whyNot(context: Context, planId: string): Promise<string | null> {
-  // An approval that came with an older store is no decision about this one (R10).
-  const { since } = await approvalScope(context);
-  const { rejection, approvers, needed } = await readStanding(context.store.sql, planId, since);
+  const { rejection, approvers, needed } = await readStanding(context.store.sql, planId);
   const persons = new Set([...approvers, userName()]);
-  if (rejection === null && persons.size >= needed) return null;
-  return await whyNotApproved(context, planId, 'command line', since);
+  return rejection === null && persons.size >= needed ? null : await whyNotApproved(context, planId, 'command line');
 }
 
 /** Returns the question, with the number of keys of each organization. The answer is the number, which a person must have read. */

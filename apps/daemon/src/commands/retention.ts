@@ -9,16 +9,19 @@ import { storeOnly } from './session.ts';
 export const retentionCommand: CommandOf = {
   name: 'retention',
   about: 'List the months of operations that exceed retention.operations, or drop them',
-  options: { '--drop': 'drop these months now' },
+  options: {
+    '--drop': 'drop these months now',
+    '--even-if-changed': 'with --drop: also months whose operations differ from their seals',
+  },
   output: 'list',
   examples: ['', '--drop'],
   needs: storeOnly,
   /**
    * Runs the dry run of `retention.operations`. With `drop`, drops the months that an earlier dry run named at least a day ago.
    */
-  async run(context: Context, { drop = false }: { drop?: boolean }) {
+  async run(context: Context, { drop = false, evenIfChanged = false }: { drop?: boolean; evenIfChanged?: boolean }) {
     const months = await findExpiredMonths(context);
-    if (drop) await dropDueMonths(context, { months, by: userName() });
+    if (drop) await dropDueMonths(context, { months, by: userName(), evenIfChanged });
     const states = months.map((month) => ({ month, state: stateOf(month, drop) }));
     const retention = context.config.retention.operations?.text;
     const columns: Columns<(typeof states)[number]> = {

@@ -32,16 +32,14 @@ export async function approvedByReport(
 }
 
 /**
- * Returns why the approvals and rejections of the plan do not allow its next key; null if they do. Automatic enforcement needs no approval. Only approvals
- * after `since` count, RFC 3339; null for all.
+ * Returns why the approvals and rejections of the plan do not allow its next key; null if they do. Automatic enforcement needs no approval.
  */
 export async function whyNotApproved(
   { store }: Pick<Context, 'store'>,
   planId: string,
   via: 'command line' | 'report' | 'enforcement',
-  since: string | null = null,
 ): Promise<string | null> {
-  const { rejection, approvers, needed } = await readStanding(store.sql, planId, since);
+  const { rejection, approvers, needed } = await readStanding(store.sql, planId);
   if (rejection !== null)
     return `plan ${planId} was rejected by ${rejection.by} (${rejection.reason}); an approval in the report overrules that`;
   if (via === 'enforcement' || approvers.length >= needed) return null;

@@ -1,13 +1,15 @@
-import { mkdirSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { policySchema } from '@keywarden/core/policy';
 import { listOpenRotations, moveRotation } from '@keywarden/db/daemon';
+import { emptyNote, noteOf } from '@keywarden/runtime/config';
 import { age, exempt, forgetDelivery, path, writeScript } from '@keywarden/testkit/daemon/lineage-fixture';
 import {
   ask,
   day,
   fixture,
   folder,
+  liveNames,
   openIncidents,
   organization,
   parseSinks,
@@ -21,6 +23,7 @@ import {
 } from '@keywarden/testkit/daemon/rotate-fixture';
 import { expect, test } from 'vitest';
 import { enforce } from '../enforce/enforce.ts';
+import { disarmMachine } from '../enforce/high-water-mark.ts';
 import { rotate } from './rotate.ts';
 
 // Deliveries whose result is lost: the process ends between a sink's write and its record.
@@ -129,4 +132,36 @@ test.each([-10, 3650])('T1: a delivery is not dated by a clock that is %i days o
   const [mint] =
     await store.sql`select delivered_at <= (select max(listed_at) from keywarden.key_listing) as is_past from keywarden.rotation_mint`;
   expect(mint?.is_past).toBe(true);
+});
+
+test('T2: the successor of a rotation that was given up is revoked if its sink certainly lacks its secret', async () => {
+  const { bot } = await prepare(['bot', 'survivor'], { policy: quiet });
+  await ask(['bot'], 'files');
+  await forgetDelivery();
+  // Killed before the delivery: the place is prepared.
+  rmSync(join(folder, `key-${bot.id}`));
+  writeFileSync(noteOf(join(folder, `key-${bot.id}`)), emptyNote);
+  const [rotation] = await listOpenRotations(fixture.context.store.db);
+  if (rotation === undefined) throw new Error('no rotation is open');
+  await moveRotation(store.sql, rotation, { event: 'given_up', by: 'ada', at: rotation.since });
+  await age();
+  await store.sql`update keywarden.rotation set ended_at = ended_at - interval '2 hours' where ended_at is not null`;
+  await pass();
+  expect(await liveNames()).toEqual(['bot', 'survivor']);
+});
+
+test('R10: in a store that may be an older one, a requested pass revokes no successor that it does not know', async () => {
+  const script = writeScript('store.sh', `cat > "${folder}/key-$KEYWARDEN_LINEAGE"`);
+  const sinks = parseSinks([{ name: 'files', kind: 'command', command: [script] }]);
+  const { bot } = await prepare(['bot', 'two'], { sinks, policy: quiet });
+  await ask(['bot'], 'files');
+  await forgetDelivery();
+  await store.sql`update keywarden.rotation_mint set key_id = null, place = null`;
+  await store.sql`delete from keywarden.rotation_event where state = 'minted'`;
+  disarmMachine(fixture.context);
+  await age();
+  await pass(60);
+  await ask(['bot']);
+  expect(await use(secretOf(bot.id))).toBe(200);
+  expect(await openIncidents()).toHaveLength(1);
 });

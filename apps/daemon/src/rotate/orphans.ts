@@ -44,6 +44,7 @@ export async function handleOrphans(context: Context, run: Run, lineages?: Set<s
       continue;
     }
     const why = await whyItStays(context, suspect, run);
+    if (why !== null && suspect.isUnclear) continue;
     const revocation = why === null ? await revokeOrphan(context, suspect, run) : left(why);
     if (revocation.usedInFlight) run.stopped = stoppedByUse;
     const isIncident = why !== null || revocation.outcome === 'failed';
@@ -76,8 +77,8 @@ async function whyItStays(
   const place = rotation.mints.find(({ attempt }) => attempt === intent.attempt)?.place;
   const answer = await askSink(sink, { place, keyId: key.id, signal: context.signal });
   context.signal.throwIfAborted();
-  // A secret is delivered only after its id is committed: without the id, no sink of this store has it.
-  const isNever = intent.keyId === null && answer === 'unknown';
+  // A secret is delivered only after its id is committed: without the id, no sink of this store has it. An older store lacks the id.
+  const isNever = run.isNewestStore && intent.keyId === null && answer === 'unknown';
   const isOwn = ownConnectionOf(rotation.sink) !== null && lostAt !== null;
   const ownUseUntil = isOwn ? new Date(toMs(lostAt) + dateMs).toISOString() : null;
   return whyNoOrphan(intent, key, { sink: isNever ? 'lacks' : answer, ownUseUntil });

@@ -45,8 +45,10 @@ export async function rotate(context: Context, connections: Connection[], reques
     const { facts, judgements } = await planKeys(context, connections);
     const isRequested = request !== undefined;
     const lists = { refused: new Set<string>(), failedSinks: new Map<string, string>() };
-    const run: Run = { connections, now: context.now, facts, judgements, ...lists, isRequested, stopped: null };
-    const why = request === undefined ? await whyNotAutomatic(context) : await whyPaused(context);
+    const notAutomatic = await whyNotAutomatic(context);
+    const why = request === undefined ? notAutomatic : await whyPaused(context);
+    const asked = { isRequested, isNewestStore: notAutomatic === null, stopped: null };
+    const run: Run = { connections, now: context.now, facts, judgements, ...lists, ...asked };
     return await governed(context, async () => {
       if (why !== null) return { opened: [], moved: [], orphans: [], why };
       const rotated =

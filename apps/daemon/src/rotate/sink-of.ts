@@ -44,7 +44,7 @@ export async function askSink(
   sink: OpenSink,
   { place, keyId, signal }: { place: string | null | undefined; keyId: string; signal: AbortSignal },
 ): Promise<SinkAnswer> {
-  if (sink.file !== null && place != null && place !== (await placeOf(sink.file))) return 'unknown';
+  if (sink.file !== null && place != null && (await placeOf(place)) !== (await placeOf(sink.file))) return 'unknown';
   return await sink.ask(keyId, signal);
 }
 

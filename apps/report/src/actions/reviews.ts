@@ -58,9 +58,11 @@ function requireOpened(number: string | null, what: 'review' | 'campaign'): stri
   throw cannotBeDone(`A ${what} covers 1 to ${store.mostReviewed} keys; change its filter.`);
 }
 
-/** Throws a Problem if the daemon has no sink for a new secret. */
-export async function requireSink(db: Services['db']): Promise<void> {
-  if ((await readEnforcementState(db))?.sinks === 0)
+/** Throws a Problem if the daemon has no sink for the new secrets of these keys. */
+export async function requireSink(db: Services['db'], keys: string[]): Promise<void> {
+  if ((await readEnforcementState(db))?.sinks !== 0) return;
+  const own = await Promise.all(keys.map(async (key) => await store.isOwnKey(db, key)));
+  if (own.includes(false))
     throw cannotBeDone(
       'No sink is configured, so no key can be rotated; add one to sinks in keywarden.yaml, or keep or revoke the keys.',
     );
@@ -70,7 +72,7 @@ export async function requireSink(db: Services['db']): Promise<void> {
 export async function decideReview({ db, sql }: Services, request: store.NewDecision): Promise<void> {
   await requireReview(db, request.review);
   // The daemon would refuse the rotation after the signature.
-  if (request.decision === 'rotate') await requireSink(db);
+  if (request.decision === 'rotate') await requireSink(db, request.keys);
   const outcome = await store.decideReview(sql, request);
   if (outcome === 'signed') throw conflict('The review is signed and cannot change; open another.');
   if (outcome === 'not rotated') throw cannotBeDone('Only API keys can be rotated; keep or revoke the others.');

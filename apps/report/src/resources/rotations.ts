@@ -125,7 +125,7 @@ async function requestRotation(
   const list = keyList({ number: key }, { organizations: principal.organizations });
   const { state } = await requireItem(db, list, [`key with number ${key}`, '/v1/keys']);
   if (state === 'gone') throw conflict('This key is gone; there is nothing to rotate.');
-  await requireSink(db);
+  await requireSink(db, [key]);
   await marks.move();
   return await storeRequest(sql, { key, principal, reason });
 }

@@ -1,4 +1,4 @@
-export { type HeldKey, noteOf, readKeyFile, writeNote } from './key-file.ts';
+export { emptyNote, type HeldKey, noteOf, readKeyFile, writeNote } from './key-file.ts';
 export {
   type ChannelConfig,
   type Config,

@@ -5,6 +5,9 @@ import { z } from 'zod';
 /** Returns the path of the note beside a secret's file, which names its key. */
 export const noteOf = (path: string) => `${path}.keywarden.json`;
 
+/** The note beside a file that has no secret yet. */
+export const emptyNote = '{}\n';
+
 const entrySchema = z.object({ key_id: z.string().regex(/^\d{1,19}$/), sha256: z.string() });
 const noteSchema = entrySchema.extend({ before: entrySchema.optional() });
 
@@ -35,7 +38,9 @@ export function readKeyFile(path: string): { secret: string; keyId: string | nul
 function readKeyId(path: string, secret: string): string | null | undefined {
   if (!existsSync(noteOf(path))) return undefined;
   try {
-    const { before, ...entry } = noteSchema.parse(JSON.parse(readFileSync(noteOf(path), 'utf8')));
+    const text = readFileSync(noteOf(path), 'utf8');
+    if (text === emptyNote) return undefined;
+    const { before, ...entry } = noteSchema.parse(JSON.parse(text));
     return (
       [entry, ...(before === undefined ? [] : [before])].find((each) => each.sha256 === sha256(secret))?.key_id ?? null
     );

@@ -2,7 +2,7 @@ import { constants, existsSync } from 'node:fs';
 import { access, open, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { codeOf } from '@keywarden/runtime';
-import { type HeldKey, noteOf, readKeyFile, writeNote } from '@keywarden/runtime/config';
+import { emptyNote, type HeldKey, noteOf, readKeyFile, writeNote } from '@keywarden/runtime/config';
 import type { Delivered, OpenSink } from './sink.ts';
 
 /**
@@ -33,9 +33,7 @@ export function fileSink(path: string, heldKeyId: string | null = null): OpenSin
     async prepare() {
       try {
         const place = await placeOf(path);
-        const held = readHeld(place, heldKeyId);
-        if (!existsSync(noteOf(place)))
-          await replaceFile(noteOf(place), held === null ? emptyNote : writeNote(held, null));
+        if (!existsSync(place) && !existsSync(noteOf(place))) await replaceFile(noteOf(place), emptyNote);
         return null;
       } catch (error) {
         return `${path} cannot be written (${codeOf(error)})`;
@@ -60,9 +58,10 @@ export function fileSink(path: string, heldKeyId: string | null = null): OpenSin
         const place = await placeOf(path);
         // An interrupted write leaves a secret that is never used.
         await rm(partialOf(place), { force: true });
-        const found = readKeyFile(place).keyId;
+        const { keyId: named } = readKeyFile(place);
+        const found = named === undefined ? heldKeyId : named;
         if (found === keyId) return 'has';
-        return found == null ? 'unknown' : 'lacks';
+        return found === null ? 'unknown' : 'lacks';
       } catch (error) {
         // Without the note that `prepare` writes, this is another folder than that of the delivery: that of another machine, or one that is not mounted.
         return codeOf(error) === 'ENOENT' && existsSync(noteOf(await placeOf(path))) ? 'lacks' : 'unknown';
@@ -70,9 +69,6 @@ export function fileSink(path: string, heldKeyId: string | null = null): OpenSin
     },
   };
 }
-
-/** The note beside a file that has no secret yet. */
-const emptyNote = '{}\n';
 
 /** Returns the path of a file that exists or may be written, without symbolic links. */
 export async function placeOf(path: string): Promise<string> {

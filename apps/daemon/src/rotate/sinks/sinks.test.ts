@@ -11,8 +11,9 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { noteOf, parseConfig } from '@keywarden/runtime/config';
+import { noteOf, parseConfig, readCredential } from '@keywarden/runtime/config';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { fileSink } from './file.ts';
 import { openSink } from './open.ts';
 import type { Target } from './sink.ts';
 
@@ -193,4 +194,24 @@ test('a file that Keywarden did not write is not overwritten, nor is one of its 
     const odd = open({ kind: 'file', path: join(folder, name) });
     expect(await odd.check()).toMatch(/a name that Keywarden reserves for its own files/);
   }
+});
+
+test('preparing a place names no key: the id of a file with a secret is the one that is configured', async () => {
+  const connection = (keyId: string) => ({
+    name: 'main',
+    url: '',
+    identity: '',
+    apiKey: '',
+    keyId,
+    keyFile: path(),
+    share: 1,
+  });
+  const sink = fileSink(path(), '5');
+  expect(await sink.prepare?.()).toBeNull();
+  writeFileSync(path(), 'put there by hand');
+  expect(readCredential(connection('7')).keyId).toBe('7');
+  expect(await sink.ask('6', signal)).toBe('lacks');
+  rmSync(noteOf(path()));
+  expect(await sink.prepare?.()).toBeNull();
+  expect(existsSync(noteOf(path()))).toBe(false);
 });
