@@ -1,12 +1,9 @@
 import { createHash } from 'node:crypto';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { formatCheckpoint, growTree, hashLeaf, parseCheckpoint, type Tile } from '@keywarden/core/ledger';
-import { integrateEvents, readInclusion } from '@keywarden/db/daemon';
+import { integrateEvents } from '@keywarden/db/daemon';
 import type { Sql } from '@keywarden/db/store';
 import { createTestStore, startTestPostgres } from '@keywarden/testkit/store/test-store';
-import { drizzle } from 'drizzle-orm/postgres-js';
-import { count, quantile, readNumber, timed } from './measure.ts';
+import { count, readNumber, runToEnd, timed } from './measure.ts';
 
 /**
  * `ledger [--leaves N] [--tree N]`: adds N events to the ledger, 200,000 by default, in durable embedded Postgres, as the daemon does. The yardstick is
@@ -33,7 +30,9 @@ export async function benchLedger(args: string[]): Promise<void> {
       `integrate  ${count(leaves)} leaves in ${added.seconds.toFixed(1)} s: ${count(rate)} a second; SHA-256 of the same bytes ${count(limitRate)}; ratio ${(rate / limitRate).toFixed(3)}`,
     );
     await printSizes(store.sql, leaves);
-    await benchProofs(store.sql, size);
+    await fillTiles(store.sql, size);
+    // In a process of its own, as the report makes them: filling the tiles leaves a large heap behind.
+    await runToEnd('ledger-proofs.ts', [store.url, String(size)]);
   } finally {
     await store.close();
     await postgres.close();
@@ -76,9 +75,8 @@ async function printSizes(sql: Sql, leaves: number): Promise<void> {
   console.log(`storage    ${Math.round(sum / leaves)} bytes a leaf with its content: ${parts.join(', ')}`);
 }
 
-const proofs = 1000;
-
-async function benchProofs(sql: Sql, size: number): Promise<void> {
+/** Fills the tiles of a tree. */
+async function fillTiles(sql: Sql, size: number): Promise<void> {
   await sql`truncate keywarden.ledger_tile`;
   let edge: Tile[] = [];
   const step = 256 * 256;
@@ -91,27 +89,6 @@ async function benchProofs(sql: Sql, size: number): Promise<void> {
   // What filling the tables leaves behind, here and in the database, is no part of a proof.
   await sql`vacuum analyze keywarden.ledger_tile`;
   await sql`checkpoint`;
-  setFlagsFromString('--expose-gc');
-  (runInNewContext('gc') as () => void)();
-  const db = drizzle(sql);
-  const bare = async (index: number) =>
-    await sql`select encode(hashes, 'hex') as hashes from keywarden.ledger_tile where level = 0 and index = ${Math.floor(index / 256)}`;
-  const measured = { proof: [] as number[], bare: [] as number[] };
-  let most = 0;
-  for (let index = 0; index < 50; index += 1) await Promise.all([bare(index), readInclusion(db, { index, size })]);
-  for (let each = 0; each < proofs; each += 1) {
-    const index = Math.floor((each * 2_654_435_761) % size);
-    measured.bare.push(1000 * (await timed(async () => await bare(index))).seconds);
-    const { seconds, result } = await timed(async () => await readInclusion(db, { index, size }));
-    measured.proof.push(1000 * seconds);
-    most = Math.max(most, result.length);
-  }
-  const inWords = (times: number[]) => {
-    const at = (share: number) => quantile(times, share).toFixed(2);
-    return `median ${at(0.5)} ms, p99 ${at(0.99)} ms, longest ${at(1)} ms; ${times.filter((ms) => ms > 10).length} of ${count(times.length)} over 10 ms`;
-  };
-  console.log(`proofs     in a tree of ${count(size)} leaves, at most ${most} hashes: ${inWords(measured.proof)}`);
-  console.log(`yardstick  one tile by its key, before each proof: ${inWords(measured.bare)}`);
 }
 
 async function saveTiles(sql: Sql, tiles: Tile[]): Promise<void> {
