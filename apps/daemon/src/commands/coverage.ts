@@ -10,7 +10,7 @@ import {
   type StoredRejectedRow,
 } from '@keywarden/db/daemon';
 import type { Db } from '@keywarden/db/store';
-import { UserError, usageError } from '@keywarden/runtime';
+import { usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 import type { CommandOf } from './command.ts';
 import { type Columns, type Listed, list, type OutputOptions } from './output.ts';
@@ -58,10 +58,7 @@ async function readCoverage(db: Db, project: string | undefined): Promise<Projec
     after = rows.at(-1)?.number ?? null;
   }
   if (project === undefined || found.length > 0) return found;
-  throw new UserError(
-    'not_possible',
-    `The store has no project ${project}. Run keywarden sync operations to read the projects.`,
-  );
+  throw usageError(`The store has no project ${project}. Run keywarden sync operations to read the projects.`);
 }
 
 const mostRejected = 500;
