@@ -46,7 +46,7 @@ export type ProjectCoverage = z.output<typeof operationCoverage>;
 
 /**
  * The requested range: from the project's creation until it was last listed, or until it was found missing. If it was not listed for more than a day, the range
- * ends now: nobody knows what happened since.
+ * ends now: what happened since is unknown.
  */
 const asked = sql`tstzmultirange(tstzrange(p.created_at, greatest(p.created_at, coalesce(p.missing_since,
   case when extract(epoch from n.at - p.last_seen_at) > ${gapSettlingMs / 1000} then n.at else p.last_seen_at end)), '[]'))`;
