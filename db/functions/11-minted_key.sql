@@ -1,7 +1,7 @@
 -- The key that each mint created, as listings show it. Another key may have had the same id earlier or later. A row counts if it has the
--- mint's name, or if its creator is that of the mint and it was first seen after the listing before the mint. A match by name wins (docs/adr/0018). The name alone is
--- sufficient, because the times of two listings come from the clocks of two servers. The view looks up the key of each mint by id.
--- Otherwise a planner without statistics would start with all keys of a scope.
+-- mint's name, or if the mint's user created it and it was first seen after the listing before the mint. A match by name wins
+-- (docs/adr/0018). The name alone is sufficient, because the times of two listings come from the clocks of two servers. The view looks up
+-- the key of each mint by id. Otherwise a planner without statistics would start with all keys of a scope.
 create view keywarden.minted_key with (security_invoker = true) as
   select k.rotation_number, k.attempt, k.outcome, k.key_number
   from (select m.rotation_number, m.attempt, m.outcome, (

@@ -1,5 +1,5 @@
 export { findShards, isCluster } from './cluster.ts';
-export { connectionItem, connectionList, isOwnKey, listBlindSpots } from './connections/list.ts';
+export { areOwnKeys, connectionItem, connectionList, listBlindSpots } from './connections/list.ts';
 export { holeReasons, listCoverage, operationCoverage, type ProjectCoverage } from './coverage/coverage.ts';
 export { endExemptionAs, grantExemptionAs } from './exemptions/exemptions.ts';
 export { coversOnly, exemptionItem, exemptionList } from './exemptions/list.ts';

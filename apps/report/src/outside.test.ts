@@ -1,5 +1,6 @@
 import { saveEnforcementState } from '@keywarden/db/daemon';
-import { type Fixture, makeFixture, plan } from '@keywarden/testkit/report/fixture';
+import { readLastListing } from '@keywarden/db/report';
+import { type Fixture, listCredentials, makeCredential, makeFixture, plan } from '@keywarden/testkit/report/fixture';
 import { unzipSync } from 'fflate';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 
@@ -231,4 +232,13 @@ test('a rotation without a sink can be requested only for the key of a connectio
     return (await fixture.ask('/v1/rotation-requests', { as: 'operator', method: 'POST', body })).status;
   };
   expect([await ask('12'), await ask('13')]).toEqual([202, 422]);
+});
+
+test('a later listing of other credentials is no listing of keys', async () => {
+  const { db } = fixture.daemon;
+  const before = await readLastListing(db);
+  const keys = [makeCredential({ kind: 'role', id: 'br-main/app', name: 'app' })];
+  await listCredentials(fixture, { organizationId: 'acme', listedAt: '2099-01-01T00:00:00Z', keys });
+  expect(before).not.toBeNull();
+  expect(await readLastListing(db)).toBe(before);
 });

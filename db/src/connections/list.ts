@@ -48,12 +48,12 @@ export function connectionList(): List<typeof connectionItem> {
   };
 }
 
-/** Returns whether a key, by its number, is one that a connection uses. Such a key has a sink of its own. */
-export async function isOwnKey(db: Reader, number: string): Promise<boolean> {
+/** Returns whether connections use all of these keys, by their numbers. Such a key has a sink of its own: the file of its connection. */
+export async function areOwnKeys(db: Reader, numbers: string[]): Promise<boolean> {
   const rows = await db.execute(sql`
-    select from keywarden.connection n join keywarden.key k on k.control_plane_number = n.control_plane_number and k.id = n.own_key_id
-    where k.number = ${number}::bigint`);
-  return rows.length > 0;
+    select from keywarden.key k where k.number = any(${sql.param(numbers)}::bigint[]) and not exists (
+      select from keywarden.connection n where n.control_plane_number = k.control_plane_number and n.own_key_id = k.id) limit 1`);
+  return rows.length === 0;
 }
 
 /** Lists all blind spots of the organizations visible to the caller, as JSON objects. */

@@ -128,9 +128,9 @@ export async function countByMonth(
 
 /** Returns when keys were last listed completely, by the control plane's clock; null if they never were. */
 export async function readLastListing(db: Reader): Promise<string | null> {
-  const [row] = await db.execute(
-    sql`select ${time(sql`max(listed_at)`)} as at from keywarden.key_listing where why_suspect is null`,
-  );
+  const [row] = await db.execute(sql`
+    select ${time(sql`listed_at`)} as at from keywarden.key_listing
+    where why_suspect is null and split_part(scope, ':', 1) in ('user', 'organization') order by number desc limit 1`);
   return typeof row?.at === 'string' ? row.at : null;
 }
 

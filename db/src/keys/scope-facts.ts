@@ -43,7 +43,7 @@ export interface ScopeReference {
   controlPlane: string;
   /** `user:ID` or `organization:ID`. */
   scope: string;
-  /** An intent that does not count as a revocation of the last day: the one that is about to be carried out. */
+  /** An intent that counts neither as a revocation of the last day nor as the canary of its scope: the one that is about to be carried out. */
   exceptIntent?: string | undefined;
 }
 

@@ -35,7 +35,7 @@ export async function listUnlistedOrganizations(sql: Sql, since: string): Promis
   const rows = await sql`
     select o.id from keywarden.organization o join keywarden.control_plane_now p on p.control_plane_number = o.control_plane_number
     where o.last_seen_at > p.at - interval '1 hour' and not exists (select from keywarden.key_listing l
-      where l.control_plane_number = o.control_plane_number and l.scope = 'organization:' || o.id and l.begun_at >= ${since}::timestamptz)
+      where l.control_plane_number = o.control_plane_number and l.scope = 'organization:' || o.id and l.received_at >= ${since}::timestamptz)
     order by o.id`;
   return rows.map(({ id }) => String(id));
 }

@@ -61,8 +61,7 @@ function requireOpened(number: string | null, what: 'review' | 'campaign'): stri
 /** Throws a Problem if the daemon has no sink for the new secrets of these keys. */
 export async function requireSink(db: Services['db'], keys: string[]): Promise<void> {
   if ((await readEnforcementState(db))?.sinks !== 0) return;
-  const own = await Promise.all(keys.map(async (key) => await store.isOwnKey(db, key)));
-  if (own.includes(false))
+  if (!(await store.areOwnKeys(db, keys)))
     throw cannotBeDone(
       'No sink is configured, so no key can be rotated; add one to sinks in keywarden.yaml, or keep or revoke the keys.',
     );

@@ -49,7 +49,7 @@ export function advance<Mint extends MintIntent, R extends Rotation<Mint>>(
   if (!mayFollow(rotation.state, to)) throw new Error(`a rotation cannot go from ${rotation.state} to ${to}`);
   const keyId = event.event === 'minted' ? event.keyId : null;
   const last = currentMint(rotation);
-  // A rotation that ends may leave its secret in the sink: the key stays of its lineage.
+  // A rotation that ends may leave its secret in the sink, so its key stays in the lineage.
   const isUnsettled = isOver(to) && last?.keyId != null && last.outcome === null;
   const outcome = move.outcome ?? (isUnsettled ? 'unclear' : undefined);
   const isChanged = last !== undefined && (outcome !== undefined || keyId !== null);
