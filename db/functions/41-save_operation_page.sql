@@ -1,7 +1,19 @@
+-- Writes a page of a project's operations: its rows, what it proves (A2), what it shows and cannot be read, and how far the walk has come. The daemon calls it
+-- with named arguments. Without `walk_began`, no walk has read the rows.
 create or replace function keywarden.save_operation_page(
-  project bigint, ids uuid[], branch_ids text[], endpoint_ids text[], actions text[], statuses text[], failures_counts bigint[],
-  errors text[], retry_ats timestamptz[], created_ats timestamptz[], updated_ats timestamptz[], durations bigint[], extras jsonb[],
-  oldest timestamptz, newest timestamptz, proved tstzrange, began timestamptz, walk_floor timestamptz, next_cursor text, next_below timestamptz, reached timestamptz, is_end boolean,
+  project bigint,
+  -- The rows, oldest first: one array a column.
+  ids uuid[], branch_ids text[], endpoint_ids text[], actions text[], statuses text[], failures_counts bigint[], errors text[], retry_ats timestamptz[],
+  created_ats timestamptz[], updated_ats timestamptz[], durations bigint[], extras jsonb[],
+  -- The times of the first and the last row.
+  oldest timestamptz, newest timestamptz,
+  proved tstzrange,
+  -- [{id, from, to}], or null if every row can be read.
+  unread jsonb,
+  walk_began timestamptz, walk_floor timestamptz,
+  -- Where the walk continues; null if it is done.
+  next_cursor text, next_below timestamptz,
+  reached timestamptz, is_end boolean,
   out inserted int, out changed int
 )
 language plpgsql security definer set search_path = keywarden, pg_temp as $$
@@ -13,6 +25,7 @@ declare
   touched datemultirange := '{}';
   present timestamptz := now();
   had tstzmultirange;
+  lacking tstzmultirange;
   -- What is stored between the two times, in whole seconds. Other rows of the page are new.
   stored_from timestamptz;
   stored_below timestamptz;
@@ -104,28 +117,38 @@ begin
     insert into operation_coverage as c values (project, tstzmultirange(proved))
     on conflict (project_number) do update set known = c.known + excluded.known where not c.known @> proved;
   end if;
+  if unread is not null then
+    select coalesce(range_agg(tstzrange(u."from", u."to", '[]')), '{}') into lacking
+    from jsonb_to_recordset(unread) u(id text, "from" timestamptz, "to" timestamptz)
+    where not exists (select from operation o where o.project_number = project and o.created_at between u."from" and u."to" and o.id::text = lower(u.id));
+    select c.known * lacking into had from operation_coverage c where c.project_number = project and c.known && lacking;
+    if found then
+      touched := touched + (select range_agg(daterange((lower(r) at time zone 'UTC')::date, (upper(r) at time zone 'UTC')::date, '[]')) from unnest(had) r);
+      update operation_coverage c set known = c.known - lacking where c.project_number = project;
+    end if;
+  end if;
   -- The ledger seals the changed days again, some minutes after the first change. A day that it has not sealed yet needs no mark.
   update operation_sealing s set changed = s.changed + touched * datemultirange(daterange(null, s.sealed_to)), changed_at = coalesce(s.changed_at, present)
   where s.project_number = project and s.sealed_to > lower(touched);
-  if began is null then
+  if walk_began is null then
     return;
   end if;
   if next_cursor is not null then
-    insert into open_walk values (project, began, walk_floor, next_cursor, next_below)
+    insert into open_walk values (project, walk_began, walk_floor, next_cursor, next_below)
     on conflict (project_number) do update set began_at = excluded.began_at, floor = excluded.floor, cursor = excluded.cursor,
       below = excluded.below;
     return;
   end if;
   delete from open_walk w where w.project_number = project;
-  update project p set walked_at = greatest(p.walked_at, began) where p.number = project;
+  update project p set walked_at = greatest(p.walked_at, walk_began) where p.number = project;
   -- Of two stored walks, the later one has not reached so deep. The list of operations finds the last walk that saw one by that.
-  if exists (select from completed_walk w where w.project_number = project and w.began_at >= began
+  if exists (select from completed_walk w where w.project_number = project and w.began_at >= walk_began
     and (w.reached < save_operation_page.reached or w.reached = save_operation_page.reached and (w.to_end or not is_end))) then
     return;
   end if;
-  delete from completed_walk w where w.project_number = project and w.began_at <= began
+  delete from completed_walk w where w.project_number = project and w.began_at <= walk_began
     and (w.reached > save_operation_page.reached or w.reached = save_operation_page.reached and (is_end or not w.to_end));
-  insert into completed_walk values (project, (began at time zone 'UTC')::date, is_end, began, reached)
+  insert into completed_walk values (project, (walk_began at time zone 'UTC')::date, is_end, walk_began, reached)
   on conflict (project_number, day, to_end) do update set began_at = excluded.began_at, reached = excluded.reached;
 end
 $$;

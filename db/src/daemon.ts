@@ -61,7 +61,7 @@ export {
   recordAttempt,
   writeMessage,
 } from './notifications/notices.ts';
-export { markOperationPruned, type Proof, saveOperationPage } from './operations/pages.ts';
+export { markOperationPruned, type Proof, saveOperationPage, type UnreadRow } from './operations/pages.ts';
 export { MonthNotAdded, makeOperationPartitions, makePartitionsAhead } from './operations/partitions.ts';
 export {
   announceExpiredMonths,

@@ -21,6 +21,9 @@ const formerFunctions = [
   'keywarden.ledger_kinds()',
   'keywarden.ledger_related(text, bigint, bigint)',
   'keywarden.lock_review(bigint)',
+  // Before it had `unread`.
+  `keywarden.save_operation_page(bigint, uuid[], text[], text[], text[], text[], bigint[], text[], timestamptz[], timestamptz[], timestamptz[], bigint[],
+    jsonb[], timestamptz, timestamptz, tstzrange, timestamptz, timestamptz, text, timestamptz, timestamptz, boolean)`,
 ];
 
 const folder = new URL('../functions/', import.meta.url);

@@ -111,6 +111,7 @@ async function* naiveWalk(
     yield {
       operations: page.items,
       rejected: [],
+      unread: [],
       isWhole: true,
       beganAt,
       askedAt,

@@ -13,6 +13,13 @@ export interface Proof {
   below: string;
 }
 
+/** A row that a list shows and that cannot be read: its id, if it has one, and the times of its neighbours. Its own time is one of them, or between them. */
+export interface UnreadRow {
+  id: string | null;
+  from: string;
+  to: string;
+}
+
 /** The progress of a walk at one page. */
 interface WalkStep {
   /** The control plane's time when the walk began. */
@@ -32,6 +39,8 @@ export interface OperationPage {
   project: string;
   operations: WireOperation[];
   proof?: Proof | null;
+  /** What the archive had claimed of their times is taken back, unless it has a row of that id there. */
+  unread?: UnreadRow[];
   /** Absent for operations that were not read by a walk. */
   walk?: WalkStep;
   /** The whole page is refused if another process has taken the lock since. */
@@ -57,23 +66,37 @@ export async function saveOperationPage(sql: Sql, page: OperationPage): Promise<
 
 async function write(
   sql: Sql,
-  { project, operations, proof = null, walk, lease }: OperationPage,
+  { project, operations, proof = null, unread = [], walk, lease }: OperationPage,
 ): Promise<{ inserted: number; changed: number }> {
   // Oldest first, as in the indexes. That takes a tenth less time than the order in which the rows came.
   const page = lastOfEach(operations, ({ id, createdAt }) => `${id} ${secondOf(createdAt)}`).toReversed();
   const createdAts = page.map(({ createdAt }) => createdAt).toSorted(compareInstants);
   const [written] = await sql`
     ${withFence(sql, lease)}
-    select inserted, changed, (select count(*) from held) from keywarden.save_operation_page(${project}, ${toArray(page, (row) => row.id)}::uuid[],
-      ${toArray(page, (row) => row.branchId)}::text[], ${toArray(page, (row) => row.endpointId)}::text[],
-      ${toArray(page, (row) => row.action)}::text[], ${toArray(page, (row) => row.status)}::text[],
-      ${toArray(page, (row) => row.failuresCount)}::bigint[], ${toArray(page, (row) => row.error)}::text[],
-      ${toArray(page, (row) => row.retryAt)}::timestamptz[], ${toArray(page, (row) => row.createdAt)}::timestamptz[],
-      ${toArray(page, (row) => row.updatedAt)}::timestamptz[], ${toArray(page, (row) => row.totalDurationMs)}::bigint[],
-      ${toArray(page, extraOf)}::jsonb[],
-      ${createdAts[0] ?? null}::timestamptz, ${createdAts.at(-1) ?? null}::timestamptz, ${rangeOf(proof)}::tstzrange, ${walk?.beganAt ?? null}::timestamptz,
-      ${walk?.floor ?? null}::timestamptz, ${walk?.next?.cursor ?? null}, ${walk?.next?.below ?? null}::timestamptz,
-      ${walk?.reached ?? null}::timestamptz, ${walk?.isEnd ?? null}::boolean)`;
+    select inserted, changed, (select count(*) from held) from keywarden.save_operation_page(
+      project => ${project},
+      ids => ${toArray(page, (row) => row.id)}::uuid[],
+      branch_ids => ${toArray(page, (row) => row.branchId)}::text[],
+      endpoint_ids => ${toArray(page, (row) => row.endpointId)}::text[],
+      actions => ${toArray(page, (row) => row.action)}::text[],
+      statuses => ${toArray(page, (row) => row.status)}::text[],
+      failures_counts => ${toArray(page, (row) => row.failuresCount)}::bigint[],
+      errors => ${toArray(page, (row) => row.error)}::text[],
+      retry_ats => ${toArray(page, (row) => row.retryAt)}::timestamptz[],
+      created_ats => ${toArray(page, (row) => row.createdAt)}::timestamptz[],
+      updated_ats => ${toArray(page, (row) => row.updatedAt)}::timestamptz[],
+      durations => ${toArray(page, (row) => row.totalDurationMs)}::bigint[],
+      extras => ${toArray(page, extraOf)}::jsonb[],
+      oldest => ${createdAts[0] ?? null}::timestamptz,
+      newest => ${createdAts.at(-1) ?? null}::timestamptz,
+      proved => ${rangeOf(proof)}::tstzrange,
+      unread => ${unread.length === 0 ? null : toJson(unread)}::jsonb,
+      walk_began => ${walk?.beganAt ?? null}::timestamptz,
+      walk_floor => ${walk?.floor ?? null}::timestamptz,
+      next_cursor => ${walk?.next?.cursor ?? null},
+      next_below => ${walk?.next?.below ?? null}::timestamptz,
+      reached => ${walk?.reached ?? null}::timestamptz,
+      is_end => ${walk?.isEnd ?? null}::boolean)`;
   return { inserted: Number(written?.inserted), changed: Number(written?.changed) };
 }
 

@@ -153,13 +153,14 @@ async function walk(
   });
   try {
     for await (const page of pages) {
-      const { rejected, isWhole } = page;
+      const { rejected, unread, isWhole } = page;
       await keepRejected(context, connection, { list: 'operations', place: project.id, rejected, counts });
       const proof = isWhole ? proofOf(page, { createdAt: project.createdAt, walkedAt, settleMs: settle.ms }) : null;
       const { beganAt, floor, isDone, resumeAt, reached, isEnd } = page;
       const isPlace = hasPlace && (isDone || resumeAt !== null);
       await save(context, { project, counts, steps }, page.operations, {
         proof,
+        unread,
         ...(isPlace
           ? { walk: { beganAt, floor, next: isDone ? null : resumeAt, reached, isEnd: isEnd && isWhole } }
           : {}),

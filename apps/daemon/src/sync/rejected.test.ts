@@ -110,3 +110,45 @@ test('R7, A2: if the oldest row of a list was unreadable, it is requested again 
   await fixture.close();
   await store.close();
 });
+
+test('A2: an unreadable row takes back what was claimed of its time, until it can be read; one whose earlier version is stored takes back nothing', async () => {
+  const store = await createTestStore(inject('postgresUrl'));
+  const oddIds = new Set<unknown>();
+  const odd: typeof fetch = async (input, init) => {
+    const answer = await fetch(input, init);
+    const { pathname } = new URL(input instanceof Request ? input.url : input);
+    if (!pathname.endsWith('/operations') || !answer.ok) return answer;
+    const body = (await answer.json()) as Record<string, Rows>;
+    const operations = (body.operations ?? []).map((row) => (oddIds.has(row.id) ? { ...row, status: null } : row));
+    return Response.json({ ...body, operations }, { headers: { date: answer.headers.get('date') ?? '' } });
+  };
+  const fixture = await makeFixture(store, { client: { fetch: odd } });
+  await fixture.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0, months: 1 });
+  const [project] = await fixture.controls.projects();
+  const add = async (hours: number) =>
+    await fixture.controls.addOperations(project?.id, [{ count: 1, age_seconds: hours * 3600 }]);
+  const sync = async () => {
+    await fixture.reconnect();
+    await syncOperations(fixture.context, connectionOf(fixture));
+    const rows = await store.sql`
+      select (select count(*)::int from unnest(c.known)) as intervals,
+        c.known @> (select created_at from keywarden.operation where id = any(${ids}::uuid[]) order by created_at limit 1) as has_oldest
+      from keywarden.operation_coverage c`;
+    return [rows[0]?.intervals, rows[0]?.has_oldest];
+  };
+  const ids: string[] = [];
+  for (const hours of [9, 3]) await add(hours);
+  ids.push(...(await fixture.controls.operations(project?.id)).served);
+  expect(await sync()).toEqual([1, true]);
+  // Six hours ago, and first shown now.
+  await add(6);
+  const late = (await fixture.controls.operations(project?.id)).served.find((id) => !ids.includes(id));
+  oddIds.add(late);
+  expect(await sync()).toEqual([2, false]);
+  oddIds.clear();
+  expect(await sync()).toEqual([1, true]);
+  oddIds.add(late);
+  expect(await sync()).toEqual([1, true]);
+  await fixture.close();
+  await store.close();
+});

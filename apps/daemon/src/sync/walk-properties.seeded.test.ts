@@ -8,6 +8,7 @@ import {
   listOf,
   pagesOf,
   type ReadPage,
+  type Row,
   rowsAt,
   shownWith,
   unprovedOf,
@@ -134,6 +135,14 @@ test('A2, a property: rows that cannot be read are never claimed, and the others
       const claimedOdd = rows.filter(({ id, createdAt }) => odd.has(id) && claims(pages, createdAt));
       const lost = rows.filter(({ id, createdAt }) => !seen.has(id) && claims(pages, createdAt));
       expect([claimedOdd, lost]).toEqual([[], []]);
+      // Between two readable rows, its neighbours tell where an unreadable one is.
+      const readable = rows.findLastIndex(({ id }) => !odd.has(id));
+      const placed = new Set(pages.flatMap(({ unread: found }) => found.filter(isAround(rows)).map(({ id }) => id)));
+      const unplaced = rows.filter(
+        ({ id, createdAt }, index) =>
+          odd.has(id) && index < readable && !placed.has(id) && !unprovedOf(pages).includes(createdAt),
+      );
+      expect(unplaced).toEqual([]);
       const unread = rows.filter(({ id }) => !odd.has(id) && !seen.has(id));
       expect(unread.filter(({ createdAt }) => !unprovedOf(pages).includes(createdAt))).toEqual([]);
       claimed += rows.filter(({ createdAt }) => claims(pages, createdAt)).length;
@@ -142,6 +151,14 @@ test('A2, a property: rows that cannot be read are never claimed, and the others
   );
   expect(claimed).toBeGreaterThan(0);
 });
+
+/** Returns whether an unreadable row is between the times of its neighbours. */
+const isAround =
+  (rows: Row[]) =>
+  ({ id, from, to }: WalkedPage['unread'][number]) =>
+    rows.some(
+      (row) => row.id === id && compareInstants(row.createdAt, from) >= 0 && compareInstants(row.createdAt, to) <= 0,
+    );
 
 /** Returns the same list with cursors that are not times. */
 function withOpaqueCursors({ operationsPage }: Lister): Lister {

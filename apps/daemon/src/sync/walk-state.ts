@@ -1,7 +1,7 @@
 import type { Page } from '@keywarden/core/client';
 import { compareInstants, isInstant } from '@keywarden/core/values';
 import type { WireOperation } from '@keywarden/core/wire';
-import type { OpenWalk } from '@keywarden/db/daemon';
+import type { OpenWalk, UnreadRow } from '@keywarden/db/daemon';
 import { endOfDigits, justAbove, later } from './digits.ts';
 import { CursorError, OverlapError, type withoutImpossible } from './page-checks.ts';
 
@@ -98,6 +98,7 @@ export function describePage(state: WalkState, page: CheckedPage, askedAt: strin
   return {
     operations: page.items,
     rejected,
+    unread: listUnread(state, page, askedAt),
     isWhole: rejected.length === 0 && state.isWholeAbove,
     beganAt: state.beganAt ?? askedAt,
     askedAt,
@@ -106,6 +107,29 @@ export function describePage(state: WalkState, page: CheckedPage, askedAt: strin
     resumeAt: state.resumeAt,
     unprovedAt: null,
   };
+}
+
+/**
+ * Returns between which times the unreadable rows of a page are. Rows below its last readable one are not among them: the next page shows them again, and at
+ * the end of a list their time is unknown.
+ */
+function listUnread({ position }: WalkState, page: CheckedPage, askedAt: string): UnreadRow[] {
+  const times = page.items.map(({ createdAt }) => createdAt);
+  const rows = page.rejected.map((row, rejectedAbove) => {
+    const item = row.index - rejectedAbove;
+    // Repeated rows hide which rows the unreadable one is between.
+    return page.again > 0
+      ? { row, to: undefined, from: times.at(-1) }
+      : { row, to: times[item - 1], from: times[item] };
+  });
+  const above = page.passedOver.map((row) => ({ row, to: undefined, from: times[0] }));
+  return [...above, ...rows].flatMap(({ row: { id }, to, from }) => {
+    if (from === undefined) return [];
+    if (to !== undefined) return [{ id, from, to }];
+    if (position === null) return [{ id, from, to: later(askedAt, from) }];
+    // The page above had this row too, above rows that both show.
+    return compareInstants(from, position.below) < 0 ? [{ id, from, to: position.below }] : [];
+  });
 }
 
 /** Moves the walk below a page: to the cursor that shows all rows of its last instant again, or else to the page's own. */

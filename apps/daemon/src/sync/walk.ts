@@ -1,7 +1,7 @@
 import type { RejectedRow } from '@keywarden/core/client';
 import { compareInstants } from '@keywarden/core/values';
 import type { WireOperation } from '@keywarden/core/wire';
-import type { OpenWalk } from '@keywarden/db/daemon';
+import type { OpenWalk, UnreadRow } from '@keywarden/db/daemon';
 import { endOfDigits } from './digits.ts';
 import { assertDescends, CursorError, rowOf, withoutImpossible } from './page-checks.ts';
 import {
@@ -48,6 +48,8 @@ export interface WalkedPage {
   operations: WireOperation[];
   /** Rows that cannot be read. */
   rejected: RejectedRow[];
+  /** Where those are that lie between two readable rows. The archive lacks them, unless it has a readable version. */
+  unread: UnreadRow[];
   /**
    * Whether the page has no unreadable row, and neither has the page above it. Otherwise it proves nothing, because that row's position is
    * unknown.
