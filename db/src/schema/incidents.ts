@@ -23,6 +23,10 @@ export const incidentKinds = [
  * An incident that a person has to check. control plane and scope are as plans name them, and empty for an incident without a scope. An
  * incident that concerns a scope and no key is one incident while it is open. Kinds:
  * - used_in_flight: the answer to a revocation showed a use that the evidence did not have (R5)
+ * - breaker: a plan flags more keys of a scope than policy allows, and nothing is revoked there (R3)
+ * - high_water_mark: the store is new, or older than what this machine has seen; nothing is revoked automatically (R10)
+ * - rotation_stalled: a rotation cannot continue; its successor may be live
+ * - orphan: a key that Keywarden may have created, and that no rotation has (T2)
  * - job_failed: a job of the daemon failed in all its attempts; its scope is "job KIND ACCOUNT"
  * - key_changed: a listing shows an id with another creation time, creator or kind; neither key is revoked until a person has checked
  * - configuration: a daemon whose configuration file has become invalid judges and revokes nothing; or replicas have different policies

@@ -8,7 +8,7 @@ import { credential, keyListing } from './keys.ts';
 export const rotationVias = ['policy', 'command line', 'report'] as const;
 
 /**
- * A rotation of a key. line: the first key of its lineage, whose owner and exemptions the successors keep. The settings are those it began
+ * A rotation of a key. lineage_number: the first key of its lineage, whose owner and exemptions the successors keep. The settings are those it began
  * with. T4: at most one open rotation for a lineage.
  */
 export const rotation = table(

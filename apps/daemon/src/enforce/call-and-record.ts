@@ -31,7 +31,7 @@ async function assertStillJudged(
   if ('why' in again) throw new NotSent(again.why, { isOld: false });
 }
 
-/** Commits the intent, makes the call, and commits its outcome. */
+/** Makes the call of a committed intent, and commits its outcome. */
 export async function callAndRecord(
   context: Context,
   task: GuardedRevocation,

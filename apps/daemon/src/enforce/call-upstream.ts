@@ -5,7 +5,7 @@ import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { listScope, type Scope } from '../sync/scopes.ts';
 
-// Only guarded-revocation.ts calls this.
+// The call that revokes a key. Only call-and-record.ts makes it: it has the intent.
 
 /** Thrown before anything was sent: the call had to wait, and the facts behind it are no longer valid. */
 export class NotSent extends Error {

@@ -103,7 +103,7 @@ async function syncProjectsOf(
   return own.map(({ id }) => id);
 }
 
-/** Does the same, and returns the projects in walking order. */
+/** Reads the projects that a connection sees, as `syncProjects` does. Returns those to walk, in walking order. */
 export async function discoverProjects(
   context: Context,
   connection: Connection,
