@@ -17,6 +17,7 @@ export { gauges, readGauges } from './figures/gauges.ts';
 export { readSuggestions, type SuggestedFilter, type Suggestion, suggestedFilters } from './figures/suggestions.ts';
 export { readIdleTrend, type WeekCount } from './figures/trend.ts';
 export { addMark, readMark, reportMarkFile, reportOlderStore } from './high-water-mark.ts';
+export { incidentInWords } from './incidents/describe.ts';
 export { incidentItem, incidentList } from './incidents/list.ts';
 export { instant, isInstant, unwrap } from './item.ts';
 export { type Assessed, assess, assessedItems, judgeListed } from './keys/assessed.ts';

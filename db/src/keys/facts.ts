@@ -1,12 +1,11 @@
 import type { Facts, KeyFacts, Lineage } from '@keywarden/core/policy';
-import { dayMs, toMs } from '@keywarden/core/values';
+import { toMs } from '@keywarden/core/values';
 import { keyKinds, showsUse, unknownCreator } from '@keywarden/core/wire';
-import { and, asc, count, eq, isNull, ne, or, sql as raw } from 'drizzle-orm';
+import { and, asc, count, eq, getTableColumns, isNull, ne, or, sql as raw } from 'drizzle-orm';
 import { mayHaveRevoked } from '../revocations/revocations.ts';
 import { controlPlane } from '../schema/connections.ts';
 import { incident } from '../schema/incidents.ts';
 import { credential } from '../schema/keys.ts';
-import { organization } from '../schema/organizations.ts';
 import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
 import { anyOf, type Db, type Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
@@ -23,6 +22,7 @@ import {
 } from './key-facts.ts';
 import { factScope } from './key-listing.ts';
 import { type FactsRequest, readScopes, type ScopeReference } from './scope-facts.ts';
+import { isCreationKnown } from './source.ts';
 
 /**
  * Reads the facts that keys are judged on: the existing keys, the last trusted listings of each scope, and the connections that see it.
@@ -31,7 +31,7 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, request: Facts
   const { db, sql } = store;
   const reviewedOut = await readReviewedOut(db);
   const rows = await db
-    .select()
+    .select({ ...getTableColumns(credential), isCreationKnown: isCreationKnown(raw`keywarden.credential`) })
     .from(credential)
     .where(
       and(
@@ -48,7 +48,6 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, request: Facts
     .orderBy(asc(credential.number));
   const changedKeys = await readChanged(db);
   const otherScopeOf = await readOtherScopes(sql, request.scope);
-  const creationKnown = await readOrganizationsCreated(db);
   const creatorOf = await readCreators(store, request);
   const lineageOf = await readLineages(sql, request.scope);
   const ownerOf = await readOwners(db, lineageOf);
@@ -61,7 +60,7 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, request: Facts
   const keys = rows.map(
     (row): KeyFacts => ({
       ...toKeyFacts(row),
-      ...(isPlausible(row, creationKnown) ? {} : { isCreationUnknown: true }),
+      ...(row.isCreationKnown ? {} : { isCreationUnknown: true }),
       ...(changedKeys.has(row.number) ? { isInQuestion: true } : {}),
       ...otherScopeOf(row.number),
       creator: creatorOf(row),
@@ -91,12 +90,6 @@ async function readChanged(db: Db): Promise<Set<string | null>> {
   return new Set(rows.map(({ key }) => key));
 }
 
-async function readOrganizationsCreated(db: Db): Promise<Map<string, string>> {
-  const { controlPlaneNumber, id, createdAt } = organization;
-  const rows = await db.select({ controlPlaneNumber, id, createdAt }).from(organization);
-  return new Map(rows.map((row) => [`${row.controlPlaneNumber}/${row.id}`, row.createdAt]));
-}
-
 /**
  * Returns the other scope of each live key that the lists of two scopes show. That happens if the rows of one scope come from another list.
  * A scope that is no longer listed does not count.
@@ -121,24 +114,6 @@ async function readOtherScopes(
     group by k.number`;
   const scopes = new Map(rows.map((row) => [String(row.number), { otherScope: String(row.scope) }]));
   return (number) => scopes.get(number) ?? {};
-}
-
-/** No key of a supported service is older than this, RFC 3339. */
-const oldest = '2000-01-01T00:00:00Z';
-
-/**
- * Returns whether a record's creation time is plausible: not before its organization existed, and not after the key was first seen.
- */
-function isPlausible(
-  { createdAt, firstSeenAt, controlPlaneNumber, organizationId }: KeyRow,
-  organizations: Map<string, string>,
-): boolean {
-  const at = toMs(createdAt);
-  const from = Math.max(
-    toMs(oldest),
-    toMs(organizations.get(`${controlPlaneNumber}/${organizationId}`) ?? oldest) - dayMs,
-  );
-  return at >= from && at <= toMs(firstSeenAt) + dayMs;
 }
 
 const withReview = (decided: KeyFacts['reviewedOut']) => (decided === undefined ? {} : { reviewedOut: decided });

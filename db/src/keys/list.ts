@@ -107,7 +107,7 @@ export function keyList(filter: KeyFilter, shown: Shown): List<typeof keyItem> {
 export function credentialList(filter: KeyFilter, shown: Shown): List<typeof credentialItem> {
   const { item, ...query } = inventoryQuery(filter, shown, 'credentials');
   const { branch_id, holder, expires_at } = columnsOf(credentialItem, 'k');
-  const created_at = time(sql`case when ${isCreationKnown} then k.created_at end`);
+  const created_at = time(sql`case when ${hasCreation} then k.created_at end`);
   return {
     schema: credentialItem,
     item: { ...item, created_at, branch_id, holder, expires_at, detail: sql`k.extra` },
@@ -190,8 +190,8 @@ const intactReviews = (since: string, until: SQL) => sql`array(select g.review_n
   where g.signed_at >= ${since}::timestamptz and g.signed_at <= ${until}
     and g.content_sha256 = keywarden.review_content_hash(g.review_number))`;
 
-/** Whether the creation time is known. A placeholder for a missing creation time is not an age. */
-const isCreationKnown = sql`k.created_at >= '2000-01-01'`;
+/** Whether the record has a creation time: an early placeholder stands for none. It may be implausible all the same (`creation_known`). */
+const hasCreation = sql`k.created_at >= '2000-01-01'`;
 
 /** The sort columns of each order. Keys that were never used come before those that were. */
 const sorted: Record<KeyOrder, Query['order']> = {

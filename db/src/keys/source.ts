@@ -22,7 +22,7 @@ const tables: Record<Inventoried, { from: SQL; columns: SQL; observed: SQL }> = 
 const showsUseOf = (kind: SQL) => sql`${kind} = any(${sql.param(credentialKinds.filter(showsUse))}::text[])`;
 
 /** Whether the recorded creation time of a row is plausible: not before its organization existed, and not after the key was first seen. */
-const creationKnown = (row: SQL) => sql`(${row}.created_at <= ${row}.first_seen_at + interval '1 day'
+export const isCreationKnown = (row: SQL) => sql<boolean>`(${row}.created_at <= ${row}.first_seen_at + interval '1 day'
   and ${row}.created_at >= greatest('2000-01-01', (select o.created_at - interval '1 day' from keywarden.organization o
     where o.control_plane_number = ${row}.control_plane_number and o.id = ${row}.organization_id)))`;
 
@@ -32,7 +32,7 @@ export const keysNow = (of: Inventoried): SQL => sql`(
     last_used_at, last_used_from, use_went_back, first_seen_at, missing_since, gone_at, ${tables[of].columns}
     case when not ${showsUseOf(sql`kind`)} or use_went_back or last_used_at < created_at - interval '1 second'
         or last_used_at is null and last_used_from is not null then 'unknown'
-      when last_used_at is null then 'never' else 'used' end as use, ${creationKnown(sql`found`)} as creation_known,
+      when last_used_at is null then 'never' else 'used' end as use, ${isCreationKnown(sql`found`)} as creation_known,
     case when gone_at is not null then 'gone' when missing_since is not null then 'missing' else 'active' end as state
   from ${tables[of].from} found) k`;
 
@@ -77,7 +77,7 @@ export function keysAsOf(at: string, of: Inventoried): SQL {
       case when v.record is null then n.creator_name else v.record ->> 'creator_name' end as creator_name, n.created_at,
       ${tables[of].observed} u.last_used_at, nullif(u.address, '') as last_used_from, n.use_went_back, n.first_seen_at,
       case when not w.is_known then 'unknown' when u.last_used_at is null then 'never' else 'used' end as use,
-      ${creationKnown(sql`n`)} as creation_known,
+      ${isCreationKnown(sql`n`)} as creation_known,
       case when e.event = 'missing' then e.seen_at when e.event = 'gone' then (select max(o.seen_at) from keywarden.key_observation o
         where o.key_number = n.number and o.event = 'missing' and o.seen_at <= ${then}) end as missing_since,
       case when e.event in ('gone', 'revoked') then e.seen_at end as gone_at,

@@ -1,4 +1,4 @@
-import { incidentItem, incidentList } from '@keywarden/db/report';
+import { incidentInWords, incidentItem, incidentList } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
 import { columnsFor } from '../dashboard/columns.ts';
@@ -16,7 +16,7 @@ const incidentColumns = columnsFor(incidentItem, {
   opened_at: 'Opened',
   key: 'Key',
   scope: 'Scope',
-  detail: { label: 'Detail', is: 'text', cell: ({ detail }) => html`<code>${JSON.stringify(detail)}</code>` },
+  detail: { label: 'What', is: 'text', cell: incidentInWords },
   closed_at: {
     label: 'Closed',
     cell: (each) => (each.closed_at === null ? '' : html`${time(each.closed_at)} by ${each.closed_by}`),
