@@ -138,6 +138,7 @@ export { answerRotationRequest, listRotationRequests } from './rotations/request
 export { moveRotation, openRotation, type RotatedKey, type StoredRotation } from './rotations/rotations.ts';
 export { endSlot, isSlotDue } from './rotations/slots.ts';
 export { finishRun, hasFinishedRun, type RunKind, startRun } from './runs/runs.ts';
+export type { PlanApprovalVia } from './schema/plans.ts';
 export { reportTokenRoles as roles } from './schema/tokens.ts';
 export { checkSeals } from './seals/check.ts';
 export { sealDays } from './seals/seals.ts';

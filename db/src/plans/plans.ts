@@ -9,7 +9,14 @@ import {
 } from '@keywarden/core/policy';
 import { canonicalJson } from '@keywarden/core/values';
 import { and, asc, desc, eq, gt, notExists, sql as raw } from 'drizzle-orm';
-import { approvalEnd, planApproval, planRejection, plan as planTable, policyVersion } from '../schema/plans.ts';
+import {
+  approvalEnd,
+  type PlanApprovalVia,
+  planApproval,
+  planRejection,
+  plan as planTable,
+  policyVersion,
+} from '../schema/plans.ts';
 import { planStanding, standingApproval } from '../schema/views.ts';
 import { builderOf, type Db, type Sql, toJson } from '../sql.ts';
 
@@ -109,7 +116,7 @@ export type Approval = Pick<typeof planApproval.$inferSelect, 'number' | 'planId
 /** Records who approved a plan: a person on the command line, or the policy if it enforces automatically. */
 export async function approvePlan(
   db: Db,
-  { planId, approvedBy, via }: { planId: string; approvedBy: string; via: 'command line' | 'enforcement' },
+  { planId, approvedBy, via }: { planId: string; approvedBy: string; via: Exclude<PlanApprovalVia, 'report'> },
 ): Promise<Approval> {
   const [row] = await db
     .insert(planApproval)

@@ -167,7 +167,6 @@ export interface SuspectedOrphan {
   key: Pick<KeyFacts, 'number' | 'id' | 'scope' | 'name' | 'creatorId' | 'createdAt' | 'firstSeenAt' | 'use'>;
   intent: Pick<MintIntent, 'attempt' | 'name' | 'creatorId' | 'listedAt' | 'keyId'>;
   rotation: { number: string; id: string; lineage: string };
-  place: { controlPlane: string; scope: string };
   /**
    * When the loss of the secret became known: until then, uses may have been by Keywarden. Null while that is unknown.
    */
@@ -215,7 +214,6 @@ export async function listSuspectedOrphans({ db, sql }: Pick<Store, 'db' | 'sql'
           id: String(row.rotation_id),
           lineage: String(row.lineage_number),
         },
-        place: { controlPlane: found.controlPlaneNumber, scope: found.scope },
         lostAt: typeof row.lost_at === 'string' ? toInstant(row.lost_at) : null,
         isUnclear: row.is_unclear === true,
       },

@@ -60,6 +60,7 @@ export const finding = table(
 );
 
 export const planApprovalVias = ['command line', 'report', 'enforcement'] as const;
+export type PlanApprovalVia = (typeof planApprovalVias)[number];
 
 export const planApproval = table(
   'plan_approval',

@@ -1,5 +1,12 @@
 import type { PlanItem } from '@keywarden/core/policy';
-import { approvePlan, endApproval, listGoneKeys, listObservers, listUnsettledScopes } from '@keywarden/db/daemon';
+import {
+  approvePlan,
+  endApproval,
+  listGoneKeys,
+  listObservers,
+  listUnsettledScopes,
+  type PlanApprovalVia,
+} from '@keywarden/db/daemon';
 import { codeOf } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -16,6 +23,8 @@ export interface Applied {
   items: AppliedItem[];
   /** Why the run ended before its last item; null if it did not. */
   stopped: string | null;
+  /** Whether that was because the store failed. */
+  hasStoreFailed?: true;
 }
 
 /** Returns a plan's remaining items: those whose key still exists, according to the store. */
@@ -29,7 +38,7 @@ export async function remainingItems({ store }: Context, items: PlanItem[]): Pro
 
 /** The approver of a plan (R6): a person at the command line, a person in the report, or the policy automatically. */
 export type Approver =
-  | { via: 'command line' | 'enforcement'; approvedBy: string }
+  | { via: Exclude<PlanApprovalVia, 'report'>; approvedBy: string }
   | { via: 'report'; approval: string };
 
 /**
@@ -60,14 +69,14 @@ export async function applyPlan(
   const run = { refused: new Set<string>(), membersReadAt: new Map<string, number>() };
   for (const [index, item] of remaining.entries()) {
     part.update(index, remaining.length);
-    applied.stopped = await whyNotNext(context, { planId, via: approver.via });
+    Object.assign(applied, await whyNotNext(context, { planId, via: approver.via }));
     if (applied.stopped !== null) break;
     const result = await applyItem(context, { item, planId, approval, via: approver.via, connections, ...run }).catch(
       (error: unknown) => lostItem(context, item, error),
     );
     applied.items.push(result);
     if (result.storeFailure !== undefined) {
-      applied.stopped = describeStoreFailure(result.storeFailure);
+      Object.assign(applied, stoppedByStore(result.storeFailure));
       break;
     }
     if (result.usedInFlight) {
@@ -80,26 +89,30 @@ export async function applyPlan(
   if (how !== null)
     await endApproval(context.store.db, approval, how).catch((error: unknown) => {
       applied.stopped ??= `the store failed (${codeOf(error)}) while it recorded the plan's end`;
+      applied.hasStoreFailed = true;
     });
   part.end(`${applied.items.filter((each) => each.outcome === 'revoked').length} of ${remaining.length} revoked`);
   return applied;
 }
 
-/** Returns why the run stops before its next item; null if it continues. */
+/** Returns whether and why the run stops before its next item. */
 async function whyNotNext(
   context: Context,
-  { planId, via }: { planId: string; via: Approver['via'] },
-): Promise<string | null> {
-  if (context.signal.aborted) return 'stopped by a signal';
+  { planId, via }: { planId: string; via: PlanApprovalVia },
+): Promise<Pick<Applied, 'stopped' | 'hasStoreFailed'>> {
+  if (context.signal.aborted) return { stopped: 'stopped by a signal' };
   try {
     const differ = via === 'command line' ? null : await whyDisagreeing(context);
-    return differ ?? (await whyPaused(context)) ?? (await whyNotApproved(context, planId, via));
+    return { stopped: differ ?? (await whyPaused(context)) ?? (await whyNotApproved(context, planId, via)) };
   } catch (error) {
-    return describeStoreFailure(storeFailureOf(context, error));
+    return stoppedByStore(storeFailureOf(context, error));
   }
 }
 
-const describeStoreFailure = (code: string) => `the store failed (${code}); fix it, then apply the plan again`;
+const stoppedByStore = (code: string): Pick<Applied, 'stopped' | 'hasStoreFailed'> => ({
+  stopped: `the store failed (${code}); fix it, then apply the plan again`,
+  hasStoreFailed: true,
+});
 
 /** Returns the code of a store failure. Rethrows any other error: it is a bug. */
 function storeFailureOf({ signal }: Context, error: unknown): string {

@@ -46,7 +46,7 @@ export async function enforce(context: Context, connections: Connection[]): Prom
     const { why, approvals } = await recordState(context);
     return await governed(context, async () => {
       const approved = approvals.why === null ? await carryOutApproved(context, connections, approvals.since) : [];
-      const lost = approved.find(({ items }) => items.some(({ storeFailure }) => storeFailure !== undefined));
+      const lost = approved.find(({ hasStoreFailed }) => hasStoreFailed);
       // R5: the lost response may have shown a use in flight.
       const whyNot = lost?.stopped ?? (approved.some(hasUseInFlight) ? stoppedByUse : why);
       const isFree = lost === undefined && whyNot === null;

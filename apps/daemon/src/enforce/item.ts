@@ -1,4 +1,5 @@
 import { isSameReason, mentions, type PlanItem, useInFlightHold } from '@keywarden/core/policy';
+import type { PlanApprovalVia } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { revokeGuarded } from './guarded-revocation.ts';
@@ -21,7 +22,7 @@ export interface ItemTask {
    * How the plan was approved. With `enforcement`, no person approved it: the conditions of automatic revocation are judged again, too
    * (R6).
    */
-  via: 'command line' | 'report' | 'enforcement';
+  via: PlanApprovalVia;
   connections: Connection[];
   /** Names of connections whose credential was refused in this run. */
   refused: Set<string>;

@@ -1,4 +1,4 @@
-import { readStanding } from '@keywarden/db/daemon';
+import { type PlanApprovalVia, readStanding } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { whyDisagreeing } from '../current-policy.ts';
 import { whyLedgerDiffers } from '../ledger/checks.ts';
@@ -37,7 +37,7 @@ export async function approvedByReport(
 export async function whyNotApproved(
   { store }: Pick<Context, 'store'>,
   planId: string,
-  via: 'command line' | 'report' | 'enforcement',
+  via: PlanApprovalVia,
 ): Promise<string | null> {
   const { rejection, approvers, needed } = await readStanding(store.sql, planId);
   if (rejection !== null)

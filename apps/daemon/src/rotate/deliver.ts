@@ -45,6 +45,6 @@ async function askAgain(
 ): Promise<SinkAnswer> {
   if (!mayHave) return 'lacks';
   const answer = await sink.ask(keyId, signal);
-  // A store with delayed reads also reports that it lacks the secret. It is asked again once a delay is no longer possible.
-  return answer === 'lacks' && sink.file === null ? 'unknown' : answer;
+  // It is asked again once a delay is no longer possible.
+  return answer === 'lacks' && sink.isDelayed ? 'unknown' : answer;
 }

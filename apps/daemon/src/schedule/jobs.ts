@@ -109,8 +109,8 @@ function logEnforced({ log }: Context, { plan, announced, approved, automatic, w
   const stopped = runs.flatMap((each) => each.stopped ?? []);
   const words = { ...(why === null ? {} : { why }), ...(stopped.length > 0 ? { stopped } : {}) };
   log.info({ plan: plan.id, revoked, notices: announced, ...words }, 'enforced');
-  const lost = stopped.find((each) => each.startsWith('the store failed'));
-  if (lost !== undefined) throw new UserError('held', `Enforcement was cut short: ${lost}.`);
+  const lost = runs.find(({ hasStoreFailed }) => hasStoreFailed);
+  if (lost !== undefined) throw new UserError('held', `Enforcement was cut short: ${lost.stopped}.`);
 }
 
 function logRotated({ log }: Context, { opened, moved, orphans, why }: Rotated): void {

@@ -34,6 +34,7 @@ export function commandSink(settings: CommandSettings, target: Target, variables
 
   return {
     file: null,
+    isDelayed: true,
 
     async check() {
       for (const [program = ''] of [command, ...(readCommand === undefined ? [] : [readCommand])])

@@ -13,6 +13,7 @@ import type { Delivered, OpenSink } from './sink.ts';
 export function fileSink(path: string, heldKeyId: string | null = null): OpenSink {
   return {
     file: path,
+    isDelayed: false,
 
     async check() {
       try {

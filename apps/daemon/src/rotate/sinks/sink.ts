@@ -19,6 +19,8 @@ export type Delivered = { isDelivered: true } | { isDelivered: false; why: strin
 export interface OpenSink {
   /** The file, which belongs to one lineage; null if the sink itself separates lineages. */
   file: string | null;
+  /** Whether it may lack, for a while, what was delivered to it. */
+  isDelayed: boolean;
   /** Returns why it cannot take a secret now, as far as that can be checked without one. */
   check(): Promise<string | null>;
   /** Prepares the place before a secret is minted, so that `ask` can tell a place without the secret from another place. Returns why it cannot. */
