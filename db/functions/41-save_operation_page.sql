@@ -18,13 +18,14 @@ create or replace function keywarden.save_operation_page(
 )
 language plpgsql security definer set search_path = keywarden, pg_temp as $$
 declare
-  since timestamptz := date_trunc('second', oldest);
-  until timestamptz := newest + interval '1 second';
+  from_second timestamptz := date_trunc('second', oldest);
+  below_second timestamptz := newest + interval '1 second';
   terminal constant text[] := '{finished,cancelled,skipped}';
   replacements int;
-  touched datemultirange := '{}';
-  present timestamptz := now();
-  had tstzmultirange;
+  changed_days datemultirange := '{}';
+  -- A variable, because a cluster evaluates now() only outside of an update with columns.
+  marked_at timestamptz := now();
+  covered_before tstzmultirange;
   lacking tstzmultirange;
   -- What is stored between the two times, in whole seconds. Other rows of the page are new.
   stored_from timestamptz;
@@ -38,7 +39,7 @@ begin
     raise exception 'project % does not exist', project using errcode = 'foreign_key_violation';
   end if;
   select date_trunc('second', min(o.created_at)), date_trunc('second', max(o.created_at)) + interval '1 second' into stored_from, stored_below
-  from operation o where o.project_number = project and o.created_at between since and until;
+  from operation o where o.project_number = project and o.created_at between from_second and below_second;
   -- Where nothing is stored, there is nothing to compare with, which saves half the work.
   insert into operation (project_number, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at,
     updated_at, total_duration_ms, extra, place)
@@ -62,7 +63,7 @@ begin
       o.status as old_status, o.failures_count as old_failures_count, o.error as old_error, o.retry_at as old_retry_at,
       o.updated_at as old_updated_at, o.total_duration_ms as old_total_duration_ms, o.extra as old_extra, o.seen_at as old_seen_at
     from incoming i
-      left join operation o on o.project_number = project and o.id = i.id and o.created_at between since and until
+      left join operation o on o.project_number = project and o.id = i.id and o.created_at between from_second and below_second
         and date_trunc('second', o.created_at) = date_trunc('second', i.created_at)
     where o.id is null
       or case when (i.status = any(terminal)) = (o.status = any(terminal)) then i.updated_at >= o.updated_at else i.status = any(terminal) end
@@ -82,7 +83,7 @@ begin
       total_duration_ms = d.total_duration_ms, extra = d.extra, seen_at = now()
     from differing d
     where not d.is_new and o.project_number = project and o.created_at = d.old_created_at and o.id = d.id
-      and o.created_at between since and until and o.status = d.old_status and o.updated_at = d.old_updated_at and o.seen_at = d.old_seen_at
+      and o.created_at between from_second and below_second and o.status = d.old_status and o.updated_at = d.old_updated_at and o.seen_at = d.old_seen_at
     returning 1
   ), added as (
     insert into operation (project_number, created_at, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at,
@@ -108,12 +109,12 @@ begin
   where i.place > 0 and o.project_number = project and o.created_at = i.created_at and o.id = i.id and o.place < i.place;
   end if;
   if inserted + changed > 0 then
-    touched := datemultirange(daterange((since at time zone 'UTC')::date, (until at time zone 'UTC')::date, '[]'));
+    changed_days := datemultirange(daterange((from_second at time zone 'UTC')::date, (below_second at time zone 'UTC')::date, '[]'));
   end if;
   if proved is not null then
-    select c.known into had from operation_coverage c where c.project_number = project;
-    select touched + coalesce(range_agg(daterange((lower(r) at time zone 'UTC')::date, (upper(r) at time zone 'UTC')::date, '[]')), '{}')
-      into touched from unnest(tstzmultirange(proved) - coalesce(had, '{}')) r;
+    select c.known into covered_before from operation_coverage c where c.project_number = project;
+    select changed_days + coalesce(range_agg(daterange((lower(r) at time zone 'UTC')::date, (upper(r) at time zone 'UTC')::date, '[]')), '{}')
+      into changed_days from unnest(tstzmultirange(proved) - coalesce(covered_before, '{}')) r;
     insert into operation_coverage as c values (project, tstzmultirange(proved))
     on conflict (project_number) do update set known = c.known + excluded.known where not c.known @> proved;
   end if;
@@ -121,15 +122,16 @@ begin
     select coalesce(range_agg(tstzrange(u."from", u."to", '[]')), '{}') into lacking
     from jsonb_to_recordset(unread) u(id text, "from" timestamptz, "to" timestamptz)
     where not exists (select from operation o where o.project_number = project and o.created_at between u."from" and u."to" and o.id::text = lower(u.id));
-    select c.known * lacking into had from operation_coverage c where c.project_number = project and c.known && lacking;
+    select c.known * lacking into covered_before from operation_coverage c where c.project_number = project and c.known && lacking;
     if found then
-      touched := touched + (select range_agg(daterange((lower(r) at time zone 'UTC')::date, (upper(r) at time zone 'UTC')::date, '[]')) from unnest(had) r);
+      changed_days := changed_days + (
+        select range_agg(daterange((lower(r) at time zone 'UTC')::date, (upper(r) at time zone 'UTC')::date, '[]')) from unnest(covered_before) r);
       update operation_coverage c set known = c.known - lacking where c.project_number = project;
     end if;
   end if;
   -- The ledger seals the changed days again, some minutes after the first change. A day that it has not sealed yet needs no mark.
-  update operation_sealing s set changed = s.changed + touched * datemultirange(daterange(null, s.sealed_to)), changed_at = coalesce(s.changed_at, present)
-  where s.project_number = project and s.sealed_to > lower(touched);
+  update operation_sealing s set changed = s.changed + changed_days * datemultirange(daterange(null, s.sealed_to)), changed_at = coalesce(s.changed_at, marked_at)
+  where s.project_number = project and s.sealed_to > lower(changed_days);
   if walk_began is null then
     return;
   end if;
