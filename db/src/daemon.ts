@@ -1,7 +1,7 @@
 export { endReplica, listAccounts, removeOtherConnections, saveConnection } from './connections/connections.ts';
 export {
-  type HoleReason,
-  holeReasons,
+  type GapReason,
+  gapReasons,
   type Interval,
   listCoverage,
   type ProjectCoverage,
@@ -78,7 +78,7 @@ export {
   isAllToTheEnd,
   listOpenOperations,
   listProjectsToWalk,
-  markHolesTried,
+  markGapsTried,
   type OpenOperation,
   type OpenWalk,
   type WalkedProject,

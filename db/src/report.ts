@@ -1,6 +1,6 @@
 export { findShards, isCluster } from './cluster.ts';
 export { areOwnKeys, connectionItem, connectionList, listBlindSpots } from './connections/list.ts';
-export { holeReasons, listCoverage, operationCoverage, type ProjectCoverage } from './coverage/coverage.ts';
+export { gapReasons, listCoverage, operationCoverage, type ProjectCoverage } from './coverage/coverage.ts';
 export { endExemptionAs, grantExemptionAs } from './exemptions/exemptions.ts';
 export { coversOnly, exemptionItem, exemptionList } from './exemptions/list.ts';
 export {
@@ -22,7 +22,7 @@ export { incidentItem, incidentList } from './incidents/list.ts';
 export { instant, isInstant, unwrap } from './item.ts';
 export { type Assessed, assess, assessedItems, judgeListed } from './keys/assessed.ts';
 export { inventoryCoverage, listInventoryCoverage } from './keys/inventory.ts';
-export { inventoryHole, listInventoryHoles } from './keys/inventory-holes.ts';
+export { inventoryGap, listInventoryGaps } from './keys/inventory-gaps.ts';
 export {
   credentialItem,
   credentialList,

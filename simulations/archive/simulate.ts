@@ -163,7 +163,7 @@ async function live(
     hostile.calm();
     doing.push('calm');
     const undisturbed = async () => await sync({ disturbance: 0, abort: new AbortController(), abortAfter: null });
-    // A later walk of the same day fetches what a resumed walk leaves out. A walk of the next day fetches the holes that were searched.
+    // A later walk of the same day fetches what a resumed walk leaves out. A walk of the next day fetches the gaps that were searched.
     if (isHostile) await undisturbed();
     await scenario.sleep(isHostile ? day * 1000 : 3_600_000);
     const passBeganAt = new Date(scenario.now()).toISOString();

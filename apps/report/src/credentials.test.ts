@@ -70,13 +70,13 @@ test('P1: a token of one organization sees only the credentials of that organiza
 });
 
 test('as_of shows past credentials and the gaps: before the first listing, and scopes without a listing', async () => {
-  const holesAt = async (at: string) => {
+  const gapsAt = async (at: string) => {
     const { body } = await fixture.ask(`/v1/credentials?as_of=${at}`);
     return (body.holes as unknown as { scope: string }[]).map(({ scope }) => scope);
   };
-  expect(await holesAt('2026-05-30T12:00:00Z')).not.toContain('role:acme/quiet-river');
-  expect(await holesAt('2026-05-30T12:00:00Z')).toContain('jwks:acme/quiet-river');
-  expect(await holesAt('2026-05-20T00:00:00Z')).toContain('role:acme/quiet-river');
+  expect(await gapsAt('2026-05-30T12:00:00Z')).not.toContain('role:acme/quiet-river');
+  expect(await gapsAt('2026-05-30T12:00:00Z')).toContain('jwks:acme/quiet-river');
+  expect(await gapsAt('2026-05-20T00:00:00Z')).toContain('role:acme/quiet-river');
   const { body } = await fixture.ask('/v1/credentials?as_of=2026-05-20T00:00:00Z');
   expect(body.items.find(({ id }) => id === 'p1')).toMatchObject({ state: 'unknown', created_at: null });
   expect(body.items.find(({ id }) => id === 'nak_live_1')).toMatchObject({ state: 'active' });

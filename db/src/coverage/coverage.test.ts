@@ -5,7 +5,7 @@ import { makeOperationPartitions, saveOperationPage, saveRejectedRows } from '..
 import { readPage } from '../list.ts';
 import { operationList } from '../operations/list.ts';
 import type { Store } from '../store.ts';
-import { type HoleReason, listCoverage } from './coverage.ts';
+import { type GapReason, listCoverage } from './coverage.ts';
 
 let store: TestStore;
 let daemon: Store;
@@ -36,7 +36,7 @@ async function coverageOf(
     await saveOperationPage(daemon.sql, { project, operations: [], proof });
   }
   const [{ coverage } = {}] = await listCoverage(report.db, { after: String(Number(project) - 1), limit: 1 });
-  return coverage?.unknown.map(({ from, to, reason }): [string, string, HoleReason] => [
+  return coverage?.unknown.map(({ from, to, reason }): [string, string, GapReason] => [
     from,
     Date.parse(to) > Date.now() - 60_000 ? 'now' : to,
     reason,

@@ -14,7 +14,7 @@ export const interval = z.strictObject({
 export type Interval = z.output<typeof interval>;
 
 /** Why the archive may lack operations of an interval, in words. */
-export const holeReasons = {
+export const gapReasons = {
   recent: 'not walked since, or too recent to be certain: the next sync covers it',
   deleted: 'the project was deleted, or hidden from the connection, before a walk reached this time',
   not_walked: 'the first walk has not reached this time: the next sync continues it',
@@ -24,8 +24,8 @@ export const holeReasons = {
   unreadable: 'rows of the project cannot be read, and may belong to this time',
   retention: 'dropped by retention.operations',
 };
-export type HoleReason = keyof typeof holeReasons;
-const holeReason = z.enum(Object.keys(holeReasons) as [HoleReason, ...HoleReason[]]); // it has these keys
+export type GapReason = keyof typeof gapReasons;
+const gapReason = z.enum(Object.keys(gapReasons) as [GapReason, ...GapReason[]]); // it has these keys
 
 export const operationCoverage = z
   .strictObject({
@@ -38,7 +38,7 @@ export const operationCoverage = z
     gone_at: instant.nullable(),
     last_listed_at: instant,
     known: z.array(interval),
-    unknown: z.array(interval.extend({ reason: holeReason })),
+    unknown: z.array(interval.extend({ reason: gapReason })),
   })
   .meta({ id: 'OperationCoverage' });
 
@@ -133,26 +133,26 @@ function toCoverage({
   const [first, last] = [known[0]?.from, known.at(-1)?.to];
   // If a project was created moments before its walk, none of its operations is old enough to be certain.
   const isYoung = Date.parse(walkedAt ?? '') - Date.parse(createdAt) < youngMs;
-  const reasonOf = (hole: Interval): HoleReason => {
+  const reasonOf = (gap: Interval): GapReason => {
     // A service that shows whole seconds leaves a second of operations that share a time.
-    const lengthMs = Date.parse(hole.to) - Date.parse(hole.from);
-    if (hole.from === hole.to || (lengthMs <= 1000 && first !== undefined && hole.from > first && hole.from !== last))
+    const lengthMs = Date.parse(gap.to) - Date.parse(gap.from);
+    if (gap.from === gap.to || (lengthMs <= 1000 && first !== undefined && gap.from > first && gap.from !== last))
       return 'instant';
-    if (last !== undefined && hole.from === last) return goneAt === null ? 'recent' : 'deleted';
+    if (last !== undefined && gap.from === last) return goneAt === null ? 'recent' : 'deleted';
     if (walkedAt === null) return goneAt === null ? 'not_walked' : 'deleted';
     if (first === undefined && isYoung) return 'recent';
     if (hasRejected === true) return 'unreadable';
-    if (first === undefined || hole.to <= first) return 'pruned';
+    if (first === undefined || gap.to <= first) return 'pruned';
     return 'gap';
   };
-  const holes = [
-    ...parse(row.unknown).map((hole) => ({ ...hole, reason: reasonOf(hole) })),
-    ...parse(dropped).map((hole) => ({ ...hole, reason: 'retention' as const })),
+  const gaps = [
+    ...parse(row.unknown).map((gap) => ({ ...gap, reason: reasonOf(gap) })),
+    ...parse(dropped).map((gap) => ({ ...gap, reason: 'retention' as const })),
   ];
   return {
     number: String(number),
     endedAt: typeof ended === 'string' ? ended : null,
-    coverage: { ...coverage, unknown: holes.toSorted((a, b) => (a.from < b.from ? -1 : 1)) },
+    coverage: { ...coverage, unknown: gaps.toSorted((a, b) => (a.from < b.from ? -1 : 1)) },
   };
 }
 

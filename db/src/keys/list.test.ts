@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { assignOwners, saveKeyListing } from '../daemon.ts';
 import { readPage } from '../list.ts';
 import type { Store } from '../store.ts';
-import { listInventoryHoles } from './inventory-holes.ts';
+import { listInventoryGaps } from './inventory-gaps.ts';
 import { readLineages, readOwners } from './key-facts.ts';
 import { keyList } from './list.ts';
 
@@ -131,20 +131,20 @@ test('a key that one listing lacks and the next one shows was missing in between
   ]).toEqual(['active', 'missing', 'missing', 'active', 'active', 'unknown']);
 });
 
-test('where no listing was within a day, the inventory has a hole at that time', async () => {
+test('where no listing was within a day, the inventory has a gap at that time', async () => {
   await list('holes', day(3), [makeWireKey('20')]);
   await list('holes', day(3, 12), [makeWireKey('20')]);
   await list('holes', day(8), [makeWireKey('20')]);
-  const holesAt = async (at: string) =>
-    (await listInventoryHoles(report.db, { from: at, to: at, organizations: ['holes'] })).map(({ from, to }) => [
+  const gapsAt = async (at: string) =>
+    (await listInventoryGaps(report.db, { from: at, to: at, organizations: ['holes'] })).map(({ from, to }) => [
       from,
       to,
     ]);
-  expect(await holesAt(day(1))).toEqual([[null, day(3)]]);
-  expect(await holesAt(day(3, 6))).toEqual([]);
-  expect(await holesAt(day(5))).toEqual([[day(3, 12), day(8)]]);
-  expect(await holesAt(day(8, 12))).toEqual([]);
-  expect(await holesAt(day(20))).toEqual([[day(8), null]]);
+  expect(await gapsAt(day(1))).toEqual([[null, day(3)]]);
+  expect(await gapsAt(day(3, 6))).toEqual([]);
+  expect(await gapsAt(day(5))).toEqual([[day(3, 12), day(8)]]);
+  expect(await gapsAt(day(8, 12))).toEqual([]);
+  expect(await gapsAt(day(20))).toEqual([[day(8), null]]);
 });
 
 test('the owner shown in a list is the one that the policy judges', async () => {

@@ -18,8 +18,8 @@ export interface WalkedProject {
   openWalk: OpenWalk | null;
   /** When the control plane deleted the project; null for an existing one. */
   deletedAt: string | null;
-  /** The start of the oldest fillable hole in its coverage that no recent walk has passed; null if there is none. */
-  holeAt: string | null;
+  /** The start of the oldest fillable gap in its coverage that no recent walk has passed; null if there is none. */
+  gapAt: string | null;
 }
 
 /**
@@ -48,16 +48,16 @@ export async function listProjectsToWalk(
   // Nothing is served below the point where a list has ended. What a walk read and could not claim is looked for above and below the
   // coverage.
   const endedAt = raw`(select max(e.reached) from keywarden.completed_walk e where e.project_number = ${project.number} and e.to_end)`;
-  const holeAt = raw<string | null>`(
-    select to_json(lower(holes) at time zone 'UTC')#>>'{}' || 'Z' from (
-      select tstzmultirange(tstzrange(least(bottom, top), top, '[)')) - known as holes from (
+  const gapAt = raw<string | null>`(
+    select to_json(lower(gaps) at time zone 'UTC')#>>'{}' || 'Z' from (
+      select tstzmultirange(tstzrange(least(bottom, top), top, '[)')) - known as gaps from (
         select coalesce(covered.known, '{}') as known,
           greatest(upper(covered.known), ${project.walkedAt} - ${overlapMs / 1000} * interval '1 second') as top,
           greatest(${endedAt}, ${project.createdAt}, ${servedSince}::timestamptz) as bottom
       ) bounds
     ) found
-    where ${project.walkedAt} is not null and not isempty(holes)
-      and (${project.holeTriedAt} is null or ${project.holeTriedAt} < ${triedSince}::timestamptz))`;
+    where ${project.walkedAt} is not null and not isempty(gaps)
+      and (${project.gapTriedAt} is null or ${project.gapTriedAt} < ${triedSince}::timestamptz))`;
   // The control plane may serve the operations of a deleted project for a while.
   const isUnwalkedSinceDeletion = and(
     isNotNull(project.deletedAt),
@@ -78,7 +78,7 @@ export async function listProjectsToWalk(
         cursor: raw<string | null>`walk.cursor`,
         below: raw<string>`walk.below`.mapWith(openWalk.below),
       },
-      holeAt,
+      gapAt,
     })
     .from(project)
     // Both are cut first for a cluster (docs/adr/0017).
@@ -104,9 +104,9 @@ export async function listProjectsToWalk(
   }));
 }
 
-/** Records that a walk looks for the holes of a project's coverage, at this time of the control plane. */
-export async function markHolesTried(db: Db, { project: number, at }: { project: string; at: string }): Promise<void> {
-  await db.update(project).set({ holeTriedAt: at }).where(eq(project.number, number));
+/** Records that a walk looks for the gaps of a project's coverage, at this time of the control plane. */
+export async function markGapsTried(db: Db, { project: number, at }: { project: string; at: string }): Promise<void> {
+  await db.update(project).set({ gapTriedAt: at }).where(eq(project.number, number));
 }
 
 /** Makes the next walk begin at the newest operation, because the next page of the open walk cannot be read. */

@@ -2,7 +2,7 @@ import { unknownCreator } from '@keywarden/core/wire';
 import { eq, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { columnsOf, instant, json, time } from '../item.ts';
-import { inventoryHole } from '../keys/inventory-holes.ts';
+import { inventoryGap } from '../keys/inventory-gaps.ts';
 import { credentialItem, keyItem } from '../keys/list.ts';
 import { type List, type Reader, when, within } from '../list.ts';
 import { reviewDecisionDecisions, review as reviewTable } from '../schema/reviews.ts';
@@ -14,7 +14,7 @@ export const reviewItem = z
     state: z.enum(['open', 'signed']),
     as_of: instant,
     filter: json,
-    holes: z.array(inventoryHole),
+    holes: z.array(inventoryGap),
     plan_id: z.string().nullable().meta({ description: 'The plan whose findings are shown with the keys' }),
     keep_for_days: z
       .int()

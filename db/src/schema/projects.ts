@@ -6,7 +6,7 @@ import { controlPlane } from './connections.ts';
  * Projects.
  * - walked_at: the control plane's time at the start of the last completed walk of the project's operations
  * - listed_active_at: when the project's list entry was last seen to have changed
- * - hole_tried_at: when a walk last looked for the holes of a project's coverage, by the control plane's clock
+ * - hole_tried_at: when a walk last looked for the gaps of a project's coverage, by the control plane's clock
  * - deleted_at: when the control plane deleted the project, from its list of recoverable projects; null if only its absence is known
  * - walk_refused_at: when the control plane answered that the deleted project's operations are not available
  * Projects whose walks kept no coverage are walked completely once more.
@@ -31,7 +31,7 @@ export const project = table(
     goneAt: instant('gone_at'),
     walkedAt: instant('walked_at'),
     listedActiveAt: instant('listed_active_at'),
-    holeTriedAt: instant('hole_tried_at'),
+    gapTriedAt: instant('hole_tried_at'),
     deletedAt: instant('deleted_at'),
     walkRefusedAt: instant('walk_refused_at'),
   },

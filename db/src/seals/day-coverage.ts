@@ -1,11 +1,11 @@
 import { addDays, compareInstants, dayOf, startOfDay } from '@keywarden/core/values';
-import type { HoleReason, Interval, ListedCoverage } from '../coverage/coverage.ts';
+import type { GapReason, Interval, ListedCoverage } from '../coverage/coverage.ts';
 
 /** What the archive claims to have of a day. */
 export interface DayCoverage {
   /** With a reason: the project did not exist then, by its control plane, so that it had no operations. */
   covered: (Interval & { reason?: 'not_created' | 'deleted' })[];
-  gaps: (Interval & { reason: HoleReason })[];
+  gaps: (Interval & { reason: GapReason })[];
 }
 
 /** Returns the part of a project's coverage that is about one day. */

@@ -1,6 +1,6 @@
 import {
-  type HoleReason,
-  holeReasons,
+  type GapReason,
+  gapReasons,
   type Interval,
   type InventoryCoverage,
   listCoverage,
@@ -108,7 +108,7 @@ function toJson({ known, unknown, ...project }: ProjectCoverage) {
   return {
     ...project,
     known: known.map(bounded),
-    unknown: unknown.map((hole) => ({ ...bounded(hole), reason: hole.reason })),
+    unknown: unknown.map((gap) => ({ ...bounded(gap), reason: gap.reason })),
   };
 }
 
@@ -122,28 +122,28 @@ function listAll(projects: ProjectCoverage[]): Listed {
     'LAST LISTED': (project) => project.last_listed_at,
     GAPS: ({ unknown }) => namesOf(unknown) || 'none',
   };
-  const holes = projects.filter(({ unknown }) => unknown.some(({ reason }) => reason !== 'recent')).length;
+  const gaps = projects.filter(({ unknown }) => unknown.some(({ reason }) => reason !== 'recent')).length;
   return list(projects, columns, {
     json: { projects: projects.map(toJson) },
     none: 'The store has no project yet. Run keywarden sync operations to read the projects.',
-    after: `${projects.length - holes} of ${projects.length} projects are covered completely from their creation to their last walk. keywarden coverage --project ID lists each gap with its reason.`,
+    after: `${projects.length - gaps} of ${projects.length} projects are covered completely from their creation to their last walk. keywarden coverage --project ID lists each gap with its reason.`,
   });
 }
 
 /** Returns the reasons with their counts. It leaves out the unsettled newest minutes, which every project has. */
 function namesOf(unknown: ProjectCoverage['unknown']): string {
-  const counts = new Map<HoleReason, number>();
+  const counts = new Map<GapReason, number>();
   for (const { reason } of unknown) if (reason !== 'recent') counts.set(reason, (counts.get(reason) ?? 0) + 1);
   return [...counts].map(([reason, count]) => (count === 1 ? reason : `${count} ${reason}`)).join(', ');
 }
 
 function renderOne({ known, unknown, ...project }: ProjectCoverage): string {
   const spans = (intervals: Interval[]) => intervals.map(({ from, to }) => (from === to ? from : `${from}  to  ${to}`));
-  const holes = unknown.map((hole, index) => `  ${spans(unknown)[index]}  ${holeReasons[hole.reason]}`);
+  const gaps = unknown.map((gap, index) => `  ${spans(unknown)[index]}  ${gapReasons[gap.reason]}`);
   return [
     `Project ${project.project_id} of ${project.organization_id} at ${project.control_plane}${project.gone_at === null ? '' : `, gone since ${project.gone_at}`}.`,
     known.length > 0 ? 'Covered completely:' : 'No interval is covered completely.',
     ...spans(known).map((span) => `  ${span}`),
-    ...(holes.length > 0 ? ['Gaps:', ...holes] : []),
+    ...(gaps.length > 0 ? ['Gaps:', ...gaps] : []),
   ].join('\n');
 }

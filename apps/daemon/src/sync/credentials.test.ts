@@ -1,5 +1,5 @@
 import { listIncidents } from '@keywarden/db/daemon';
-import { listInventoryHoles } from '@keywarden/db/report';
+import { listInventoryGaps } from '@keywarden/db/report';
 import { fixture, store, useApplyFixture } from '@keywarden/testkit/daemon/apply-fixture';
 import {
   branch,
@@ -120,7 +120,7 @@ test('an as-of list of a past time includes a credential that was revoked later,
   const then = (await shown({ kind: 'branch_credential', asOf })).find((each) => each.id === `${branch}/${id}`);
   expect(then).toMatchObject({ state: 'active', name: 'backup' });
   const holes = async (at: number) =>
-    await listInventoryHoles(store.db, {
+    await listInventoryGaps(store.db, {
       from: new Date(at).toISOString(),
       to: new Date(at).toISOString(),
       organizations: null,

@@ -14,7 +14,7 @@ import { keepRejected } from './run.ts';
 /**
  * In ms: a walk goes down to a gap in the coverage once in this time. It is a little less than a day, because schedules are daily.
  */
-const holesEveryMs = 20 * 3_600_000;
+const gapsEveryMs = 20 * 3_600_000;
 
 /** One organization's projects, as a connection was just shown them, without those that claim another organization. */
 interface ShownProjects {
@@ -114,7 +114,7 @@ export async function discoverProjects(
   const { shown, failed } = await syncProjects(context, connection, counts);
   const organizationIds = shown.map(({ organizationId }) => organizationId);
   const now = controlPlaneNow(connection);
-  const since = { servedSince: before(now, servedMs), triedSince: before(now, holesEveryMs) };
+  const since = { servedSince: before(now, servedMs), triedSince: before(now, gapsEveryMs) };
   const overlapMs = context.config.operations.overlap.ms;
   const projects = await listProjectsToWalk(store.db, { controlPlane, organizationIds, overlapMs, ...since });
   return { projects, failed };

@@ -6,7 +6,7 @@ import {
   forgetOpenWalk,
   isAllToTheEnd,
   listOpenOperations,
-  markHolesTried,
+  markGapsTried,
   markOperationPruned,
   type OpenOperation,
   type OpenWalk,
@@ -65,7 +65,7 @@ export async function syncProject(context: Context, task: Task): Promise<void> {
   const usual = planWalk({ floor, recent, open, maxLimit });
   const plan = deepened(task.project, { plan: usual, maxLimit });
   if (plan !== usual)
-    await markHolesTried(context.store.db, { project: task.project.number, at: controlPlaneNow(task.connection) });
+    await markGapsTried(context.store.db, { project: task.project.number, at: controlPlaneNow(task.connection) });
   const waiting = new Map(open.map((operation) => [operation.id, operation]));
   await walk(context, task, {
     walkedAt,
@@ -92,9 +92,9 @@ async function isKnownEnd(
 }
 
 /** Extends the walk down to the oldest gap in the coverage, once a day: the cause of the gap may be over. */
-function deepened({ holeAt }: WalkedProject, { plan, maxLimit }: { plan: WalkPlan; maxLimit: number }): WalkPlan {
-  if (holeAt === null || compareInstants(holeAt, plan.floor) >= 0) return plan;
-  return { floor: before(holeAt, 1), firstLimit: maxLimit };
+function deepened({ gapAt }: WalkedProject, { plan, maxLimit }: { plan: WalkPlan; maxLimit: number }): WalkPlan {
+  if (gapAt === null || compareInstants(gapAt, plan.floor) >= 0) return plan;
+  return { floor: before(gapAt, 1), firstLimit: maxLimit };
 }
 
 /**

@@ -9,8 +9,8 @@ import { addSentence, DamagedFile, type ReceiptJudge, type Verdict } from './ver
 
 // The gaps of operations in an evidence archive, compared with those in the newest seals.
 
-export const gapsFile = 'ledger/seals-with-gaps.ndjson';
-export const holesFile = 'not-seen/operation-holes.ndjson';
+export const sealedGapsFile = 'ledger/seals-with-gaps.ndjson';
+export const gapsFile = 'not-seen/operation-holes.ndjson';
 export const coverageFile = 'coverage/operations.ndjson';
 export const historyTable = /-operation_history\.ndjson$/;
 
@@ -29,19 +29,19 @@ export interface SealedGaps {
 /** Reads the receipts of the newest seals that have gaps. An archive with receipts has the file, even if there are none. */
 export async function readSealedGaps(archive: Archive, receipts: ReceiptJudge, verdict: Verdict): Promise<SealedGaps> {
   const sealed: SealedGaps = { gaps: new Map(), seals: new Map() };
-  if (!archive.names.includes(gapsFile)) {
-    if (receipts.head() !== null) addSentence(verdict.wrong, `it has no ${gapsFile}`);
+  if (!archive.names.includes(sealedGapsFile)) {
+    if (receipts.head() !== null) addSentence(verdict.wrong, `it has no ${sealedGapsFile}`);
     return sealed;
   }
-  await archive.eachLine(gapsFile, (line) => {
+  await archive.eachLine(sealedGapsFile, (line) => {
     const read = sealOf(line, receipts);
     if (typeof read === 'string') {
-      addSentence(verdict.wrong, `a line of ${gapsFile} is not proven: ${read}`);
+      addSentence(verdict.wrong, `a line of ${sealedGapsFile} is not proven: ${read}`);
       return;
     }
     const { seal, index } = read;
     const name = `${seal.project} ${seal.day}`;
-    if (sealed.seals.has(name)) addSentence(verdict.wrong, `${gapsFile} has two seals of ${name}`);
+    if (sealed.seals.has(name)) addSentence(verdict.wrong, `${sealedGapsFile} has two seals of ${name}`);
     sealed.seals.set(name, index);
     const gaps = sealed.gaps.get(seal.project) ?? [];
     gaps.push(...seal.gaps.map(({ from, to, reason }) => ({ from, to, reason })));
@@ -50,7 +50,7 @@ export async function readSealedGaps(archive: Archive, receipts: ReceiptJudge, v
   return sealed;
 }
 
-const holeSchema = z.object({ control_plane: z.string(), project_id: z.string(), ...interval.shape });
+const gapSchema = z.object({ control_plane: z.string(), project_id: z.string(), ...interval.shape });
 const coverageSchema = z.object({ control_plane: z.string(), project_id: z.string(), unknown: z.array(interval) });
 
 interface Gaps {
@@ -62,16 +62,16 @@ interface Gaps {
 }
 
 /** Looks for the sealed gaps of a period in a file of gaps. */
-export async function compareHoles(archive: Archive, { period, ...request }: Gaps & { period: Period }): Promise<void> {
+export async function compareGaps(archive: Archive, { period, ...request }: Gaps & { period: Period }): Promise<void> {
   const named: NamedGaps = new Set();
   const lines = new Set<string>();
   await archive.eachLine(request.file, (line) => {
-    const hole = holeSchema.parse(parseOnce(line));
+    const gap = gapSchema.parse(parseOnce(line));
     const hash = sha256(line);
     if (lines.has(hash)) addSentence(request.verdict.wrong, `${request.file}: it has a line twice`);
     lines.add(hash);
     if (lines.size > mostGapsListed) throw new DamagedFile(`${request.file} has more lines than such files have`);
-    addOf(named, hole, [hole], request.sealed);
+    addOf(named, gap, [gap], request.sealed);
   });
   addMissing(named, {
     ...request,
@@ -97,11 +97,11 @@ export function addMissingFiles(
   { names, sealed, verdict }: { names: Set<string>; sealed: SealedGaps; verdict: Verdict },
 ): void {
   if (!names.has(coverageFile)) addSentence(verdict.wrong, `it has no ${coverageFile}`);
-  if (names.has(holesFile)) return;
+  if (names.has(gapsFile)) return;
   const due = [...sealed.gaps.values()].flat().filter((gap) => isOfPeriod(gap, period));
-  if ([...names].some((name) => historyTable.test(name))) addSentence(verdict.wrong, `it has no ${holesFile}`);
+  if ([...names].some((name) => historyTable.test(name))) addSentence(verdict.wrong, `it has no ${gapsFile}`);
   else if (due.length > 0)
-    addSentence(verdict.unproven, `it has no ${holesFile}, although its seals name ${due.length} gaps in the period`);
+    addSentence(verdict.unproven, `it has no ${gapsFile}, although its seals name ${due.length} gaps in the period`);
 }
 
 /** Returns whether a list of the gaps of a period must have a sealed gap. It leaves out a gap that a later walk may fill: one that began shortly before the end. */

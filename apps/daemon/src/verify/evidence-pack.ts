@@ -8,13 +8,13 @@ import { addEvent, type EventIndex } from './evidence-events.ts';
 import {
   addMissingFiles,
   compareCoverage,
-  compareHoles,
+  compareGaps,
   coverageFile,
   gapsFile,
   historyTable,
-  holesFile,
   readSealedGaps,
   type SealedGaps,
+  sealedGapsFile,
 } from './evidence-gaps.ts';
 import { compareRow, unboundOf } from './evidence-rows.ts';
 import { parseOnce } from './json.ts';
@@ -157,8 +157,8 @@ async function compareFiles(
     } else if (review !== undefined) compareReview({ file, review, sha256, events, verdict });
     else if (/^policies\/.*\.json$/.test(file))
       policies.add(comparePolicy({ file, text: await archive.text(file), events, verdict }));
-    else if (file === holesFile || historyTable.test(file)) {
-      await compareHoles(archive, { ...gaps, file, period: { from: sinceOf(file, manifest), to } });
+    else if (file === gapsFile || historyTable.test(file)) {
+      await compareGaps(archive, { ...gaps, file, period: { from: sinceOf(file, manifest), to } });
       note(isOfSeals, file);
     } else if (file === coverageFile) {
       await compareCoverage(archive, { ...gaps, file });
@@ -166,7 +166,7 @@ async function compareFiles(
     } else if (file === 'VERIFY.md') continue;
     else if (!file.endsWith('.ndjson')) {
       if (!csvFiles.has(file)) note(isRepeated, file);
-    } else if (file !== receiptsFile && file !== gapsFile)
+    } else if (file !== receiptsFile && file !== sealedGapsFile)
       note('the ledger does not have what these are computed from', file);
   }
   for (const name of archive.names) if (unlisted.includes(name)) note(isRepeated, name);

@@ -3,7 +3,7 @@ import {
   type Chosen,
   campaignList,
   hasReview,
-  listInventoryHoles,
+  listInventoryGaps,
   type NewCampaign,
   type Principal,
   readControlPlaneNow,
@@ -49,7 +49,7 @@ export async function cancelCampaign(
 async function choose({ db }: Services, review: ReviewRequest, principal: Principal): Promise<Chosen> {
   const asOf = review.filter.asOf ?? (await readControlPlaneNow(db));
   const of = review.of && { of: review.of };
-  const holes = await listInventoryHoles(db, { from: asOf, to: asOf, organizations: null, ...of });
+  const holes = await listInventoryGaps(db, { from: asOf, to: asOf, organizations: null, ...of });
   return { ...review, asOf, holes, principal };
 }
 

@@ -5,7 +5,7 @@ import {
   listBlindSpots,
   listCoverage,
   listInventoryCoverage,
-  listInventoryHoles,
+  listInventoryGaps,
   listPolicies,
   type PlacedEvent,
   readGapSealEvents,
@@ -16,7 +16,7 @@ import {
   reviewList,
   type Snapshot,
 } from '@keywarden/db/report';
-import { readOperationHoles } from '../export/operation-holes.ts';
+import { readOperationGaps } from '../export/operation-gaps.ts';
 import type { Control } from './controls.ts';
 import { type Written, writeLines, writeTable, writeText, type Zip } from './files.ts';
 import { daysBefore, type Period } from './measures.ts';
@@ -47,14 +47,14 @@ export async function attachBlindSpots(
   zip: Zip,
   { controls, period: { from, to, asOf } }: { controls: Control[]; period: Period },
 ) {
-  const holes = await listInventoryHoles(snapshot, { from, to: asOf, organizations: null });
+  const holes = await listInventoryGaps(snapshot, { from, to: asOf, organizations: null });
   const asks = (what: RegExp) => controls.some(({ measures }) => measures.some(({ measure }) => what.test(measure)));
   const others = asks(/credentials$/)
-    ? await listInventoryHoles(snapshot, { from, to: asOf, organizations: null, of: 'credentials' })
+    ? await listInventoryGaps(snapshot, { from, to: asOf, organizations: null, of: 'credentials' })
     : undefined;
   const blindSpots = await listBlindSpots(snapshot, null);
   const operations = asks(/^operation_/)
-    ? await readOperationHoles(snapshot, { organizations: null, from, to: asOf, settledAt: asOf })
+    ? await readOperationGaps(snapshot, { organizations: null, from, to: asOf, settledAt: asOf })
     : undefined;
   const signed = { from, to, state: 'signed' } as const;
   const broken =

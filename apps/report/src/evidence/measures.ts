@@ -25,7 +25,7 @@ import {
   rotationList,
   type Snapshot,
 } from '@keywarden/db/report';
-import { operationHole, readOperationHoles } from '../export/operation-holes.ts';
+import { operationGap, readOperationGaps } from '../export/operation-gaps.ts';
 import type { Measure } from './controls.ts';
 
 export interface Period {
@@ -163,10 +163,10 @@ async function takeReviews(snapshot: Snapshot, days: number, { from, to, asOf }:
 /** Returns the intervals for which the archive may lack operations, in the days before the end. */
 async function takeHistory(snapshot: Snapshot, days: number, { asOf }: Period): Promise<Measured> {
   const request = { organizations: null, from: daysBefore(asOf, days), to: asOf, settledAt: asOf };
-  const { holes, holes_not_named: more } = await readOperationHoles(snapshot, request);
+  const { holes, holes_not_named: more } = await readOperationGaps(snapshot, request);
   const missing = more === 0 ? {} : { missing: `${more} more intervals are not listed here.` };
   const items = holes.map((hole) => JSON.stringify(hole));
-  return { schema: operationHole, batches: oneBatch(items), isException: true, ...missing };
+  return { schema: operationGap, batches: oneBatch(items), isException: true, ...missing };
 }
 
 async function* oneBatch(items: string[]): AsyncGenerator<Assessed> {

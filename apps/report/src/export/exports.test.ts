@@ -52,11 +52,11 @@ test.each(names.flatMap((name) => (['ndjson', 'csv', 'json'] as const).map((form
 );
 
 test('P3: the trailer of operations names only the coverage gaps of the requested times', async () => {
-  const holesOf = async (query: string) =>
+  const gapsOf = async (query: string) =>
     proofOf(await (await ask(`/v1/exports/operations?project_id=quiet-river&${query}`)).text(), 'ndjson')
       .holes as object[];
-  expect(await holesOf('')).not.toEqual([]);
-  expect(await holesOf('from=2026-05-02T00:00:00Z&to=2026-05-19T00:00:00Z')).toEqual([]);
+  expect(await gapsOf('')).not.toEqual([]);
+  expect(await gapsOf('from=2026-05-02T00:00:00Z&to=2026-05-19T00:00:00Z')).toEqual([]);
 });
 
 test('an export and a list show a record in the same form', async () => {

@@ -1,6 +1,6 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import {
-  holeReasons,
+  gapReasons,
   inventoryCoverage,
   listCoverage,
   listInventoryCoverage,
@@ -84,15 +84,15 @@ export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db }: Serv
 }
 
 /** Returns a table of the times for which the archive may lack operations of a project. */
-export function holeTable(holes: ProjectCoverage['unknown']): Html {
+export function gapTable(gaps: ProjectCoverage['unknown']): Html {
   return table({
     caption: 'Coverage gaps',
-    items: holes.slice(0, 100),
+    items: gaps.slice(0, 100),
     empty: 'Every operation is covered.',
     columns: [
       { label: 'From', cell: ({ from }) => time(from) },
       { label: 'To', cell: ({ to }) => time(to) },
-      { label: 'Reason', is: 'text', cell: ({ reason }) => holeReasons[reason] },
+      { label: 'Reason', is: 'text', cell: ({ reason }) => gapReasons[reason] },
     ],
   });
 }

@@ -3,7 +3,7 @@ import {
   findingItem,
   findingList,
   listBlindSpots,
-  listInventoryHoles,
+  listInventoryGaps,
   planList,
   readControlPlaneNow,
 } from '@keywarden/db/report';
@@ -79,7 +79,7 @@ export const findings: Resource<typeof findingItem, typeof filters> = {
     // The current gaps of the inventory that the findings are based on.
     async trailer({ db, organizations }: Pick<ListQuery<z.ZodRawShape>, 'db' | 'organizations'>) {
       const at = await readControlPlaneNow(db);
-      const holes = await listInventoryHoles(db, { from: at, to: at, organizations });
+      const holes = await listInventoryGaps(db, { from: at, to: at, organizations });
       return { holes, blind_spots: await listBlindSpots(db, organizations) };
     },
   },

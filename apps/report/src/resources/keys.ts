@@ -3,7 +3,7 @@ import {
   credentialItem,
   credentialList,
   type Inventoried,
-  inventoryHole,
+  inventoryGap,
   inventoryList,
   keyItem,
   keyList,
@@ -12,7 +12,7 @@ import {
   keyUse,
   keyUseList,
   listBlindSpots,
-  listInventoryHoles,
+  listInventoryGaps,
   readControlPlaneNow,
   seesKey,
 } from '@keywarden/db/report';
@@ -105,7 +105,7 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
     sorts,
     check: async ({ query }) => await requirePast(db, query.asOf),
     list: ({ query, ...shown }) => keyList(toKeyFilter(query), shown),
-    more: holesThen('keys'),
+    more: gapsThen('keys'),
     page: {
       title: 'Keys',
       fields: {
@@ -121,12 +121,12 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
       },
       columns: keyColumns,
       empty: 'No key matches.',
-      above: async (visit) => (visit.query.as_of === undefined ? '' : await holePart(services, visit, 'keys')),
+      above: async (visit) => (visit.query.as_of === undefined ? '' : await gapPart(services, visit, 'keys')),
     },
     file: {
       summary: 'Keys as a file; with as_of, the keys that existed at a past time',
       trailer: async ({ db: reader, query, organizations }) => ({
-        ...(await holesAt(reader, { asOf: query.asOf, organizations, of: 'keys' })),
+        ...(await gapsAt(reader, { asOf: query.asOf, organizations, of: 'keys' })),
         blind_spots: await listBlindSpots(reader, organizations),
       }),
     },
@@ -141,7 +141,7 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
     sorts,
     check: async ({ query }) => await requirePast(db, query.asOf),
     list: ({ query, ...shown }) => credentialList(toKeyFilter(query), shown),
-    more: holesThen('credentials'),
+    more: gapsThen('credentials'),
     page: {
       title: 'Other credentials',
       fields: {
@@ -158,12 +158,12 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
       },
       columns: credentialColumns,
       empty: 'No credential matches. Credentials are listed once a day.',
-      above: async (visit) => await holePart(services, visit, 'credentials'),
+      above: async (visit) => await gapPart(services, visit, 'credentials'),
     },
     file: {
       summary: 'Credentials that are not API keys as a file; with as_of, those that existed at a past time',
       trailer: async ({ db: reader, query, organizations }) =>
-        await holesAt(reader, { asOf: query.asOf, organizations, of: 'credentials' }),
+        await gapsAt(reader, { asOf: query.asOf, organizations, of: 'credentials' }),
     },
   });
   const uses = 'newest first, one item per hour and address';
@@ -227,27 +227,27 @@ interface Then {
 }
 
 /** Returns the gaps of an inventory at a time; without `asOf`, now. */
-async function holesAt(db: ListQuery<z.ZodRawShape>['db'], { asOf, organizations, of }: Then) {
+async function gapsAt(db: ListQuery<z.ZodRawShape>['db'], { asOf, organizations, of }: Then) {
   const at = asOf ?? (await readControlPlaneNow(db));
-  return { as_of: at, holes: await listInventoryHoles(db, { from: at, to: at, organizations, of }) };
+  return { as_of: at, holes: await listInventoryGaps(db, { from: at, to: at, organizations, of }) };
 }
 
 type AsOf = Pick<ListQuery<z.ZodRawShape>, 'db' | 'organizations'> & { query: { asOf?: string | undefined } };
 
 /** The gaps as further fields of a list, if the query has `as_of`. */
-function holesThen(of: Inventoried) {
+function gapsThen(of: Inventoried) {
   return {
-    shape: { as_of: z.string().optional(), holes: z.array(inventoryHole).optional() },
+    shape: { as_of: z.string().optional(), holes: z.array(inventoryGap).optional() },
     read: async ({ db, query, organizations }: AsOf) =>
-      query.asOf === undefined ? undefined : await holesAt(db, { asOf: query.asOf, organizations, of }),
+      query.asOf === undefined ? undefined : await gapsAt(db, { asOf: query.asOf, organizations, of }),
   };
 }
 
 /** Returns the gaps as a part of a page. */
-async function holePart({ db }: Services, { query, principal }: Visit, of: Inventoried): Promise<Part> {
+async function gapPart({ db }: Services, { query, principal }: Visit, of: Inventoried): Promise<Part> {
   if (query.as_of !== undefined && Number.isNaN(Date.parse(query.as_of))) return '';
   const { organizations } = principal;
-  const { as_of: at, holes } = await holesAt(db, { asOf: query.as_of, organizations, of });
+  const { as_of: at, holes } = await gapsAt(db, { asOf: query.as_of, organizations, of });
   if (holes.length === 0)
     return html`<p class="notice">At ${at}, every scope had a complete listing within ${of === 'keys' ? 'a day' : 'two days'}.</p>`;
   return html`<details class="notice warn">

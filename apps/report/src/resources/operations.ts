@@ -15,7 +15,7 @@ import { allow } from '../access/roles.ts';
 import { columnsFor } from '../dashboard/columns.ts';
 import type { Pages } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
-import { readOperationHoles } from '../export/operation-holes.ts';
+import { readOperationGaps } from '../export/operation-gaps.ts';
 import { camelled, instant, word } from '../parameters.ts';
 import { badParameter, notFound } from '../problem.ts';
 import { addResource } from '../resource.ts';
@@ -87,7 +87,7 @@ export function addOperations(app: OpenAPIHono<Env>, pages: Pages, services: Ser
           await requireOne(reader, projectList({ id }, organizations), ['project with this id', '/v1/projects']);
       },
       trailer: async ({ db: reader, query, organizations }) =>
-        await readOperationHoles(reader, { ...query, organizations }),
+        await readOperationGaps(reader, { ...query, organizations }),
     },
   });
 

@@ -22,7 +22,7 @@ import type { Env, Services } from '../environment.ts';
 import { word } from '../parameters.ts';
 import { addResource } from '../resource.ts';
 import { requireItem } from '../route.ts';
-import { holeTable } from './coverage.ts';
+import { gapTable } from './coverage.ts';
 import { keyColumns } from './keys.ts';
 import { operationColumns } from './operations.ts';
 
@@ -89,7 +89,7 @@ export function addProjects(app: OpenAPIHono<Env>, pages: Pages, services: Servi
           ['Last walked', time(project.walked_at)],
           ['Gone', project.gone_at === null ? 'no' : time(project.gone_at)],
         ])}
-        ${coverage === undefined ? '' : section('Coverage', html`${renderCalendar(daysOf(coverage, lastDays({ untilMs: controlPlaneNowMs, days: 365 })), (month) => monthLink(project.id, month))}${holeTable(coverage.unknown)}`)}
+        ${coverage === undefined ? '' : section('Coverage', html`${renderCalendar(daysOf(coverage, lastDays({ untilMs: controlPlaneNowMs, days: 365 })), (month) => monthLink(project.id, month))}${gapTable(coverage.unknown)}`)}
         ${section('Operations', chart(await operationsByDay(db, numbers, controlPlaneNowMs)), { more: link(`/operations?project_id=${encodeURIComponent(id)}`, 'All operations') })}
         ${section('Newest operations', newest)}
         ${section('Keys of this project', keys)}

@@ -86,7 +86,7 @@ export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Servic
       if (review !== undefined) await readReview(db, review);
     },
     async trailer({ db, query: { review } }) {
-      if (review === undefined) return { holes: await listHolesOfReviews(db) };
+      if (review === undefined) return { holes: await listGapsOfReviews(db) };
       const found = await readReview(db, review);
       const { state, signed_by, signed_at, sha256, as_of, holes } = found;
       return { as_of, state, signed_by, signed_at, review_sha256: sha256, holes };
@@ -97,8 +97,8 @@ export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Servic
   reviewPages(pages, services);
 }
 
-/** Returns the holes of all reviews, each with the review that it is of. */
-async function listHolesOfReviews(db: Reader): Promise<object[]> {
+/** Returns the gaps of all reviews, each with the review that it is of. */
+async function listGapsOfReviews(db: Reader): Promise<object[]> {
   const reviews = await readItems(db, reviewList({}), Number.MAX_SAFE_INTEGER);
   return reviews.flatMap(({ id, holes }) => holes.map((hole) => ({ review_id: id, ...hole })));
 }

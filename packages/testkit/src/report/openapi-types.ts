@@ -1410,7 +1410,7 @@ export interface components {
             gone_at: string | null;
         };
         /** @description The intervals for which it is unknown whether other keys existed in the scope */
-        InventoryHole: {
+        InventoryGap: {
             control_plane: string;
             scope: string;
             /** Format: date-time */
@@ -1776,7 +1776,7 @@ export interface components {
             filter: {
                 [key: string]: unknown;
             };
-            holes: components["schemas"]["InventoryHole"][];
+            holes: components["schemas"]["InventoryGap"][];
             /** @description The plan whose findings are shown with the keys */
             plan_id: string | null;
             /** @description How long a key that is kept despite a rule's finding is exempt from that rule */
@@ -2944,7 +2944,7 @@ export interface operations {
                         items: components["schemas"]["Key"][];
                         next_cursor: string | null;
                         as_of?: string;
-                        holes?: components["schemas"]["InventoryHole"][];
+                        holes?: components["schemas"]["InventoryGap"][];
                     };
                 };
             };
@@ -3141,7 +3141,7 @@ export interface operations {
                         items: components["schemas"]["Credential"][];
                         next_cursor: string | null;
                         as_of?: string;
-                        holes?: components["schemas"]["InventoryHole"][];
+                        holes?: components["schemas"]["InventoryGap"][];
                     };
                 };
             };

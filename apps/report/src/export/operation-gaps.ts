@@ -3,19 +3,19 @@ import { gapSettlingMs, mostGapsListed } from '@keywarden/core/ledger';
 import { listCoverage, operationCoverage, type Reader } from '@keywarden/db/report';
 
 /** An interval of a project for which the archive may lack operations, and the reason. */
-export const operationHole = z.strictObject({
+export const operationGap = z.strictObject({
   control_plane: z.string(),
   project_id: z.string(),
   from: z.string(),
   to: z.string(),
   reason: operationCoverage.shape.unknown.element.shape.reason,
 });
-export type OperationHole = z.output<typeof operationHole>;
+export type OperationGap = z.output<typeof operationGap>;
 
 const batch = 500;
 
 /** Returns the coverage gaps of the archive in a time range, for the projects of the given organizations. */
-export async function readOperationHoles(
+export async function readOperationGaps(
   reader: Reader,
   {
     projectId,
@@ -31,13 +31,13 @@ export async function readOperationHoles(
     /** If given, a gap in the last day before it that is still settling is left out. */
     settledAt?: string;
   },
-): Promise<{ holes: OperationHole[]; holes_not_named: number }> {
+): Promise<{ holes: OperationGap[]; holes_not_named: number }> {
   const [fromMs, toMs] = [
     from === undefined ? -Infinity : Date.parse(from),
     to === undefined ? Infinity : Date.parse(to),
   ];
   const settledMs = settledAt === undefined ? Infinity : Date.parse(settledAt) - gapSettlingMs;
-  const holes: OperationHole[] = [];
+  const holes: OperationGap[] = [];
   let count = 0;
   for (let after: string | null = null; ; ) {
     const projects = await listCoverage(reader, { projectId, organizations, after, limit: batch });

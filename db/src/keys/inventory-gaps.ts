@@ -8,14 +8,14 @@ import type { Inventoried } from './source.ts';
 /**
  * The intervals for which it is unknown whether other keys existed in a scope. Null: without a start, or until now.
  */
-export const inventoryHole = z
+export const inventoryGap = z
   .strictObject({ control_plane: z.string(), scope: z.string(), from: instant.nullable(), to: instant.nullable() })
   .meta({
-    id: 'InventoryHole',
+    id: 'InventoryGap',
     description: 'The intervals for which it is unknown whether other keys existed in the scope',
   });
 
-export type InventoryHole = z.output<typeof inventoryHole>;
+export type InventoryGap = z.output<typeof inventoryGap>;
 
 /** The organization of a scope (`organization:ID`, or `KIND:ORGANIZATION/PROJECT`); null for a user's scope. */
 const organizationOf = sql`case when s.scope not like 'user:%' then regexp_replace(substr(s.scope, strpos(s.scope, ':') + 1), '/[^/]*$', '') end`;
@@ -57,9 +57,9 @@ const inventories: Record<Inventoried, { isListing: SQL; due: SQL; over: SQL; ne
  * - before the first complete listing
  * - where more than a day (two days for other credentials) is between two listings
  * - after the last listing, once that is as old
- * A scope that was never listed completely is one hole. So is everything in a store that knows no scope.
+ * A scope that was never listed completely is one gap. So is everything in a store that knows no scope.
  */
-export async function listInventoryHoles(
+export async function listInventoryGaps(
   db: Reader,
   {
     from,
@@ -67,7 +67,7 @@ export async function listInventoryHoles(
     organizations,
     of = 'keys',
   }: { from: string; to: string; organizations: string[] | null; of?: Inventoried },
-): Promise<InventoryHole[]> {
+): Promise<InventoryGap[]> {
   const { isListing, due, over, never, isEmpty } = inventories[of];
   const rows = await db.execute(sql`
     with listing as (
@@ -88,5 +88,5 @@ export async function listInventoryHoles(
       and (s.opens is null or coalesce(s.closes, ${to}::timestamptz) - s.opens > ${due})
       and coalesce(s.opens, '-infinity') < ${to}::timestamptz and coalesce(s.closes, 'infinity') > ${from}::timestamptz
     order by c.base_url, s.scope, s.opens nulls first`);
-  return rows.map((row) => inventoryHole.parse(row));
+  return rows.map((row) => inventoryGap.parse(row));
 }
