@@ -15,7 +15,7 @@ import { codeOf, isLoopback, makeFolder, UserError, usageError } from '@keywarde
 import { holdFolder } from '../hold-folder.ts';
 import { eachAtOnce } from '../sync/run.ts';
 import { openCheckpoint, verifyCopy } from './ledger-copy.ts';
-import { type Judge, openSigned, type Verdict } from './verdict.ts';
+import { type Judge, openSigned, otherKey, type Verdict } from './verdict.ts';
 
 const timeoutMs = 60_000;
 const attempts = 6;
@@ -84,7 +84,9 @@ async function copyInto({ folder, work, judge, get }: Copying): Promise<LedgerCo
   if (typeof newest === 'string') throw new UserError('incomplete', `The checkpoint of the report ${newest}.`);
   const earlier = existsSync(file) ? openCheckpoint(file, judge) : null;
   if (typeof earlier === 'string')
-    throw usageError(`${file} ${earlier}; name a new folder, or one with a copy of this ledger.`);
+    throw usageError(
+      `${file} ${earlier}${earlier === otherKey ? '' : '; name a new folder, or one with a copy of this ledger'}.`,
+    );
   if (earlier !== null) assertLater({ earlier, newest, note, folder });
   let files = 0;
   await eachAtOnce(listTiles(newest.size), async ({ level, index, width }) => {
@@ -100,7 +102,7 @@ async function copyInto({ folder, work, judge, get }: Copying): Promise<LedgerCo
   });
   const place = join(work, 'new-checkpoint');
   writeFileSync(place, note, { flush: true });
-  const verdict = verifyCopy(folder, judge, [], place);
+  const { verdict } = verifyCopy(folder, judge, [], place);
   const [mistake] = verdict.wrong;
   if (mistake !== undefined)
     throw new UserError(

@@ -1,5 +1,6 @@
 import {
   createTimeOrder,
+  type LoggedEvent,
   leftOutOfEvidence,
   readLeaf,
   readLogged,
@@ -9,19 +10,24 @@ import {
   tileWidth,
   unpackContents,
 } from '@keywarden/core/ledger';
+import { sha256 } from '@keywarden/core/values';
 import { createLateTimes } from './late-times.ts';
 import { type ArchiveResult, addSentence, type SealedDays, type SignedHead, type Verdict } from './verdict.ts';
 
 // What a copy of a ledger says about the archives beside it: the entries and contents of its events, read in their order.
 
 /** A receipt or an archive that is compared with a copy. */
-export type Beside = { file: string; head: SignedHead } & Pick<ArchiveResult, 'seals' | 'events' | 'sealedDays'>;
+export type Beside = { file: string; head: SignedHead } & Pick<
+  ArchiveResult,
+  'seals' | 'events' | 'sealedDays' | 'leaves'
+>;
 
 /** Looks for events for which an archive has no receipt, and for events that were recorded long before an earlier one. */
 export function createEntryReader(beside: Beside[], nowMs: number) {
   const left: { file: string; event: string }[] = [];
   const order = createTimeOrder({ nowMs });
   const misplaced: number[] = [];
+  const others: { file: string; index: number }[] = [];
   const times = createLateTimes();
   return {
     read(at: number, entries: Uint8Array[]): void {
@@ -30,6 +36,11 @@ export function createEntryReader(beside: Beside[], nowMs: number) {
         const { type, subject, recorded } = leaf ?? {};
         const index = at + place;
         const isInEvidence = !leftOutOfEvidence.includes(String(type));
+        for (const { file, leaves } of beside) {
+          const leafOfReceipt = leaves?.get(index);
+          if (leafOfReceipt !== undefined && leafOfReceipt !== sha256(Buffer.from(entry).toString()))
+            others.push({ file, index });
+        }
         for (const { file, head, events } of beside)
           if (events !== undefined && index < head.size && isInEvidence && !events.has(index))
             left.push({ file, event: `${String(type)} of ${String(subject)}, event ${index}` });
@@ -39,6 +50,11 @@ export function createEntryReader(beside: Beside[], nowMs: number) {
     },
     addConclusions(verdict: Verdict): void {
       const { proven, unproven, wrong: mistakes } = verdict;
+      for (const { file, index } of others)
+        addSentence(
+          mistakes,
+          `${file}: its event ${index} is another one than that of the copy: the ledger has two histories`,
+        );
       for (const { file, event } of left) addSentence(mistakes, `${file}: it has no receipt of ${event}`);
       for (const { file, events } of beside)
         if (events !== undefined && !left.some((each) => each.file === file))
@@ -56,13 +72,15 @@ export function createEntryReader(beside: Beside[], nowMs: number) {
 /** Reads the contents of entries, and looks for seals that are newer than those of archives. */
 export function createContentReader(
   readOf: (path: string) => Buffer | null,
-  { size, archives }: { size: number; archives: Beside[] },
+  { size, signedBy, archives }: { size: number; signedBy: string[]; archives: Beside[] },
 ) {
   const withSeals = archives.filter(({ seals, sealedDays }) => seals.size > 0 || sealedDays !== undefined);
   /** For each archive: the days whose newest seal of its tree it should have, and does not. */
   const leftOut = new Map(withSeals.map(({ file }) => [file, new Set<string>()]));
   let missing = 0;
   const chains = createChains();
+  const signers = createSigners();
+  const fewer: string[] = [];
   const unlinked = new Map<string, number>();
   const found: { file: string; seal: string; isOlder: boolean }[] = [];
   return {
@@ -79,8 +97,14 @@ export function createContentReader(
       for (const [place, content] of contents.entries()) {
         const event = readLogged({ leaf: Buffer.from(entries[place] ?? []).toString(), content });
         if (typeof event === 'string') return `${path} has other contents than its entries`;
+        signers.read(event);
         const seal = readSeal(event);
         if (seal === null) continue;
+        const lost = chains.lostBy(seal);
+        if (lost > 0)
+          fewer.push(
+            `${seal.project}: ${seal.day} was sealed again at ${seal.sealedAt} with ${lost} operations less, event ${at + place}`,
+          );
         if (!chains.follows(seal) && missing === 0) unlinked.set(`${seal.project} ${seal.day}`, at + place);
         for (const { file, head, seals, sealedDays } of withSeals) {
           const index = at + place;
@@ -100,6 +124,9 @@ export function createContentReader(
       return null;
     },
     addConclusions({ proven, unproven, wrong: mistakes }: Verdict): void {
+      if (signedBy.length > 0 && signedBy.every((each) => signers.hasEnded(each)))
+        addSentence(mistakes, 'its checkpoint is signed only with a key that had ended, as its own events say');
+      for (const each of fewer) addSentence(unproven, each);
       for (const [day, index] of unlinked) {
         const why = `event ${index} is a seal of ${day} that does not follow the seal before: the day has two histories`;
         addSentence(unproven, why);
@@ -135,16 +162,33 @@ export function createContentReader(
 
 /** Follows the seals of each day, which name each other: a project has one history. */
 function createChains() {
-  const newest = new Map<string, Map<string, string>>();
+  const newest = new Map<string, Map<string, Pick<Seal, 'number' | 'operations'>>>();
   return {
+    /** Returns how many operations fewer a seal has than the one before of its day. Call it before `follows`. */
+    lostBy: ({ project, day, operations }: Seal): number =>
+      (newest.get(project)?.get(day)?.operations ?? 0) - operations,
     /** Returns whether a seal names the one before of its day, of those that were passed on. */
-    follows({ project, day, number, replaces }: Seal): boolean {
-      const days = newest.get(project) ?? new Map<string, string>();
+    follows({ project, day, number, operations, replaces }: Seal): boolean {
+      const days = newest.get(project) ?? new Map<string, Pick<Seal, 'number' | 'operations'>>();
       newest.set(project, days);
-      const before = days.get(day) ?? null;
-      days.set(day, number);
+      const before = days.get(day)?.number ?? null;
+      days.set(day, { number, operations });
       return replaces === before;
     },
+  };
+}
+
+/** Follows which keys of the ledger have ended. */
+function createSigners() {
+  const keys = new Map<unknown, unknown>();
+  const ended = new Set<unknown>();
+  return {
+    read({ type, content }: LoggedEvent): void {
+      if (type === 'ledger.key_added') keys.set(content.number, content.public_key);
+      if (type === 'ledger.key_ended' && typeof content.ended_at === 'string') ended.add(content.number);
+    },
+    /** Returns whether a public key, as text, has ended. */
+    hasEnded: (key: string): boolean => [...keys].some(([number, text]) => text === key && ended.has(number)),
   };
 }
 

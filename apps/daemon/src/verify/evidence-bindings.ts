@@ -1,6 +1,6 @@
 import type { EventContent, ProvenEvent } from '@keywarden/core/ledger';
 import { compareInstants, sha256 } from '@keywarden/core/values';
-import { areKeys, type Comparison, is, isKey, isSameJson, isValue } from './evidence-comparisons.ts';
+import { areKeys, type Comparison, is, isKey, isSameJson, isSameText, isValue } from './evidence-comparisons.ts';
 import { type EventIndex, findEvent, findEvents, hashOf, textOf } from './evidence-events.ts';
 
 // Which events of the ledger the rows of an evidence archive are compared with.
@@ -20,6 +20,8 @@ interface Compare {
   isSame: Comparison;
   /** Of an object, or of each object of a list: the members that are compared. All by default. */
   parts?: string[];
+  /** Whether the row has null for an empty text of the event. */
+  isEmptyNull?: true;
 }
 
 export interface Source {
@@ -142,7 +144,11 @@ export const bindings: Binding[] = [
         isDue: ({ content }, period) => isWithin(content.opened_at, period),
         ofRow: ofId,
         isClaimed: always,
-        fields: { ...same('kind', 'opened_at'), key },
+        fields: {
+          ...same('kind', 'opened_at'),
+          scope: { member: 'scope', isSame: isSameText, isEmptyNull: true },
+          key,
+        },
       },
       {
         type: 'incident.opened',

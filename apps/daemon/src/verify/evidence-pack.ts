@@ -89,6 +89,7 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
     head: receipts.head,
     seals: sealed.seals,
     events: receipts.places,
+    leaves: judgeOne.leaves,
     sealedDays: { from: dayOf(first), to: dayOf(to), projects: 'with gaps' },
   };
 }
@@ -153,7 +154,7 @@ async function compareFiles(
     const review = /^reviews\/(\d+)\.json$/.exec(file)?.[1];
     if (binding !== undefined) {
       const fields = await compareRows(archive, { file, binding, receipts, period: { from, to }, verdict });
-      if (fields.length > 0) note(`the ledger does not have the fields ${fields.join(', ')}`, file);
+      if (fields.length > 0) note(`these fields are not compared with the ledger, ${fields.join(', ')}`, file);
     } else if (review !== undefined) compareReview({ file, review, sha256, events, verdict });
     else if (/^policies\/.*\.json$/.test(file))
       policies.add(comparePolicy({ file, text: await archive.text(file), events, verdict }));

@@ -75,8 +75,9 @@ export function compareRow(row: Row, { sources }: Binding, events: EventIndex, n
 function compareFields(row: Row, { fields }: Source, event: ProvenEvent): Compared {
   let result: Compared = 'same';
   for (const [field, named] of Object.entries(fields)) {
-    const { member, isSame } = typeof named === 'string' ? { member: named } : named;
-    const recorded = event.personal[member] ?? hashOf(event.content[member]) ?? event.content[member] ?? null;
+    const { member, isSame, isEmptyNull } = typeof named === 'string' ? { member: named } : named;
+    const value = event.personal[member] ?? hashOf(event.content[member]) ?? event.content[member] ?? null;
+    const recorded = isEmptyNull && value === '' ? null : value;
     const shown = row[field];
     if (shown === undefined) return { differs: field };
     if (typeof recorded === 'object' && recorded !== null) result = 'hidden';

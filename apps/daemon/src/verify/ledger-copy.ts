@@ -4,6 +4,7 @@ import {
   type Checkpoint,
   decodeHash,
   emptyRoot,
+  encodeHash,
   growTree,
   type Hash,
   hashLeaf,
@@ -20,13 +21,17 @@ import {
 import { codeOf } from '@keywarden/runtime';
 import { type Beside, createContentReader, createEntryReader } from './copy-readers.ts';
 import {
+  type ArchiveResult,
   addHead,
   addSentence,
   type CosignedCheckpoint,
   DamagedFile,
   type Judge,
   openSigned,
+  otherKey,
+  type SignedHead,
   type Verdict,
+  withoutHead,
   wrong,
 } from './verdict.ts';
 
@@ -47,13 +52,14 @@ export function verifyCopy(
   judge: Judge,
   beside: Beside[],
   checkpoint = join(folder, 'checkpoint'),
-): Verdict {
+): ArchiveResult {
   try {
     return compareCopy(folder, { judge, beside, checkpoint });
   } catch (error) {
-    if (error instanceof DamagedFile) return wrong(error.message);
+    if (error instanceof DamagedFile) return withoutHead(wrong(error.message));
     // A folder in the place of a file, and files that may not be read.
-    if (error instanceof Error && 'syscall' in error) return wrong(`a file of it cannot be read (${codeOf(error)})`);
+    if (error instanceof Error && 'syscall' in error)
+      return withoutHead(wrong(`a file of it cannot be read (${codeOf(error)})`));
     throw error;
   }
 }
@@ -61,9 +67,10 @@ export function verifyCopy(
 function compareCopy(
   folder: string,
   { judge, beside, checkpoint }: { judge: Judge; beside: Beside[]; checkpoint: string },
-): Verdict {
+): ArchiveResult {
   const newest = openCheckpoint(checkpoint, judge);
-  if (typeof newest === 'string') return wrong(`its checkpoint ${newest}`);
+  const damaged = (why: string) => withoutHead(wrong(why));
+  if (typeof newest === 'string') return damaged(`its checkpoint ${newest}`);
   const { size, origin } = newest;
   const verdict: Verdict = { proven: [], unproven: [], wrong: [] };
   const used = new Set<string>();
@@ -79,16 +86,20 @@ function compareCopy(
     beside.filter(({ head }) => head.origin === origin),
     judge.nowMs,
   );
-  const contents = createContentReader(readOf, { size, archives: beside.filter(({ head }) => head.origin === origin) });
+  const contents = createContentReader(readOf, {
+    size,
+    signedBy: newest.signedBy,
+    archives: beside.filter(({ head }) => head.origin === origin),
+  });
   for (const each of earlier) if (each.size === 0) compare(each, [], verdict);
-  if (size === 0 && !isSameHash(newest.root, emptyRoot)) return wrong('its checkpoint signs no empty tree');
+  if (size === 0 && !isSameHash(newest.root, emptyRoot)) return damaged('its checkpoint signs no empty tree');
 
   let edge: Tile[] = [];
   for (let at = 0; at < size; at += tileWidth) {
     const width = Math.min(tileWidth, size - at);
     const path = tilePath({ level: 'entries', index: at / tileWidth, width });
     const entries = unpackEntries(readOf(path) ?? new Uint8Array());
-    if (entries?.length !== width) return wrong(`${path} is missing, or cut`);
+    if (entries?.length !== width) return damaged(`${path} is missing, or cut`);
     const hashes = entries.map(hashLeaf);
     for (const each of earlier)
       if (each.size > at && each.size <= at + width)
@@ -98,13 +109,13 @@ function compareCopy(
       const tile = tilePath({ level, index, width: computed.length / hashSize });
       const stored = readOf(tile);
       if (stored !== null && Buffer.compare(stored, computed) !== 0)
-        return wrong(`${tile} is not the tile of its entries`);
+        return damaged(`${tile} is not the tile of its entries`);
     }
     if (at + width === size && !isTreeOf(newest, changed))
-      return wrong('its entries are not those that its checkpoint signs');
+      return damaged('its entries are not those that its checkpoint signs');
     leaves.read(at, entries);
     const mistake = contents.read(at, entries);
-    if (mistake !== null) return wrong(mistake);
+    if (mistake !== null) return damaged(mistake);
     edge = changed.filter(({ hashes }) => hashes.length < tileWidth * hashSize);
   }
   addHead(newest, judge, verdict);
@@ -117,8 +128,26 @@ function compareCopy(
       verdict.unproven,
       `${unread.length} files of tiles are not those of this tree, and are not checked: ${unread.slice(0, 3).join(', ')}`,
     );
-  return verdict;
+  return { ...withoutHead(verdict), head: headOf(newest) };
 }
+
+/** Returns the tree that the checkpoint of a copy signs; null if it has none that a given key signed. */
+export function readHead(folder: string, judge: Judge): SignedHead | null {
+  try {
+    const newest = openCheckpoint(join(folder, 'checkpoint'), judge);
+    return typeof newest === 'string' ? null : headOf(newest);
+  } catch (error) {
+    if (error instanceof DamagedFile || (error instanceof Error && 'syscall' in error)) return null;
+    throw error;
+  }
+}
+
+const headOf = ({ origin, size, root, witnesses }: CosignedCheckpoint): SignedHead => ({
+  origin,
+  size,
+  root: encodeHash(root),
+  witnesses,
+});
 
 /** Returns whether a file is a tile or bundle as it was earlier, with fewer hashes or entries: a copy that is continued in one folder keeps them. */
 function isBeginning(folder: string, name: string, used: Set<string>): boolean {
@@ -155,7 +184,8 @@ function readEarlier(
   );
   return names.flatMap((name) => {
     const found = openCheckpoint(join(folder, name), judge);
-    if (typeof found === 'string') addSentence(verdict.wrong, `${name} ${found}`);
+    if (typeof found === 'string')
+      addSentence(found === otherKey ? verdict.unproven : verdict.wrong, `${name} ${found}`);
     else if (found.origin !== newest.origin)
       addSentence(verdict.wrong, `${name} is of another ledger, ${found.origin}`);
     else if (found.size > newest.size)

@@ -65,7 +65,7 @@ export async function verifyOperations(archive: Archive, given: unknown, judge: 
   if (head !== null) addHead(head, judge, verdict);
   await checkVerifyPage(archive, head, verdict);
   const sealedDays = { from, to: days.at(-1) ?? from, projects: new Set(projects.map(({ project }) => project)) };
-  return { ...result, head, sealedDays };
+  return { ...result, head, sealedDays, leaves: receipts.leaves };
 }
 
 /** Compares VERIFY.md with those that Keywarden writes: a changed one could tell auditors to trust another key. No event records it. */
@@ -211,9 +211,10 @@ async function readSeals(
     }
     if (isLate)
       addSentence(unproven, `${part.project}: ${seal.day} was not recorded within an hour of the time of its seal`);
+    // A day only gains operations, until retention drops its month.
     if (before !== undefined)
       addSentence(
-        proven,
+        seal.operations < before.newest.operations ? unproven : proven,
         `${part.project}: ${seal.day} was sealed again at ${seal.sealedAt} with ${seal.operations} operations; before, it had ${before.newest.operations}`,
       );
   });

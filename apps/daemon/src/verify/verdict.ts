@@ -3,6 +3,7 @@ import {
   openNote,
   type ProvenEvent,
   parseCheckpoint,
+  splitNote,
   type Verifier,
   verifyReceipt,
 } from '@keywarden/core/ledger';
@@ -42,6 +43,8 @@ export interface ArchiveResult {
   /** The places of the events that it has receipts for, if it should have those of all but seals and exports. */
   events?: Set<number> | undefined;
   sealedDays?: SealedDays | undefined;
+  /** The SHA-256 of the leaf of each event that it has a receipt for, by the event's index. */
+  leaves?: Map<number, string> | undefined;
 }
 
 /** Returns the result of an archive whose receipts prove no tree. */
@@ -100,19 +103,33 @@ export function judgeReceipt(receipt: string, { keys, nowMs }: Judge): ProvenEve
   return isOfFuture(proven, nowMs) ? 'it is of a time in the future' : proven;
 }
 
-/** A checkpoint with who cosigned it. */
-export type CosignedCheckpoint = Checkpoint & Pick<SignedHead, 'witnesses'>;
+/** A checkpoint with who cosigned it, and the public keys of the ledger that signed it. */
+export type CosignedCheckpoint = Checkpoint & Pick<SignedHead, 'witnesses'> & { signedBy: string[] };
 
 /** Returns a checkpoint with its cosignatures, or why it is none. */
 export function openSigned(note: string, { keys, nowMs }: Judge): CosignedCheckpoint | string {
   const opened = openNote(note, keys);
+  if (opened === null && isOfOtherKey(note, keys)) return otherKey;
   const checkpoint = opened === null ? null : parseCheckpoint(opened.text);
   const isSigned = opened?.signatures.some(({ by }) => by.kind === 'log' && by.name === checkpoint?.origin) === true;
   if (opened === null || checkpoint === null || !isSigned) return 'is not signed with one of the given keys';
   const witnesses = opened.signatures.flatMap(({ by, time }) =>
     time === null ? [] : [{ name: by.name, id: by.id, time }],
   );
-  return isOfFuture({ witnesses }, nowMs) ? 'is of a time in the future' : { ...checkpoint, witnesses };
+  const signedBy = opened.signatures.flatMap(({ by }) => (by.kind === 'log' ? [by.text] : []));
+  return isOfFuture({ witnesses }, nowMs) ? 'is of a time in the future' : { ...checkpoint, witnesses, signedBy };
+}
+
+/** Why a checkpoint of an earlier or later key proves nothing. */
+export const otherKey = 'is signed with a key that was not given: name that key of the ledger, too';
+
+/** Returns whether all signatures of a note under the name of a given ledger have ids of other keys. */
+function isOfOtherKey(note: string, keys: Verifier[]): boolean {
+  const logs = keys.filter(({ kind }) => kind === 'log');
+  const own = splitNote(note)?.lines.filter(({ name }) => logs.some((each) => each.name === name)) ?? [];
+  return (
+    own.length > 0 && own.every(({ bytes }) => !logs.some(({ id }) => id === bytes.subarray(0, 4).toString('hex')))
+  );
 }
 
 /** Returns whether something was recorded or cosigned after the present, or at no time at all. */
@@ -129,19 +146,27 @@ export interface ReceiptJudge {
   judge: (receipt: string) => ProvenEvent | string;
   /** The tree of the receipts; null before the first. */
   head: () => SignedHead | null;
+  /** The SHA-256 of each leaf, by its index. */
+  leaves: Map<number, string>;
 }
 
 /** Returns a judge for the receipts of one archive. Receipts of another tree than the first prove nothing: they may be of another history. */
 export function createReceiptJudge(judge: Judge): ReceiptJudge {
   let head: SignedHead | null = null;
+  const leaves = new Map<number, string>();
   return {
+    leaves,
     judge(receipt) {
       const proven = judgeReceipt(receipt, judge);
       if (typeof proven === 'string') return proven;
       const { origin, size, root, witnesses } = proven;
       head ??= { origin, size, root, witnesses };
       const isSame = origin === head.origin && size === head.size && root === head.root;
-      return isSame ? proven : 'it is of another tree than the receipts before it';
+      if (!isSame) return 'it is of another tree than the receipts before it';
+      leaves.set(proven.index, proven.leaf);
+      // A witness that cosigned before one of these events cosigned another tree.
+      head.witnesses = head.witnesses.filter(({ id }) => witnesses.some((each) => each.id === id));
+      return proven;
     },
     head: () => head,
   };

@@ -1,17 +1,18 @@
 import { createHash } from 'node:crypto';
 import { closeSync, createReadStream, openSync, readFileSync, readSync, type Stats, statSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
-import { isRecordedAtItsTime, type ProvenEvent } from '@keywarden/core/ledger';
+import { isRecordedAtItsTime, type ProvenEvent, type Verifier } from '@keywarden/core/ledger';
 import { codeOf, usageError } from '@keywarden/runtime';
 import { type Archive, openArchive } from './archive.ts';
 import type { Beside } from './copy-readers.ts';
 import { textOf } from './evidence-events.ts';
 import { verifyEvidence } from './evidence-pack.ts';
 import { parseOnce } from './json.ts';
-import { verifyCopy } from './ledger-copy.ts';
+import { readHead, verifyCopy } from './ledger-copy.ts';
 import { verifyOperations } from './operations-pack.ts';
 import {
   type ArchiveResult,
+  addSentence,
   damageInWords,
   type Judge,
   judgeReceipt,
@@ -30,6 +31,7 @@ const longestReceipt = 64_000_000;
  * the copy too. Throws a UserError if one can be none of the kinds that are checked.
  */
 export async function verifyFiles(files: string[], judge: Judge): Promise<{ file: string; result: Result }[]> {
+  assertOtherWitnesses(judge.keys);
   const results = new Map<string, Result>();
   const kinds = new Map(files.map((file) => [file, kindOf(file)]));
   const ofKind = (...wanted: (string | undefined)[]) => files.filter((file) => wanted.includes(kinds.get(file)));
@@ -53,11 +55,57 @@ export async function verifyFiles(files: string[], judge: Judge): Promise<{ file
   for (const { event, unproven } of exports)
     if (others.length > 0 && !used.has(event)) unproven.push('that a file beside it is the one that was exported');
   const beside = [...results].flatMap(([file, result]) => besideOf(file, result) ?? []);
-  for (const file of ofKind('folder')) results.set(file, withoutHead(verifyCopy(file, judge, beside)));
+  const copies = ofKind('folder').flatMap((file): Beside[] => {
+    const head = readHead(file, judge);
+    return head === null ? [] : [{ file, head, seals: new Map() }];
+  });
+  for (const file of ofKind('folder')) {
+    const size = copies.find((each) => each.file === file)?.head.size ?? 0;
+    const smaller = copies.filter((each) => each.file !== file && each.head.size <= size);
+    results.set(file, verifyCopy(file, judge, [...beside, ...smaller]));
+  }
+  addForks(results);
   return files.flatMap((file) => {
     const result = results.get(file);
     return result === undefined ? [] : [{ file, result }];
   });
+}
+
+/** Throws a UserError for a witness that has the key of a ledger: the signer of the ledger could cosign it, too. */
+function assertOtherWitnesses(keys: Verifier[]): void {
+  const of = (wanted: Verifier['kind']) => keys.filter(({ kind }) => kind === wanted);
+  const witness = of('witness').find(({ publicKey }) => of('log').some((log) => log.publicKey.equals(publicKey)));
+  if (witness !== undefined)
+    throw usageError(
+      `The witness ${witness.name} ${witness.id} has the key of the ledger itself; name the witness's own key.`,
+    );
+}
+
+/** Looks for two trees of one size, and for two events at one place of a ledger, in different files: the key of the ledger has signed two histories. */
+function addForks(results: Map<string, Result>): void {
+  const seen = new Map<string, { value: string; file: string }>();
+  const isOther = (file: string, what: string, value: string): string | null => {
+    const before = seen.get(what) ?? { value, file };
+    seen.set(what, before);
+    return before.value === value ? null : before.file;
+  };
+  for (const [file, result] of results) {
+    const { head, leaves } = result.kind === 'archive' ? result : treeOf(result);
+    if (head === null) continue;
+    const { origin, size, root } = head;
+    let other = isOther(file, `${size} events of ${origin}`, root);
+    for (const [index, leaf] of leaves ?? []) other ??= isOther(file, `event ${index} of ${origin}`, leaf);
+    if (other === null) continue;
+    const why = `it is of another history of ${origin} than ${other}: the key of this ledger has signed both`;
+    if (result.kind === 'archive') addSentence(result.verdict.wrong, why);
+    else result.event = why;
+  }
+}
+
+/** Returns the tree of a receipt, and the leaf of its event. */
+function treeOf({ event }: ReceiptResult): Pick<ArchiveResult, 'head' | 'leaves'> {
+  if (typeof event === 'string') return { head: null };
+  return { head: event, leaves: new Map([[event.index, event.leaf]]) };
 }
 
 /** Returns what a file seems to be. */
@@ -73,7 +121,7 @@ function kindOf(file: string): 'folder' | 'archive' | 'receipt' | 'rows' | 'othe
 }
 
 const isNotExported =
-  'no proven receipt beside it is of this file: it was changed or cut, is another export, or its receipt is damaged';
+  'no proven receipt beside it is of this file: it was changed, cut or compressed, is another export, or its receipt is damaged';
 
 /** Returns the event of a file's export with what is not proven of it, if a receipt is of one. */
 function exportOf(result: Result): { event: ProvenEvent; unproven: string[] }[] {
@@ -89,7 +137,12 @@ const inWords = ({ origin, recorded }: ProvenEvent) =>
 /** Adds what the receipts of an archive's export prove beside its own receipts. Only one of the same ledger proves what these do not. */
 function addExport({ computed = [], ...result }: ArchiveResult, receipts: ProvenEvent[]): ArchiveResult {
   const { proven, unproven } = result.verdict;
-  const own = receipts.find(({ origin }) => origin === result.head?.origin);
+  const { head } = result;
+  const own = receipts.find(({ origin }) => origin === head?.origin);
+  if (own !== undefined && head !== null && own.index < head.size) {
+    const why = `its export is event ${own.index} of ${own.origin}, and no file can have been exported before the ${head.size} events that it is about`;
+    result.verdict.wrong.push(why);
+  }
   const exported = own ?? receipts[0];
   if (exported !== undefined) proven.push(inWords(exported));
   if (own === undefined) unproven.push(...computed);
@@ -109,10 +162,11 @@ function verdictOfExport(exported: ProvenEvent): ArchiveResult {
 
 function besideOf(file: string, result: Result): Beside | null {
   if (result.kind === 'archive') {
-    const { head, seals, events, sealedDays } = result;
-    return head === null ? null : { file, head, seals, events, sealedDays };
+    const { head, seals, events, sealedDays, leaves } = result;
+    return head === null ? null : { file, head, seals, events, sealedDays, leaves };
   }
-  return typeof result.event === 'string' ? null : { file, head: result.event, seals: new Map() };
+  const { head, leaves } = treeOf(result);
+  return head === null ? null : { file, head, leaves, seals: new Map() };
 }
 
 function verifyReceipt(file: string, judge: Judge): ReceiptResult {

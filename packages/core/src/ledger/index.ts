@@ -31,6 +31,7 @@ export { hashOperation, readMembers, sealedColumns } from './operations.ts';
 export {
   type EventContent,
   formatReceipt,
+  type LoggedEvent,
   leftOutOfEvidence,
   type ProvenEvent,
   readLeaf,

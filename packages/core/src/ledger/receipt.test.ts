@@ -38,8 +38,8 @@ const root = rootOfLeaves(hashes);
 const proof = rangesOfInclusion(index, hashes.length).map((range) =>
   hashRange(range, (level, at) => rootOfLeaves(hashes.slice(at * 2 ** level, (at + 1) * 2 ** level))),
 );
-const checkpointOf = (signers: Signer[], origin = 'keywarden/test') =>
-  signNote(formatCheckpoint({ origin, size: hashes.length, root }), signers, 1_700_000_000);
+const checkpointOf = (signers: Signer[], origin = 'keywarden/test', at = 1_800_000_000) =>
+  signNote(formatCheckpoint({ origin, size: hashes.length, root }), signers, at);
 const receiptOf = (change: Partial<ReceiptExtra> = {}, checkpoint = checkpointOf([log, witness]), at = index) =>
   formatReceipt({ ...extra, ...change }, { index: at, hashes: proof, checkpoint });
 
@@ -52,8 +52,13 @@ test('a receipt proves what was recorded, where, and who saw it', () => {
     index: 5,
     size: 11,
     origin: 'keywarden/test',
-    witnesses: [{ name: 'witness.example', time: 1_700_000_000 }],
+    witnesses: [{ name: 'witness.example', time: 1_800_000_000 }],
   });
+});
+
+test('a cosignature from before the event was recorded is none of its tree', () => {
+  const early = checkpointOf([log, witness], 'keywarden/test', 1_577_836_800);
+  expect(verifyReceipt(receiptOf({}, early), keys)).toMatchObject({ index: 5, witnesses: [] });
 });
 
 test('erased personal data is not shown, and the rest is still proven', () => {

@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { canonicalJson, sha256 } from '../values/index.ts';
+import { canonicalJson, isInstant, sha256, toMs } from '../values/index.ts';
 import { encodeHash, parseCheckpoint } from './checkpoint.ts';
 import { hashLeaf, isIncluded } from './merkle.ts';
 import { openNote, type Verifier } from './note.ts';
 import { formatProof, parseProof, type TlogProof } from './proof.ts';
+import { toleranceMs } from './recording-times.ts';
 
 /**
  * What a receipt of an event shows beside its proof: the leaf, the content whose hash the leaf has, and the personal data whose salted hashes the content
@@ -55,11 +56,13 @@ export interface ProvenEvent extends LoggedEvent {
   /** Names of personal data that the receipt does not show: erased, or left out. */
   hidden: string[];
   index: number;
+  /** The SHA-256 of its leaf, in hexadecimal digits. One index of a ledger has one leaf. */
+  leaf: string;
   /** The signed tree: its number of events, its root in Base64, and the name of its ledger. */
   size: number;
   root: string;
   origin: string;
-  /** Witnesses that cosigned the checkpoint, each with its time in seconds since 1970. */
+  /** Witnesses that cosigned the checkpoint after the event was recorded, each with its time in seconds since 1970. */
   witnesses: { name: string; id: string; time: number }[];
 }
 
@@ -100,10 +103,13 @@ export function verifyReceipt(text: string, keys: Verifier[]): ProvenEvent | str
     personal: extra.personal,
     hidden: salted.map(({ name }) => name).filter((name) => extra.personal[name] === undefined),
     index,
+    leaf: sha256(extra.leaf),
     size: checkpoint.size,
     root: encodeHash(checkpoint.root),
     origin: checkpoint.origin,
-    witnesses: opened.signatures.flatMap(({ by, time }) => (time === null ? [] : [{ name: by.name, id: by.id, time }])),
+    witnesses: opened.signatures.flatMap(({ by, time }) =>
+      time === null || time * 1000 < toMs(logged.recorded) - toleranceMs ? [] : [{ name: by.name, id: by.id, time }],
+    ),
   };
 }
 
@@ -114,6 +120,7 @@ export function readLogged(entry: { leaf: string; content: string }): LoggedEven
   if (leaf === null || content === null) return 'its event has an unknown form';
   if (leaf.content !== sha256(entry.content)) return 'its content is not the one that was recorded';
   const { type, subject, at, recorded } = leaf;
+  if (!isInstant(at) || !isInstant(recorded)) return 'its event has a time that is none';
   // The time is one of the row's columns. A migration has none, and a row that is gone neither.
   if (at !== recorded && !Object.values(content).includes(at)) return 'its time is not one of its row';
   return { type, subject, at, recorded, content };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createLateness, createTimeOrder } from './recording-times.ts';
+import { createLateness, createTimeOrder, isRecordedAtItsTime } from './recording-times.ts';
 
 const day = '2026-05-01T';
 const msOf = (time: string) => Date.parse(day + time);
@@ -50,4 +50,10 @@ test('an event is late if it was not recorded at the time of its row; a later on
   expect(read('09:00:00Z', '21:00:00Z')).toBe(false);
   expect(read('12:00:00Z', '20:00:00Z', 'exemption/2')).toBe(true);
   expect(read('20:00:00Z', '12:00:00Z', 'exemption/3')).toBe(true);
+});
+
+test('an event is recorded at its time within an hour before or after it, to the microsecond', () => {
+  const at = `${day}12:00:00.000001Z`;
+  const times = ['13:00:00.000001Z', '13:00:00.000002Z', '11:00:00.000001Z', '11:00:00Z'];
+  expect(times.map((time) => isRecordedAtItsTime({ at, recorded: day + time }))).toEqual([true, false, true, false]);
 });

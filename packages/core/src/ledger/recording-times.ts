@@ -1,5 +1,7 @@
+import { before, compareInstants } from '../values/index.ts';
+
 /** Transactions that overlap end in any order, and clocks are set right. */
-const toleranceMs = 3_600_000;
+export const toleranceMs = 3_600_000;
 
 interface TimedEvent {
   type: string;
@@ -11,7 +13,13 @@ interface TimedEvent {
 
 /** Returns whether an event was recorded within an hour of the time that its row says. */
 export const isRecordedAtItsTime = ({ at, recorded }: Pick<TimedEvent, 'at' | 'recorded'>): boolean =>
-  Math.abs(Date.parse(recorded) - Date.parse(at)) <= toleranceMs;
+  isWithinTolerance(at, recorded) && isWithinTolerance(recorded, at);
+
+/** Returns whether a time is at most an hour after another one. Both may have microseconds. */
+const isWithinTolerance = (at: string, other: string) => {
+  const digits = /\.\d{3}(\d*)/.exec(at)?.[1] ?? '';
+  return compareInstants(before(at, toleranceMs).replace('Z', `${digits}Z`), other) <= 0;
+};
 
 /**
  * Returns a function that tells, of events in the order of the ledger, which was not recorded within an hour of the time of its row. A later event of a row with

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { addDays, compareInstants, isInstant, startOfDay } from '../values/index.ts';
+import { addDays, canonicalJson, compareInstants, isInstant, startOfDay } from '../values/index.ts';
 import { type Hash, rootOfLeaves } from './merkle.ts';
 import { hashOperation, isSealed, readMembers } from './operations.ts';
-import type { ProvenEvent } from './receipt.ts';
+import type { LoggedEvent, ProvenEvent } from './receipt.ts';
 
 const instant = z.string().refine(isInstant);
 const intervals = z.array(
@@ -14,13 +14,15 @@ const intervals = z.array(
     reason: z.string().optional(),
   }),
 );
+/** Why a project had no operations at a time that a seal counts as covered. */
+const emptyReasons = [undefined, 'not_created', 'deleted'];
 type Interval = z.output<typeof intervals>[number];
 const number = z.string().regex(/^[1-9]\d{0,18}$/);
 const sealSchema = z.object({
   number,
   project: z.string().includes(' '),
   day: z.iso.date(),
-  operations: z.string().regex(/^\d{1,15}$/),
+  operations: z.string().regex(/^(0|[1-9]\d{0,14})$/),
   root: z.string().regex(/^[\da-f]{64}$/),
   covered: z.string(),
   gaps: z.string(),
@@ -51,14 +53,16 @@ export interface Seal {
 }
 
 /** Reads the seal of an event; null for an event that is none. */
-export function readSeal({ type, content }: Pick<ProvenEvent, 'type' | 'content'>): Seal | null {
+export function readSeal({ type, subject, recorded, content }: LoggedEvent): Seal | null {
   const read = sealSchema.safeParse(content);
   if (type !== 'archive.sealed' || !read.success) return null;
   const { sealed_at: sealedAt, ...seal } = read.data;
-  if (compareInstants(sealedAt, endOf(seal.day)) < 0) return null;
+  if (subject !== `operation_seal/${seal.number}` || seal.replaces === seal.number) return null;
+  if ([sealedAt, recorded].some((at) => compareInstants(at, endOf(seal.day)) < 0)) return null;
   try {
-    const gaps = intervals.parse(JSON.parse(seal.gaps));
-    const covered = intervals.parse(JSON.parse(seal.covered));
+    const gaps = readIntervals(seal.gaps);
+    const covered = readIntervals(seal.covered);
+    if (covered.some(({ reason }) => !emptyReasons.includes(reason))) return null;
     const [begin, end] = [startOfDay(seal.day), endOf(seal.day)];
     const isWithin = (at: string) => compareInstants(at, begin) >= 0 && compareInstants(at, end) < 0;
     const before = covered.find(({ reason, to }) => reason === 'not_created' && isWithin(to));
@@ -75,6 +79,13 @@ export function readSeal({ type, content }: Pick<ProvenEvent, 'type' | 'content'
   } catch {
     return null;
   }
+}
+
+/** Reads intervals from canonical JSON, which all readers understand alike. Throws an Error for any other text. */
+function readIntervals(text: string): Interval[] {
+  const parsed: unknown = JSON.parse(text);
+  if (canonicalJson(parsed as object) !== text) throw new SyntaxError('it is no canonical JSON');
+  return intervals.parse(parsed);
 }
 
 const endOf = (day: string) => startOfDay(addDays(day, 1));

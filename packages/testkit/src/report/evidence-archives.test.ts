@@ -37,7 +37,7 @@ test('an archive of evidence proves what the ledger has, and says what it does n
   expect(words).toContain('reviews/1.json is what was signed');
   expect(words).toMatch(/policies\/[^"]+ is a policy that the ledger recorded/);
   expect(words).toMatch(/does not have what these are computed from: [^"]+coverage\/keys\.ndjson/);
-  expect(words).toMatch(/does not have the fields [^"]*reasons: [^"]+-revocations\.ndjson/);
+  expect(words).toMatch(/are not compared with the ledger[^"]*reasons: [^"]+-revocations\.ndjson/);
   expect(words).not.toContain('have no receipt');
 });
 

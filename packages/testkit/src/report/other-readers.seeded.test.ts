@@ -176,7 +176,7 @@ const unprovenOf = ({ words }: { words: string }) =>
 
 /** Returns the fields of a file that a verification names as unproven. */
 function unprovenFields(unproven: string[], file: string): string[] {
-  const start = 'the ledger does not have the fields ';
+  const start = 'these fields are not compared with the ledger, ';
   return unproven
     .filter((each) => each.startsWith(start) && each.includes(file))
     .flatMap((each) => each.slice(start.length, each.lastIndexOf(': ')).split(', '));

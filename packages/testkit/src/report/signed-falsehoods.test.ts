@@ -1,0 +1,198 @@
+import { createHash } from 'node:crypto';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { archiveOf, createKey, type OwnEvent, sealOf, signEvents } from './own-ledger.ts';
+import { pack, verifyTogether } from './packs.ts';
+
+// What the holder of the ledger's key can sign although it is not true: the files themselves show it.
+
+const day = '2026-05-01';
+const key = createKey();
+const nowMs = Date.parse('2026-06-01T00:00:00Z');
+const event = (number: number, value: string): OwnEvent => ({
+  type: 'plan.rejected',
+  subject: `plan_rejection/${number}`,
+  content: { number: String(number), reason: value },
+});
+
+const folder = mkdtempSync(join(tmpdir(), 'falsehoods-'));
+let files = 0;
+function write(bytes: Uint8Array | string): string {
+  files += 1;
+  const file = join(folder, String(files));
+  writeFileSync(file, bytes);
+  return file;
+}
+function copyOf(...events: OwnEvent[]): string {
+  const copy = mkdtempSync(join(folder, 'copy-'));
+  signEvents(events, [key]).writeCopy(copy);
+  return copy;
+}
+const archive = (...seals: OwnEvent[]) =>
+  write(
+    pack(
+      archiveOf(
+        day,
+        seals.map((_seal, index) => signEvents(seals, [key]).receipt(index)),
+      ),
+    ),
+  );
+const verify = async (paths: string[], keys = [key]) =>
+  await verifyTogether(
+    paths,
+    keys.map(({ verifier }) => verifier.text),
+    nowMs,
+  );
+const ranks = async (paths: string[], keys = [key]) => (await verify(paths, keys)).map(({ rank }) => rank);
+
+const [first, other] = [event(1, 'yes'), event(1, 'no')];
+const receiptOf = (events: OwnEvent[], index = 0) => write(signEvents(events, [key]).receipt(index));
+const empty = sealOf(1, { day, operations: 0 });
+const full = sealOf(1, { day, operations: 2, root: 'ab'.repeat(32) });
+
+test.each([
+  ['two receipts of trees of one size', () => [receiptOf([first]), receiptOf([other])]],
+  [
+    'two receipts of one place',
+    () => [receiptOf([first, event(2, 'x')]), receiptOf([other, event(2, 'x'), event(3, 'y')])],
+  ],
+  ['two archives', () => [archive(empty), archive(full)]],
+  ['an archive and a receipt', () => [archive(empty), receiptOf([first])]],
+  ['two copies of one size', () => [copyOf(first), copyOf(other)]],
+  ['a copy and a larger one', () => [copyOf(first), copyOf(other, event(2, 'x'))]],
+  [
+    'a copy and an archive of a larger tree',
+    () => [copyOf(first), archive(empty, sealOf(2, { day, operations: 0, replaces: '1' }))],
+  ],
+])('a ledger with two histories is not proven by %s', async (_what, make) => {
+  const paths = make();
+  for (const order of [paths, paths.toReversed()]) {
+    const results = await verify(order);
+    expect(Math.max(...results.map(({ rank }) => rank))).toBe(2);
+    expect(results.map(({ words }) => words).join()).toMatch(/histor|has other events than the copy/);
+  }
+});
+
+test('files of one history prove each other, in any order and of any size', async () => {
+  const [second, third] = [event(2, 'x'), event(3, 'y')];
+  const paths = [receiptOf([first, second]), receiptOf([first, second, third], 1), copyOf(first, second, third)];
+  expect(await ranks([...paths, copyOf(first, second)])).toEqual([0, 0, 0, 1]);
+  expect(await ranks(paths)).toEqual([0, 0, 0]);
+});
+
+test('no file was exported before the events that it is about', async () => {
+  const file = archive(empty);
+  const sha256 = createHash('sha256')
+    .update(pack(archiveOf(day, [signEvents([empty], [key]).receipt(0)])))
+    .digest('hex');
+  const exported = {
+    type: 'export.completed',
+    subject: `report_export/${sha256}`,
+    content: { sha256, path: '/v1/x', records: '0' },
+  };
+  expect(await ranks([receiptOf([empty, exported], 1), file])).toEqual([0, 0]);
+  // Another key of that name: its tree has the export as the first event.
+  const otherKey = createKey();
+  const early = write(signEvents([exported], [otherKey]).receipt(0));
+  expect((await verify([early, file], [key, otherKey])).map(({ rank }) => rank)).toContain(2);
+});
+
+test('a day that was sealed again with fewer operations is not proven completely, neither by its archive nor by a copy', async () => {
+  const again = sealOf(2, { day, operations: 0, replaces: '1' });
+  const [result] = await verify([archive(full, again)]);
+  expect([result?.rank, result?.words]).toEqual([
+    1,
+    expect.stringMatching(/unproven.*sealed again .* with 0 operations; before, it had 2/),
+  ]);
+  const [copy] = await verify([copyOf(full, again)]);
+  expect([copy?.rank, copy?.words]).toEqual([1, expect.stringMatching(/with 2 operations less/)]);
+  expect(await ranks([copyOf(empty, sealOf(2, { day, operations: 0, replaces: '1' }))])).toEqual([0]);
+});
+
+test('a copy that only an ended key signed is not proven', async () => {
+  const next = createKey();
+  const added = (number: string, text: string) => ({
+    type: 'ledger.key_added',
+    subject: `ledger_key/${number}`,
+    content: { number, public_key: text },
+  });
+  const ended = {
+    type: 'ledger.key_ended',
+    subject: 'ledger_key/1',
+    content: { number: '1', ended_at: '2026-05-10T00:00:00Z' },
+  };
+  const events = [added('1', key.verifier.text), added('2', next.verifier.text), ended];
+  const signedBy = (...signers: (typeof key)[]) => {
+    const copy = mkdtempSync(join(folder, 'copy-'));
+    signEvents(events, signers).writeCopy(copy);
+    return copy;
+  };
+  expect(await ranks([signedBy(key, next)], [key, next])).toEqual([0]);
+  expect(await ranks([signedBy(next)], [key, next])).toEqual([0]);
+  const [alone] = await verify([signedBy(key)], [key, next]);
+  expect([alone?.rank, alone?.words]).toEqual([2, expect.stringMatching(/signed only with a key that had ended/)]);
+});
+
+test('a checkpoint of a former key in a copy is not proven without that key, and contradicts nothing', async () => {
+  const next = createKey();
+  const copy = mkdtempSync(join(folder, 'copy-'));
+  signEvents([first], [key]).writeCopy(copy);
+  const former = signEvents([first], [key]).receipt(0).split('\n\n').slice(1).join('\n\n');
+  signEvents([first, event(2, 'x')], [next]).writeCopy(copy);
+  writeFileSync(join(copy, 'checkpoint.1'), former);
+  expect(await ranks([copy], [key, next])).toEqual([0]);
+  const [alone] = await verify([copy], [next]);
+  expect([alone?.rank, alone?.words]).toEqual([
+    1,
+    expect.stringMatching(/checkpoint\.1 is signed with a key that was not given/),
+  ]);
+});
+
+const withContent = (change: Record<string, string | null>): OwnEvent => ({
+  ...empty,
+  content: { ...empty.content, ...change },
+});
+const covered = `[{"from":"${day}T00:00:00Z","from_included":true,"to":"2026-05-02T00:00:00Z","to_included":false}]`;
+test.each([
+  ['a number that is not that of its subject', withContent({ number: '9' })],
+  ['itself as the one before', withContent({ replaces: '1' })],
+  ['a number of operations in another form', withContent({ operations: '00' })],
+  ['a reason that no coverage has', withContent({ covered: covered.replace('"to":', '"reason":"lost","to":') })],
+  [
+    'a member of an interval twice',
+    withContent({ covered: covered.replace('"to":', '"to":"2026-05-01T01:00:00Z","to":') }),
+  ],
+  ['intervals in another form', withContent({ gaps: '[ ]' })],
+  ['a recording before its day has ended', { ...empty, recorded: '2026-05-01T23:30:00Z' }],
+])('a seal with %s is none', async (_what, seal) => {
+  expect(await ranks([archive(empty)])).toEqual([0]);
+  const [result] = await verify([archive(seal)]);
+  expect([result?.rank, result?.words]).toEqual([2, expect.stringMatching(/not of a seal|not the one|none/)]);
+});
+
+test.each(['2026-02-30T00:00:00Z', '2026-05-10T24:00:00Z', '2026-05-10t00:00:00z'])(
+  '%s is no time of an event',
+  async (recorded) => {
+    expect(await ranks([receiptOf([{ ...first, recorded }])])).toEqual([2]);
+  },
+);
+
+test('a cosignature from before an event is none', async () => {
+  const witness = createKey('witness');
+  const at = (time: string) => write(signEvents([first], [key, witness], Date.parse(time) / 1000).receipt(0));
+  expect(await ranks([at('2026-05-10T00:00:01Z')], [key, witness])).toEqual([0]);
+  const [early] = await verify([at('2020-01-01T00:00:00Z')], [key, witness]);
+  expect([early?.rank, early?.words]).toEqual([1, expect.stringMatching(/has not cosigned/)]);
+});
+
+test('a witness with the key of the ledger is no witness', async () => {
+  const bytes = Buffer.from(key.verifier.text.split('+').at(-1) ?? '', 'base64').subarray(1);
+  const encoded = Buffer.concat([Buffer.of(4), bytes]).toString('base64');
+  const id = createHash('sha256').update('friend\n').update(Buffer.of(4)).update(bytes).digest('hex').slice(0, 8);
+  const keys = [key.verifier.text, `friend+${id}+${encoded}`];
+  await expect(verifyTogether([receiptOf([first])], keys, nowMs)).rejects.toThrow(
+    /friend .* has the key of the ledger/,
+  );
+});
