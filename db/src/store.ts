@@ -92,6 +92,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
     if (number < oldestVersion)
       throw new UserError('store', `Postgres ${name} is too old; Keywarden needs 15 or newer.`, { exit: 2 });
     if (!migrates && migrations === 'auto') await assertCurrent(sql);
+    if (migrations === 'auto') await assertWritable(sql, url);
     const description = embedded ? `embedded Postgres ${name}` : `Postgres ${name} at ${new URL(url).host}`;
     return { sql, db, locks, connect: open, description, close };
   } catch (error) {
@@ -133,7 +134,10 @@ interface Connecting extends Pick<StoreOptions, 'applicationName' | 'statementTi
 }
 
 function connect(url: string, { applicationName, role, statementTimeoutMs, pool }: Connecting): Sql {
+  const { hostname } = new URL(url);
   return postgres(url, {
+    // The driver would look for a host with the brackets of an IPv6 address.
+    ...(hostname.startsWith('[') ? { host: hostname.slice(1, -1) } : {}),
     max: pool.max,
     connect_timeout: 10,
     // A pool of one session exists for what the session holds. The sessions of other pools come and go with the work.
@@ -145,6 +149,14 @@ function connect(url: string, { applicationName, role, statementTimeoutMs, pool 
       application_name: applicationName,
       TimeZone: 'UTC',
       DateStyle: 'ISO, MDY',
+      // What the owner of the database may have set otherwise: how arrays, texts and bytes are read and written, and what statements of one transaction see.
+      IntervalStyle: 'postgres',
+      array_nulls: 'on',
+      bytea_output: 'hex',
+      extra_float_digits: 1,
+      standard_conforming_strings: 'on',
+      transform_null_equals: 'off',
+      default_transaction_isolation: 'read committed',
       // The owner of the database could set another search path, with functions of the same names that hide what they should find.
       search_path: safeSearchPath,
       // Intents and approvals must be there after a crash, under any default of the server (R4).
@@ -159,6 +171,19 @@ function connect(url: string, { applicationName, role, statementTimeoutMs, pool 
       ...pool.settings,
     },
   });
+}
+
+/** Returns whether the database takes no writes. A standby takes none, and answers reads. */
+export async function isReadOnly(sql: Sql): Promise<boolean> {
+  const [row] = await sql`select current_setting('transaction_read_only') = 'on' as is_read_only`;
+  return row?.is_read_only === true;
+}
+
+/** Throws a UserError for a database that takes no writes. It may take them soon, as after a failover. */
+async function assertWritable(sql: Sql, url: string): Promise<void> {
+  if (!(await isReadOnly(sql))) return;
+  const message = `The database at ${new URL(url).host} is read-only, as a standby is; set DATABASE_URL to the primary, or end default_transaction_read_only.`;
+  throw new UserError('store', message, { canRetry: true });
 }
 
 /** Returns the version of the server. Throws a UserError if there is no session with the settings of `connect`. */
@@ -183,19 +208,34 @@ async function readVersion(
 const inWordsOfPooler = (url: string, verb: string) =>
   `The server at ${new URL(url).host} ${verb} the settings of sessions, as connection poolers do, and the roles and locks of Keywarden need them: set DATABASE_URL to the address of the database itself.`;
 
+const notTrusted =
+  'has a certificate that this machine does not trust; set NODE_EXTRA_CA_CERTS to the file of its authority';
+/** Why a database refuses a connection, and what to change, by the code of the error. */
+const refusals: Record<string, string> = {
+  '28P01': 'refuses user USER; fix the user or password in DATABASE_URL',
+  '28000': 'refuses user USER; fix the user in DATABASE_URL, or add ?sslmode=require if its pg_hba.conf asks for TLS',
+  '42704': 'does not know a parameter of DATABASE_URL; only sslmode may follow the question mark',
+  '53300':
+    'has no connection left for user USER (53300); raise max_connections or the limit of the role, or end other sessions',
+  XX000: 'has an internal error (XX000), such as a full disk; see its log',
+  SELF_SIGNED_CERT_IN_CHAIN: notTrusted,
+  DEPTH_ZERO_SELF_SIGNED_CERT: notTrusted,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: notTrusted,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: notTrusted,
+};
+
 /** Returns the error for a database that cannot be used. It never contains the URL, which holds a password. */
 function describeConnectError(error: unknown, url: string, role: StoreRole | undefined): UserError {
   const { host, pathname, username } = new URL(url);
   const code = codeOf(error);
   // protocol_violation: a startup parameter that a pooler does not pass on.
   if (code === '08P01') return new UserError('store', inWordsOfPooler(url, 'refuses'), { exit: 2, cause: error });
-  if (code === '28P01' || code === '28000') {
-    return new UserError(
-      'store',
-      `The database at ${host} refuses user ${username}; fix the user or password in DATABASE_URL.`,
-      { cause: error },
-    );
-  }
+  const refusal = refusals[code];
+  if (refusal !== undefined)
+    return new UserError('store', `The database at ${host} ${refusal.replace('USER', username)}.`, {
+      canRetry: code === '53300',
+      cause: error,
+    });
   if (role !== undefined && code === '22023') {
     return new UserError('store', `The database at ${host} has no role ${role} yet; run keywarden migrate.`, {
       exit: 2,

@@ -13,7 +13,7 @@ export const gauges = {
   keywarden_store_node_up: 'Whether each node of the store’s cluster answers its coordinator; absent on one server',
   keywarden_sync_age_seconds: 'Time since the last finished pass of each kind through each connection',
   keywarden_operations_unknown_age_seconds:
-    'Age of the oldest gap in the coverage of a connection’s walked projects that the control plane can still fill',
+    'Age of the oldest gap in the coverage of a connection’s projects that the control plane can still fill',
   keywarden_operations_known_ratio:
     'Share of the time since its projects were created for which a connection’s archive has every operation',
   keywarden_projects: 'Projects of a connection by whether they were ever walked whole',
@@ -61,9 +61,9 @@ async function readCoverage(sql: Sql): Promise<Gauge[]> {
       coalesce(max(extract(epoch from at - u.since)), 0)::float8 as value
     from live left join lateral (
       select min(lower(r)) as since from unnest(
-        tstzmultirange(tstzrange(least(at, greatest(lower(known), at - interval '180 days')), at)) - known) r
+        tstzmultirange(tstzrange(least(at, greatest(coalesce(lower(known), created_at), at - interval '180 days')), at)) - coalesce(known, '{}')) r
       where upper(r) - lower(r) > interval '1 second') u on true
-    where known is not null group by connection
+    group by connection
     union all
     select 'keywarden_operations_known_ratio', jsonb_build_object('connection', connection), least(1, sum(k.seconds) /
       nullif(sum(extract(epoch from greatest(at - created_at, interval '1 second'))), 0))::float8

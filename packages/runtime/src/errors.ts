@@ -70,9 +70,11 @@ export function codeOf(error: unknown): string {
 
 /**
  * Returns whether the database, or a node of its cluster, cannot be reached or takes no more connections, so that a retry may help. Source: Postgres's
- * classes 08 (connections) and 57P (operators' interventions), 53300 (too many connections), and the driver's own codes.
+ * classes 08 (connections) and 57P (operators' interventions), 53300 (too many connections), 25006 (read-only, as after a failover), and the driver's own
+ * codes.
  */
-export const isStoreUnavailable = (error: unknown): boolean => /^(ECONN|CONNECT|57P|08|53300)/.test(codeOf(error));
+export const isStoreUnavailable = (error: unknown): boolean =>
+  /^(ECONN|CONNECT|57P|08|53300|25006)/.test(codeOf(error));
 
 /**
  * Returns whether the database failed inside (XX000). Citus gives this code also for a node that it has lost, and Postgres for damage and for defects of its
@@ -97,7 +99,8 @@ export async function runMain(main: () => Promise<number>): Promise<void> {
   for (const stream of [process.stdout, process.stderr])
     if (!stream.listeners('error').includes(allowClosed)) stream.on('error', allowClosed);
   try {
-    process.exitCode = await main();
+    const code = await main();
+    process.exitCode = isOutputLost && code === exitCode.done ? exitCode.failed : code;
   } catch (error) {
     const [message, exit] = explain(error);
     printError(message);
@@ -105,15 +108,27 @@ export async function runMain(main: () => Promise<number>): Promise<void> {
   }
 }
 
-/** A reader such as `head` may stop reading. What was begun, such as a revocation, is done to its end all the same. */
-function allowClosed(error: Error): void {
-  if (codeOf(error) !== 'EPIPE') throw error;
+let isOutputLost = false;
+
+/**
+ * A reader such as `head` may stop reading, and the disk of a log may be full. What was begun, such as a revocation, is done to its end all the same. A command
+ * whose output is lost has failed.
+ */
+export function allowClosed(error: Error): void {
+  const code = codeOf(error);
+  if (!['EPIPE', 'ENOSPC', 'EDQUOT', 'EIO'].includes(code)) throw error;
+  isOutputLost ||= code !== 'EPIPE';
 }
 
 function explain(error: unknown): [message: string, exit: number] {
   const denied = deniedByDeno(error);
   if (denied !== null) return [denied, exitCode.usage];
   if (error instanceof UserError) return [error.message, error.exit];
+  if (codeOf(error) === '25006')
+    return [
+      'The database is read-only, as a standby is; set DATABASE_URL to the primary, or end default_transaction_read_only.',
+      exitCode.failed,
+    ];
   if (isStoreUnavailable(error))
     return [
       `The database does not answer (${codeOf(error)}); check that it runs, and on a cluster each of its nodes, then try again.`,

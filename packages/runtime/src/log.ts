@@ -1,6 +1,6 @@
 import { type Logger, pino } from 'pino';
 import pretty from 'pino-pretty';
-import { codeOf } from './errors.ts';
+import { allowClosed, codeOf } from './errors.ts';
 
 export type { Logger } from 'pino';
 
@@ -21,6 +21,7 @@ export function createLogger({
   const destination = isPretty
     ? pretty({ destination: 2, sync: true, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss' })
     : pino.destination({ dest: 2, sync: true });
+  destination.on('error', allowClosed);
   return pino(
     { name, level, serializers: { err: (error: unknown) => ({ ...describeError(error), ...placeOf(error) }) } },
     destination,

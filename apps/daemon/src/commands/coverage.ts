@@ -14,7 +14,7 @@ import { usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 import type { CommandOf } from './command.ts';
 import { type Columns, type Listed, list, type OutputOptions } from './output.ts';
-import { storeOnly } from './session.ts';
+import { inEmergency } from './session.ts';
 
 const batch = 500;
 
@@ -34,7 +34,7 @@ export const coverageCommand: CommandOf = {
   },
   output: 'list',
   examples: ['', '--project misty-tree-5c2091d2', '--keys'],
-  needs: storeOnly,
+  needs: inEmergency,
   check({ project, keys = false, rejected = false }: CoverageOptions) {
     if (Number(keys) + Number(rejected) + Number(project !== undefined) > 1)
       throw usageError('--keys, --rejected and --project exclude each other; use one of them.');

@@ -5,7 +5,7 @@ import { governed } from '../enforce/high-water-mark.ts';
 import type { CommandOf } from './command.ts';
 import { requireNumber, userName } from './common.ts';
 import { type Columns, list } from './output.ts';
-import { storeOnly } from './session.ts';
+import { inEmergency } from './session.ts';
 
 const shown = 200;
 
@@ -26,7 +26,7 @@ export const incidentsCommand: CommandOf = {
   output: 'list',
   examples: ['', '--close 7 --note "a forgotten cron job"'],
   needsPerson: 'an incident is open',
-  needs: storeOnly,
+  needs: inEmergency,
   check({ close }: IncidentsOptions) {
     if (close !== undefined) requireNumber(close, { of: "an incident's number", list: 'incidents' });
   },

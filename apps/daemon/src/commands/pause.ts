@@ -5,7 +5,7 @@ import type { Context } from '../context.ts';
 import { armMachine, disarmMachine, governed, whyNotEnforcing } from '../enforce/high-water-mark.ts';
 import type { CommandOf } from './command.ts';
 import { userName } from './common.ts';
-import { storeOnly } from './session.ts';
+import { inEmergency, storeOnly } from './session.ts';
 
 export const pauseCommand: CommandOf = {
   name: 'pause',
@@ -13,7 +13,7 @@ export const pauseCommand: CommandOf = {
   options: { '--reason <text>': 'the reason, which incidents and check show' },
   output: 'result',
   examples: ['--reason "migration of the payment service"'],
-  needs: storeOnly,
+  needs: inEmergency,
   /** Stops every replica before its next destructive call (R7), until `resume`. */
   async run(context: Context, { reason = null }: { reason?: string | null }) {
     const { store, signal, progress } = context;
@@ -84,7 +84,7 @@ export const disarmCommand: CommandOf = {
   about: 'Withdraw that permission; plans that a person approves are still carried out',
   output: 'result',
   examples: [''],
-  needs: storeOnly,
+  needs: inEmergency,
   run(context: Context) {
     const wasArmed = disarmMachine(context);
     return {

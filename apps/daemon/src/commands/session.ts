@@ -21,7 +21,7 @@ import {
   stopSignal,
   UserError,
 } from '@keywarden/runtime';
-import { readConfig } from '@keywarden/runtime/config';
+import { type Config, parseConfig, readConfig } from '@keywarden/runtime/config';
 import { openBudgets } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { createProgress } from '../progress.ts';
@@ -33,12 +33,16 @@ export interface Needs {
   migrations?: Migrations;
   isDaemon?: boolean;
   role?: StoreRole;
+  /** Whether it needs nothing of the configuration: it works although `keywarden.yaml` is broken. */
+  ignoresConfig?: boolean;
 }
 
 /** A command that asks the control plane, and creates a missing store. */
 export const wholeContext: Needs = {};
 /** A command that works with the store alone, which exists. */
 export const storeOnly: Needs = { needsControlPlane: false };
+/** The same, for what must work although `keywarden.yaml` is broken: the brake, and what is wrong. */
+export const inEmergency: Needs = { ...storeOnly, ignoresConfig: true };
 /** The same, for sessions and tokens: they are created and ended in a role of their own. */
 export const asAdmin: Needs = { ...storeOnly, role: 'keywarden_admin' };
 /** A command that asks the control plane about a store that exists. */
@@ -53,6 +57,7 @@ export async function withContext<T>(
     migrations = 'auto',
     isDaemon = false,
     role = 'keywarden_daemon',
+    ignoresConfig = false,
   }: Needs = {},
 ): Promise<T> {
   const environment = readEnvironment(process.env);
@@ -60,7 +65,10 @@ export async function withContext<T>(
   // A command that only looks at a store, or decides about it, begins none.
   if (beginsStore || migrations === 'none') ensureDataFolder(environment.KEYWARDEN_DATA);
   else if (environment.DATABASE_URL === undefined) requireDataFolder(environment.KEYWARDEN_DATA);
-  const config = readConfig(environment, process.env, { secrets: needsControlPlane });
+  const config = readUsable(() => readConfig(environment, process.env, { secrets: needsControlPlane }), {
+    ignoresConfig,
+    log,
+  });
   const signal = stopSignal();
   const replica = isDaemon ? randomUUID() : null;
   const options: StoreOptions = {
@@ -99,6 +107,17 @@ export async function withContext<T>(
     // The store may be what failed. A process that is not recorded as ended holds old keys back for a day.
     if (replica !== null) await endReplica(store.db, replica).catch(() => undefined);
     await store.close();
+  }
+}
+
+/** Returns the configuration. For a command that needs none, a broken one is logged, and every setting has its default. */
+function readUsable(read: () => Config, { ignoresConfig, log }: { ignoresConfig: boolean; log: Logger }): Config {
+  try {
+    return read();
+  } catch (error) {
+    if (!ignoresConfig || !(error instanceof UserError)) throw error;
+    log.warn(`The configuration is not used: ${error.message}`);
+    return { ...parseConfig('', 'no configuration'), connections: [], channels: [], usesSandbox: false };
   }
 }
 

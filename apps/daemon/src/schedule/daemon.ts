@@ -58,7 +58,8 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
   // A session of its own: neither waits behind the work, whose pool may be busy.
   const sql = store.connect({ max: 1, parsesJson: true });
   const queues = createBoss(overPostgres(sql, { listens: true }), { superviseSeconds, listens: true });
-  const complain = createComplaint(log);
+  const complain = createComplaint(log, 'the queues cannot be used; the daemon retries');
+  const complainOfWitnesses = createComplaint(log, 'a witness does not cosign; the daemon asks again');
   queues.on('error', (error) => complain(error));
   queues.on('warning', ({ message }) => log.warn({ warning: message }, 'the queues reported a warning'));
   await queues.start().catch((error: unknown) => {
@@ -81,7 +82,9 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
     for (const slot of enqueued) log.debug(slot, 'enqueued');
     await reportCurrentPolicy({ ...context, store: { ...store, sql } });
     // Many events may wait, and the schedules do not wait for them.
-    sequencing ??= sequence(context, { signal: requested.signal, complain }).finally(() => (sequencing = undefined));
+    sequencing ??= sequence(context, { signal: requested.signal, complainOfWitnesses }).finally(
+      () => (sequencing = undefined),
+    );
     tickedMs = performance.now();
     // Skip no tick that the next slot needs. This machine's clock times the ticks.
     skipUntilMs = tickedMs + Math.min(longestSkipMs, nextMs) - 4000;
@@ -140,7 +143,7 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
 /** Adds waiting events to the ledger, and asks its witnesses. A failure delays the ledger, and must not delay the schedules. */
 async function sequence(
   context: Context,
-  { signal, complain }: { signal: AbortSignal; complain: (error: unknown) => void },
+  { signal, complainOfWitnesses }: { signal: AbortSignal; complainOfWitnesses: (error: unknown) => void },
 ): Promise<void> {
   const { log } = context;
   try {
@@ -149,7 +152,7 @@ async function sequence(
       log.error({ why: grown.why }, 'the ledger is inconsistent; nothing is enforced');
     else if (grown.added > 0) log.debug(grown, 'the ledger has grown');
     const failures = grown.state === 'grown' ? await askWitnesses(context, signal) : [];
-    if (failures.length > 0) complain(new Error(failures.join('; ')));
+    if (failures.length > 0) complainOfWitnesses(new UserError('incomplete', failures.join('; ')));
   } catch (error) {
     log.warn({ err: error }, 'the ledger could not grow');
   }
@@ -185,11 +188,11 @@ async function allEnded(running: Set<Promise<void>>): Promise<void> {
 }
 
 /** Returns a logger for unreachable queues that logs once in a while, not on every try. */
-function createComplaint(log: Context['log']): (error: unknown) => void {
+function createComplaint(log: Context['log'], message: string): (error: unknown) => void {
   let loggedMs = Number.NEGATIVE_INFINITY;
   return (error) => {
     if (performance.now() - loggedMs < complaintMs) return;
     loggedMs = performance.now();
-    log.error({ err: error }, 'the queues cannot be used; the daemon retries');
+    log.error({ err: error }, message);
   };
 }

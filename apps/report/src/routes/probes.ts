@@ -1,6 +1,6 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import { pingStore } from '@keywarden/db/report';
-import { assertCurrent, type Sql, whyNodesMissing } from '@keywarden/db/store';
+import { assertCurrent, isReadOnly, type Sql, whyNodesMissing } from '@keywarden/db/store';
 import { type Logger, UserError, within } from '@keywarden/runtime';
 import type { Env, Services } from '../environment.ts';
 import { jsonAnswer } from './document.ts';
@@ -59,7 +59,7 @@ async function whyNotReady(sql: Sql, log: Logger): Promise<string | null> {
   try {
     await assertCurrent(sql);
     await pingStore(sql);
-    return null;
+    return (await isReadOnly(sql)) ? 'the store is read-only' : null;
   } catch (error) {
     log.warn({ err: error }, 'the report is not ready');
     return error instanceof UserError ? error.message : 'the store does not answer';

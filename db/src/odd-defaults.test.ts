@@ -1,0 +1,54 @@
+import { saveOperationPage } from '@keywarden/db/daemon';
+import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { expect, inject, test } from 'vitest';
+import { migrateStore, openStore } from './store.ts';
+
+// What the owner of a database may have set for its sessions.
+
+/** Sets defaults of a store's database, and returns another store on it. */
+async function reopen(store: TestStore, settings: Record<string, string>) {
+  const [{ name } = {}] = await store.sql`select current_database() as name`;
+  for (const [setting, value] of Object.entries(settings))
+    await store.sql.unsafe(`alter database ${String(name)} set ${setting} = ${value}`);
+  return await openStore({ databaseUrl: store.url, dataFolder: '', applicationName: 'odd defaults' });
+}
+
+test('A5: a value that is missing stays missing, also if the database has other settings for arrays, texts and transactions', async () => {
+  const store = await createTestStore(inject('postgresUrl'));
+  const other = await reopen(store, {
+    array_nulls: 'off',
+    standard_conforming_strings: 'off',
+    transform_null_equals: 'on',
+    bytea_output: 'escape',
+    intervalstyle: 'iso_8601',
+    extra_float_digits: '-3',
+    default_transaction_isolation: 'serializable',
+    datestyle: "'German'",
+    timezone: "'Asia/Kathmandu'",
+  });
+  const plane = await makeControlPlane(other.sql);
+  const project = await makeProject(other.sql, plane);
+  const operation = makeWireOperation(1, { createdAt: '2026-05-01T00:00:00.000001Z', branchId: 'a\\b"c' });
+  await saveOperationPage(other.sql, { project, operations: [operation, makeWireOperation(2, { error: 'broken' })] });
+  const rows = await other.sql`select error, endpoint_id, branch_id, created_at::text from keywarden.operation
+    order by created_at limit 1`;
+  expect(rows).toEqual([
+    { error: null, endpoint_id: null, branch_id: 'a\\b"c', created_at: '2026-05-01 00:00:00.000001+00' },
+  ]);
+  const [settings] = await other.sql`
+    select current_setting('transaction_isolation') as isolation, current_setting('standard_conforming_strings') as strings`;
+  expect(settings).toEqual({ isolation: 'read committed', strings: 'on' });
+  await migrateStore(other.sql);
+  await other.close();
+  await store.close();
+});
+
+test('a read-only database, such as a standby, is refused with the reason, and may be tried again', async () => {
+  const store = await createTestStore(inject('postgresUrl'));
+  await expect(reopen(store, { default_transaction_read_only: 'on' })).rejects.toMatchObject({
+    message: expect.stringMatching(/ is read-only, as a standby is; set DATABASE_URL to the primary/),
+    canRetry: true,
+  });
+  await store.close();
+});
