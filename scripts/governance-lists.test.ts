@@ -9,7 +9,7 @@ test('a part of the plan is a plan of its own, and applies without the rest', as
   const whole = JSON.parse((await keywarden('plan', '--json')).stdout) as {
     plan_id: string;
     sha256: string;
-    items: { key: { number: string } }[];
+    items: { key: { number: string; id: string } }[];
   };
   const [first] = whole.items;
   const part = await keywarden('plan', '--key', first?.key.number ?? '', '--organization', organization, '--json');
@@ -23,7 +23,12 @@ test('a part of the plan is a plan of its own, and applies without the rest', as
     code: 2,
     stderr: expect.stringMatching(/Plan p-\w+ would revoke no key that matches; run keywarden plan without options/),
   });
-  expect((await keywarden('plan', '--key', 'x')).stderr).toMatch(/x is not the number of a key/);
+  const byId = await keywarden('plan', '--key', first?.key.id ?? '', '--organization', organization, '--json');
+  expect(JSON.parse(byId.stdout)).toMatchObject({ plan_id: id });
+  expect(await keywarden('plan', '--key', first?.key.id ?? '', 'x')).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/Plan p-\w+ would not revoke a key x; run keywarden plan/),
+  });
   expect((await keywarden('apply', id)).stderr).toContain(`add --yes to approve plan ${id} without one`);
   expect((await keywarden('--version')).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
 });

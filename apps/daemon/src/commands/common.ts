@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os';
-import { parseDuration } from '@keywarden/core/values';
+import { addDays, isInstant, parseDuration, startOfDay } from '@keywarden/core/values';
 import { listOrganizationIds } from '@keywarden/db/daemon';
 import type { Db } from '@keywarden/db/store';
 import { usageError } from '@keywarden/runtime';
@@ -18,13 +18,18 @@ export function userName(): string {
 }
 
 /**
- * Returns when something ends: `text` is a date, or a duration from `now`. Error messages call it `what`. Throws a UserError (exit 2).
+ * Returns when something ends: `text` is a day, which is included, an RFC 3339 time, or a duration from `now`. Error messages call it `what`. Throws a UserError
+ * (exit 2).
  */
 export function parseUntil(text: string, { now, what }: { now: string; what: string }): string {
   const lastingMs = parseDuration(text);
-  const atMs = lastingMs === undefined ? Date.parse(text) : Date.parse(now) + lastingMs;
-  if (lastingMs === undefined && (!/^\d{4}-\d{2}-\d{2}/.test(text) || Number.isNaN(atMs)))
-    throw usageError(`${text} is neither a date nor a duration; write it as 2027-03-31 or 90d.`);
+  const isDay = isInstant(`${text}T00:00:00Z`);
+  if (lastingMs === undefined && !isDay && !isInstant(text))
+    throw usageError(
+      `${text} is neither a date nor a duration; write it as 2027-03-31, which is included, as 2027-03-31T12:00:00Z or as 90d.`,
+    );
+  const atMs =
+    lastingMs !== undefined ? Date.parse(now) + lastingMs : Date.parse(isDay ? startOfDay(addDays(text, 1)) : text);
   if (atMs <= Date.parse(now)) throw usageError(`${text} is in the past; ${what} must end in the future.`);
   return new Date(atMs).toISOString();
 }

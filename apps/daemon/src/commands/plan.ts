@@ -25,7 +25,7 @@ export const planCommand: CommandOf = {
     '--organization <id>': 'make the part of the plan with the keys of this organization',
     '--review <number>': 'make the part with the keys that this signed access review decided to revoke',
     '--rule <name>': 'make the part with the keys that this rule flags',
-    '--key <number...>': 'make the part with these keys, by their numbers in the store',
+    '--key <key...>': 'make the part with these keys of the plan, by their ids or by their numbers in the store',
   },
   output: 'list',
   examples: ['', '--organization org-quiet-river-1', '--review 3', '--json > plan.json'],
@@ -54,10 +54,13 @@ async function takePart<T extends Plan>(
   whole: T,
   { organization, review, rule, key: keys }: PlanOptions,
 ): Promise<T> {
-  for (const text of keys ?? [])
-    if (!/^\d{1,18}$/.test(text))
-      throw usageError(`${text} is not the number of a key; keywarden plan --json lists them.`);
-  const chosen = await choosePart(store.db, whole.id, { organizationId: organization, review, rule, keys });
+  const numbersOfKeys = keys?.map((text) => numberOf(whole, text));
+  const chosen = await choosePart(store.db, whole.id, {
+    organizationId: organization,
+    review,
+    rule,
+    keys: numbersOfKeys,
+  });
   const part = chosen.length === 0 ? null : await derivePlan(store.sql, { plan: whole.id, keys: chosen });
   if (part === null)
     throw usageError(
@@ -67,6 +70,26 @@ async function takePart<T extends Plan>(
   const items = whole.document.items.filter(({ key }) => numbers.has(key.number));
   const automatic = whole.automatic.filter(({ verdict }) => numbers.has(verdict.key.number));
   return { ...whole, ...part, document: { ...whole.document, items, held: [], reported: [], breakers: [] }, automatic };
+}
+
+/**
+ * Returns the number of the key of a plan that a text names: by its id, which tables show as KEY, or by its number. Throws a UserError if it names none, or
+ * two: a part with another key than the one that was meant could be approved.
+ */
+function numberOf({ id: plan, document: { items } }: Plan, text: string): string {
+  const named = items.filter(({ key }) => key.id === text || key.number === text);
+  const [found] = named;
+  if (found === undefined)
+    throw usageError(
+      `Plan ${plan} would not revoke a key ${text}; run keywarden plan without options to see its keys.`,
+    );
+  if (named.length > 1) {
+    const numbers = named.map(({ key }) => `number ${key.number} is key ${key.id} ${key.name} of ${key.scope}`);
+    throw usageError(
+      `${text} names several keys of plan ${plan}: ${numbers.join('; ')}. Use a number that is no other key's id.`,
+    );
+  }
+  return found.key.number;
 }
 
 /** Returns what this plan cannot see or does not judge. */

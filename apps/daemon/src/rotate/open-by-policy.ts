@@ -1,10 +1,10 @@
-import { exemptionOf, type Finding, hashPolicy, modeOf, type Policy } from '@keywarden/core/policy';
+import { controlPlaneOf, exemptionOf, type Finding, hashPolicy, modeOf, type Policy } from '@keywarden/core/policy';
 import { type OpeningLimits, openingLimits } from '@keywarden/core/rotation';
 import { listLiveKeys, listOpenRotations, readCanaries, readFailures } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { type Opened, open, refusal } from './open.ts';
 import type { Run } from './run.ts';
-import { controlPlaneOf, endDueRules, readDueRules } from './slots.ts';
+import { endDueRules, readDueRules } from './slots.ts';
 
 /**
  * Opens the rotations that the policy requests automatically. Rule and organization must both be in `mode: enforce`. The rule's own
@@ -16,7 +16,7 @@ export async function openByPolicy(context: Context, run: Run): Promise<Opened[]
   const due = await readDueRules(db, policy, run.facts);
   const wanted = run.judgements
     .flatMap((judgement) => dueFinding(policy, judgement))
-    .filter(({ key, rule }) => due.has(placeOf(key.scope, rule.name)));
+    .filter(({ key, rule }) => due.has(dueRuleOf(key.scope, rule.name)));
   const limits = await readLimits(context, wanted);
   const keys = new Map((await listLiveKeys(db)).map((key) => [key.number, key]));
   const by = `policy ${hashPolicy(policy).slice(0, 12)}`;
@@ -33,13 +33,13 @@ export async function openByPolicy(context: Context, run: Run): Promise<Opened[]
         : refusal({ key, rule }, not);
     opened.push(result);
     if (result.rotation !== null) limits.take(finding);
-    if (result.isTransient) left.add(placeOf(finding.key.scope, rule.name));
+    if (result.isTransient) left.add(dueRuleOf(finding.key.scope, rule.name));
   }
   await endDueRules(db, due, left);
   return opened;
 }
 
-const placeOf = (scope: string, rule: string) => `${controlPlaneOf(scope)} ${rule}`;
+const dueRuleOf = (scope: string, rule: string) => `${controlPlaneOf(scope)} ${rule}`;
 
 /**
  * Returns the finding of the first automatically rotating rule from which the key is not exempt. Returns none if the key is already in

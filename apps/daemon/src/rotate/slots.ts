@@ -1,4 +1,4 @@
-import type { Facts, Policy } from '@keywarden/core/policy';
+import { controlPlaneOf, type Facts, type Policy } from '@keywarden/core/policy';
 import { endSlot, isSlotDue } from '@keywarden/db/daemon';
 import type { Db } from '@keywarden/db/store';
 import { Cron } from 'croner';
@@ -35,9 +35,6 @@ export async function endDueRules(db: Db, due: DueRules, left: Set<string>): Pro
     if (slot !== null && !left.has(place)) await endSlot(db, { controlPlane, rule, slot });
   }
 }
-
-/** Returns the control plane of a scope as plans name it. */
-export const controlPlaneOf = (scope: string) => scope.slice(0, scope.indexOf('/'));
 
 function lastTime(schedule: string, nowMs: number): string | null {
   const [last] = new Cron(schedule, { paused: true, timezone: 'UTC' }).previousRuns(1, new Date(nowMs));

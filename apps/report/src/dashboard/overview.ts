@@ -214,7 +214,7 @@ async function readDue(
         `/plans/${plan.id}`,
         plan.approvers >= plan.approvers_needed
           ? plan.blocked === null
-            ? `Plan ${plan.id} waits for the daemon`
+            ? `Plan ${plan.id} is approved and waits`
             : `Plan ${plan.id} is approved and blocked`
           : `Approve or reject plan ${plan.id}`,
       ),

@@ -222,7 +222,10 @@ async function findingsPart(visit: Visit, services: Services, { id, items, held,
 /** Returns what keeps a plan from being carried out, as notices. */
 function noticesOf(plan: Plan): Html {
   const { superseded_by: newer, blocked, approvers } = plan;
-  const stands = approvers > 0 ? 'Its approval still stands: the daemon carries it out unless you reject it.' : '';
+  const stands =
+    approvers > 0
+      ? 'Its approval still stands. The daemon carries out an approval of the report; keywarden apply continues one of the command line. Reject the plan to end it.'
+      : '';
   return html`
     ${newer === null ? '' : html`<p class="notice warn">This plan is superseded: the newest facts give ${link(`/plans/${newer}`, newer)}. It can no longer be approved here. ${stands}</p>`}
     ${blocked === null ? '' : html`<p class="notice bad">Approved, but blocked: ${blocked}.</p>`}`;

@@ -80,13 +80,16 @@ test('unscoped finds organization keys in use that one project key could replace
     makeKey(2, { use: usedDaysAgo(1), name: 'workshop' }),
     makeKey(3, { use: usedDaysAgo(1), name: 'shop and blog' }),
     makeKey(4, { name: 'shop' }),
+    makeKey(6, { use: usedDaysAgo(1), name: 'workshop of the shop' }),
     makeKey(5, { use: usedDaysAgo(1), name: 'shop', kind: 'project', projectId: 'quiet-river-123' }),
   ];
   const findings = (projects: typeof one) => findAll(policy({ unscoped: true }), makeFacts(used, { projects }));
-  expect(findings(two).map(({ number, reason }) => [number, reason])).toEqual([
-    ['1', 'it has all permissions of its organization, and its name contains only project quiet-river-123'],
+  const reason = 'it has all permissions of its organization, and its name contains only project quiet-river-123';
+  expect(findings(two).map((each) => [each.number, each.reason])).toEqual([
+    ['1', reason],
+    ['6', reason],
   ]);
-  expect(findings(one).map(({ number }) => number)).toEqual(['1', '2', '3']);
+  expect(findings(one).map(({ number }) => number)).toEqual(['1', '2', '3', '6']);
 });
 
 test('each preset matches its standard: idle or never used for the limit, or older than an age', () => {

@@ -153,10 +153,13 @@ const unscoped: Test = ({ key, scope: { projects = [] } }) => {
   return one !== undefined && named.length === 1 && { by: 'name', condition: 'unscoped', project_id: one.id };
 };
 
+/** Returns whether a text has a word: letters and digits on neither side of it. */
 function hasWord(text: string, word: string): boolean {
-  const at = text.toLowerCase().indexOf(word.toLowerCase());
+  const [within, wanted] = [text.toLowerCase(), word.toLowerCase()];
   const isLetter = (character: string | undefined) => character !== undefined && /[\p{L}\p{N}]/u.test(character);
-  return at >= 0 && !isLetter(text[at - 1]) && !isLetter(text[at + word.length]);
+  for (let at = within.indexOf(wanted); at >= 0; at = within.indexOf(wanted, at + 1))
+    if (!isLetter(within[at - 1]) && !isLetter(within[at + wanted.length])) return true;
+  return false;
 }
 
 function allOf(tests: Test[]): Test {

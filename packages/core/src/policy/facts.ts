@@ -102,6 +102,9 @@ export interface Announcement {
   accepted: { step: string; at: string }[];
 }
 
+/** Returns the number of the control plane of a scope as facts name it, such as `3/user:ID`. */
+export const controlPlaneOf = (scope: string): string => scope.slice(0, scope.indexOf('/'));
+
 /** The facts of a scope: its last complete listings, connections whose own key is unknown, and recent revocations. */
 export interface ScopeFacts {
   scope: string;

@@ -1,7 +1,15 @@
 import { compareInstants, toMs } from '../values/time.ts';
 import { isRevocable, unknownCreator } from '../wire/index.ts';
 import { isOnInactivity } from './condition-schema.ts';
-import { type Exemption, exemptionOf, type Facts, isCreationKnown, type KeyFacts, type ScopeFacts } from './facts.ts';
+import {
+  controlPlaneOf,
+  type Exemption,
+  exemptionOf,
+  type Facts,
+  isCreationKnown,
+  type KeyFacts,
+  type ScopeFacts,
+} from './facts.ts';
 import type { Finding, Judgement } from './finding.ts';
 import { dailyQuotaHold, type Hold, identityHold, ownKeyHold, scopeHold, type Verdict } from './holds.ts';
 import { graceEnd } from './notices.ts';
@@ -184,7 +192,8 @@ export function holdOverQuota(
   const waiting = new Map<KeyFacts, string>();
   let going = 0;
   for (const { key } of inTurn) {
-    const creator = `${key.scope} ${key.lineage?.creatorId ?? key.creatorId}`;
+    // A person has one id in all scopes of a control plane.
+    const creator = `${controlPlaneOf(key.scope)} ${key.lineage?.creatorId ?? key.creatorId}`;
     const own = ofCreator.get(creator) ?? 0;
     const overDay = dailyQuotaHold(policy, going + revokedLastDay);
     // Keys with an unknown creator may have different creators.

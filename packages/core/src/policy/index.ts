@@ -5,6 +5,7 @@ export { evaluate, findingsOf, makeMatch } from './evaluate.ts';
 export { explain, limitInWords } from './explain.ts';
 export {
   type Announcement,
+  controlPlaneOf,
   type Exemption,
   exemptionOf,
   type Facts,

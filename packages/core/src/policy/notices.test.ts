@@ -137,3 +137,11 @@ test('R9: an announcement under a condition is none under another condition of t
     basisBy(policySchema.parse({ rules: [{ name: 'unused', action: 'revoke', notices: ['1d'], ...condition }] }));
   expect(basisUnder({ all: [{ any: [a, b] }, c] })).not.toBe(basisUnder({ any: [a, { all: [b, c] }] }));
 });
+
+test('R9: an announcement of a rule that only plans is none of the same rule once it enforces', () => {
+  const basisIn = (mode: string) =>
+    basisBy(
+      policySchema.parse({ rules: [{ name: 'unused', unused_for: '90d', action: 'revoke', mode, notices: ['1d'] }] }),
+    );
+  expect(basisIn('plan')).not.toBe(basisIn('enforce'));
+});

@@ -21,13 +21,13 @@ export function graceEnd(finding: Finding): { endMs: number | null; missing: str
 }
 
 /**
- * Returns the facts whose change makes a finding a new one that must be announced again: the owner and the rule's condition. For a rule that does not
- * revoke keys in use, also the use.
+ * Returns the facts whose change makes a finding a new one that must be announced again: the owner, the rule's condition, and whether it
+ * enforces. For a rule that does not revoke keys in use, also the use.
  */
 export function basisOf({ key: { use, owner }, rule }: Pick<Finding, 'key' | 'rule'>): string {
   const isOnUse = rule.action === 'revoke' && !rule.even_in_use;
   const used = use.state === 'used' ? use.at : use.state;
-  return JSON.stringify([owner, conditionInWords(rule.condition), isOnUse ? used : null]);
+  return JSON.stringify([owner, conditionInWords(rule.condition), rule.mode, isOnUse ? used : null]);
 }
 
 /** A revocation that does not happen within this time of its announcement is announced again. */
