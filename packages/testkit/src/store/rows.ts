@@ -2,12 +2,14 @@ import type { WireKey, WireOperation, WireProject } from '@keywarden/core/wire';
 import { saveConnection } from '@keywarden/db/daemon';
 import type { Sql } from '@keywarden/db/store';
 
-/** Creates a control plane with one connection and returns its number. */
-export async function makeControlPlane(sql: Sql): Promise<string> {
+/** Creates a control plane with one connection and returns its number. The default URL is as a sandbox is named: with a space. */
+export async function makeControlPlane(
+  sql: Sql,
+  { name = 'main', baseUrl = 'sandbox 1a2b3c4d' }: { name?: string; baseUrl?: string } = {},
+): Promise<string> {
   return await saveConnection(sql, {
-    name: 'main',
-    // As a sandbox is named: with a space.
-    baseUrl: 'sandbox 1a2b3c4d',
+    name,
+    baseUrl,
     accountId: 'ada',
     authMethod: 'api_key_user',
     ownKeyId: '1',

@@ -1,0 +1,180 @@
+import { unknownCreator } from '@keywarden/core/wire';
+import { readFactsAt } from '@keywarden/testkit/store/facts';
+import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
+import { beginRevocation, listObservers, readNow, reconcileIntents } from '../revocations/revocations.ts';
+import type { Store } from '../store.ts';
+import { factScope } from './key-listing.ts';
+import { saveKeyListing } from './listing.ts';
+
+// Two control planes in one store give the same ids to their own organizations and keys.
+
+const scope = 'organization:acme';
+let store: TestStore;
+let daemon: Store;
+let pairs = 0;
+let hour: number;
+/** The numbers of the two control planes; each test gets two of its own. */
+let one: string;
+let other: string;
+
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  daemon = await store.as('keywarden_daemon');
+});
+beforeEach(async () => {
+  pairs += 1;
+  hour = 0;
+  const make = async (name: string) =>
+    await makeControlPlane(daemon.sql, { name: `${name}-${pairs}`, baseUrl: `sandbox ${name} ${pairs}` });
+  one = await make('one');
+  other = await make('other');
+});
+afterAll(async () => await store.close());
+
+const nameOf = (controlPlane: string) => `${controlPlane === one ? 'one' : 'other'}-${pairs}`;
+const timeOf = (of: number) => new Date(Date.UTC(2026, 5, 1, of)).toISOString();
+
+/** Saves the next hour's listing of a control plane. */
+async function list(
+  controlPlane: string,
+  ids: string[],
+  change: Parameters<typeof makeWireKey>[1] = {},
+  of: string = scope,
+) {
+  hour += 1;
+  return await saveKeyListing(daemon.sql, {
+    controlPlane,
+    scope: of,
+    organizationId: of,
+    connection: nameOf(controlPlane),
+    run: null,
+    listedAt: timeOf(hour),
+    begunAt: await readNow(daemon.sql),
+    keys: ids.map((id) => makeWireKey(id, change)),
+  });
+}
+
+const rowsOf = async (controlPlane: string) =>
+  [
+    ...(await store.sql`
+      select id, creator_id, missing_since is not null as is_missing, gone_at is not null as is_gone, superseded_at is not null as is_superseded
+      from keywarden.key where control_plane_number = ${controlPlane} order by number`),
+  ].map((row) => ({ ...row }));
+const live = (id: string, creator = 'ada') => ({
+  id,
+  creator_id: creator,
+  is_missing: false,
+  is_gone: false,
+  is_superseded: false,
+});
+const factsNow = async () => await readFactsAt(daemon, timeOf(hour));
+const keyFactsOf = async (controlPlane: string, id: string) =>
+  (await factsNow()).keys.find((key) => key.scope.startsWith(`${controlPlane}/`) && key.id === id);
+
+test('A7: a listing of one control plane makes no key of another one missing', async () => {
+  await list(one, ['1', '2']);
+  await list(other, ['1', '2']);
+  for (let listings = 0; listings < 2; listings += 1) await list(other, ['1']);
+  expect(await rowsOf(one)).toEqual([live('1'), live('2')]);
+  expect((await rowsOf(other)).filter((row) => row.is_gone)).toMatchObject([{ id: '2' }]);
+});
+
+test('A7: a later listing of one control plane does not make a listing of another one outdated', async () => {
+  hour = 5;
+  await list(other, ['1']);
+  hour = 0;
+  expect((await list(one, ['1'])).number).not.toBeNull();
+});
+
+test('A7: the keys of one control plane do not make a listing of another one look suddenly short', async () => {
+  await list(
+    one,
+    Array.from({ length: 12 }, (_, index) => String(index + 1)),
+  );
+  expect((await list(other, ['1', '2'])).whySuspect).toBeNull();
+});
+
+test('R1: a key whose list names no creator does not get the creator of the same id at another control plane', async () => {
+  await list(other, ['1'], { createdBy: { id: 'bela', name: 'Bela' } });
+  await list(one, ['1'], { createdBy: { id: unknownCreator, name: null } });
+  expect(await rowsOf(one)).toEqual([live('1', unknownCreator)]);
+});
+
+test('R1: another key of the same id at another control plane supersedes nothing', async () => {
+  await list(one, ['1']);
+  await list(other, ['1'], { createdAt: '2026-02-02T00:00:00Z', createdBy: { id: 'bela', name: 'Bela' } });
+  expect(await rowsOf(one)).toEqual([live('1')]);
+  expect(await rowsOf(other)).toEqual([live('1', 'bela')]);
+});
+
+test('R1: a key that comes back at one control plane is not current again at another one', async () => {
+  const bela = { createdBy: { id: 'bela', name: 'Bela' } };
+  await list(other, ['1'], bela);
+  await list(other, ['1']);
+  await list(one, ['1']);
+  await list(one, ['1'], bela);
+  expect(await rowsOf(other)).toMatchObject([{ creator_id: 'bela', is_superseded: true }, live('1')]);
+});
+
+test('R1: a key of the same id in a scope of another control plane is not the same key in a second scope', async () => {
+  await list(one, ['1']);
+  await list(other, ['1'], {}, 'organization:globex');
+  expect((await keyFactsOf(one, '1'))?.otherScope).toBeUndefined();
+  expect((await keyFactsOf(other, '1'))?.otherScope).toBeUndefined();
+});
+
+test('R1: an exemption does not cover the key of the same id at another control plane', async () => {
+  await list(one, ['1']);
+  await list(other, ['1']);
+  await store.sql`
+    with granted as (
+      insert into keywarden.exemption (reason, granted_by, granted_at, until) values ('t', 'ada', now(), now() + interval '1 year') returning number)
+    insert into keywarden.exemption_key select g.number, k.number from granted g, keywarden.key k where k.control_plane_number = ${one}`;
+  expect((await keyFactsOf(one, '1'))?.exemptions).toHaveLength(1);
+  expect((await keyFactsOf(other, '1'))?.exemptions).toEqual([]);
+});
+
+test('R2: an own key that only another control plane lists is unknown', async () => {
+  // The own key of both connections is 1.
+  await list(one, ['1']);
+  await list(other, ['5']);
+  const { scopes } = await factsNow();
+  const unknownAt = (controlPlane: string) =>
+    scopes.find((each) => each.scope === factScope(controlPlane, scope))?.unknownOwnKey;
+  expect(unknownAt(one)).toEqual([]);
+  expect(unknownAt(other)).toEqual([nameOf(other)]);
+});
+
+test('R4: listings of one control plane end no intent of another one, and its own two do', async () => {
+  const { number: listing } = await list(one, ['1']);
+  await list(other, ['1']);
+  const [{ number: key } = {}] = await store.sql`select number from keywarden.key where control_plane_number = ${one}`;
+  await store.sql`
+    insert into keywarden.plan (id, sha256, document, item_count, held_count, reported_count) values ('p-1', '', '{}', 1, 0, 0)`;
+  const [{ number: approval } = {}] = await store.sql`
+    insert into keywarden.plan_approval (plan_id, approved_by, via) values ('p-1', 'ada', 'command line') returning number`;
+  await beginRevocation(daemon.sql, {
+    cause: { planId: 'p-1', approval: String(approval) },
+    key: String(key),
+    connection: nameOf(one),
+    listing: listing ?? '',
+    judgedAt: timeOf(1),
+    policySha256: 'x',
+    lease: undefined,
+  });
+  await store.sql`update keywarden.revocation_intent set created_at = created_at - interval '1 hour'`;
+  const settledBy = async (controlPlane: string) => await reconcileIntents(daemon.sql, { controlPlane, scope });
+  for (let listings = 0; listings < 2; listings += 1) await list(other, ['1']);
+  expect(await settledBy(one)).toBe(0);
+  for (let listings = 0; listings < 2; listings += 1) await list(one, ['1']);
+  expect(await settledBy(other)).toBe(0);
+  expect(await settledBy(one)).toBe(1);
+});
+
+test('R1: a connection that lists a scope at one control plane is no observer of the same scope at another one', async () => {
+  for (const controlPlane of [one, other]) await list(controlPlane, ['1']);
+  for (const controlPlane of [one, other])
+    expect(await listObservers(daemon.db, { controlPlane, scope })).toEqual([nameOf(controlPlane)]);
+});
