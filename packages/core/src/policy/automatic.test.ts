@@ -53,6 +53,18 @@ test('R6: in each scope one canary is revoked first, and the rest after canary_w
   expect(decide(among([makeKey(2)], { automatic: [daysAgo(1)] }))).toEqual({ 2: null });
 });
 
+test('R3: a plan with an open breaker has another id than a plan of the same items without one', () => {
+  const plan = (isAcknowledged: boolean) =>
+    makePlan(
+      policyOf({ enforcement: { ...enforcement, breaker_percent: 10 } }),
+      among([1, 2, 3].map((number) => makeKey(number, { isAcknowledged }))),
+    );
+  const [open, closed] = [plan(false), plan(true)];
+  expect([open, closed].map(({ document }) => document.breakers.length)).toEqual([1, 0]);
+  expect(open.document.items).toEqual(closed.document.items);
+  expect(open.id).not.toBe(closed.id);
+});
+
 test('R6: a canary of more than 30 days ago does not count, and an open incident stops its scope', () => {
   const keys = [makeKey(1), makeKey(2)];
   expect(

@@ -47,6 +47,12 @@ test('a key that might be flagged, if its facts were known, is reported as unkno
   ]);
 });
 
+test('R1: whether an unknown creator has left is unknown, also for the opposite condition', () => {
+  const creators = (['member', 'left', 'unknown'] as const).map((creator, index) => makeKey(index + 1, { creator }));
+  expect(numbers({ creator_left: true }, creators)).toEqual(['2']);
+  expect(numbers({ not: { creator_left: true } }, creators)).toEqual(['1']);
+});
+
 const usedFrom = (number: number, from: string, others: string[] = []) =>
   makeKey(number, {
     use: { state: 'used', at: daysAgo(1), from },

@@ -47,6 +47,22 @@ test('R2: an organization whose keys are all flagged keeps the most recently use
   expect(decide(makeFacts([...keys, survivor]), unused)).toEqual({ 1: null, 2: null, 3: null });
 });
 
+test('R2: an organization that has only project keys, all flagged, keeps one of them', () => {
+  const keys = [1, 2].map((number) => makeKey(number, { kind: 'project', projectId: 'quiet-river' }));
+  expect(Object.values(decide(makeFacts(keys))).filter((why) => why !== null)).toEqual([
+    expect.stringMatching(/^every key of its organization is flagged/),
+  ]);
+  expect(decide(makeFacts([...keys, survivor]))).toEqual({ 1: null, 2: null });
+});
+
+test('min_observation counts from the first listing that showed the key, not from its creation', () => {
+  const policy = { ...neverUsed, min_observation: { text: '30d', ms: 30 * 86_400_000 } };
+  const firstSeen = (days: number) => makeKey(1, { createdAt: daysAgo(400), firstSeenAt: daysAgo(days) });
+  const heldOf = (key: KeyFacts) => judge(policy, makeFacts([key, survivor])).verdicts[0]?.held?.kind ?? null;
+  expect(heldOf(firstSeen(10))).toBe('watched_too_short');
+  expect(heldOf(firstSeen(30))).toBeNull();
+});
+
 test('R1: evidence older than max_evidence_age holds a key; fresher evidence does not', () => {
   const keys = [makeKey(1), survivor];
   expect(decide(makeFacts(keys, { listedAt: daysAgo(1) }))[1]).toMatch(/is not within 1h; run keywarden sync keys/);

@@ -41,6 +41,14 @@ describe('every hold of a scope applies to rules and to rotations', () => {
   });
 });
 
+test('R2: a key that two connections use stays while a rotation has moved only one of them off it', () => {
+  const ownKeys = ['main', 'second'].map((connection) => ({ connection, keyId: key.id }));
+  const facts = makeFacts([key, survivor], {}, ownKeys);
+  const hold = (moved: string[]) => revocationHold(policy, facts, { ...key, exceptOwnOf: new Set(moved) });
+  expect(hold(['main'])).toEqual({ kind: 'own_key', text: 'connection second itself uses this key' });
+  expect(hold(['main', 'second'])).toBeNull();
+});
+
 test('R3, R5: the daily quota, an open incident and a missing listing of the scope hold a rotation', () => {
   const facts = makeFacts([key, survivor]);
   expect(revocationHold(policy, { ...facts, revokedLastDay: 3 }, key)?.kind).toBe('over_quota');
