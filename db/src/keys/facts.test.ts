@@ -1,4 +1,5 @@
 import { unknownCreator, type WireMember } from '@keywarden/core/wire';
+import { readFactsAt } from '@keywarden/testkit/store/facts';
 import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
@@ -129,4 +130,14 @@ test('A7: a list of members that is empty or suddenly much shorter is marked as 
   expect(await save('2026-06-01T01:00:00Z', 100)).toEqual({ isSudden: true });
   expect(await save('2026-06-01T02:00:00Z', 0)).toEqual({ isSudden: true });
   expect(await save('2026-06-01T03:00:00Z', 119)).toEqual({ isSudden: false });
+});
+
+test('R1: whether a creator has left is unknown once the last listing of the members is older than evidence may be', async () => {
+  await store.sql`delete from keywarden.member`;
+  await store.sql`delete from keywarden.member_listing`;
+  for (const at of [1, 2, 3]) await creatorsAfter(hour(at), ['ada']);
+  const creatorsAt = async (at: string) =>
+    (await readFactsAt(daemon, at, { maxEvidenceAgeMs: 3_600_000 })).keys.map(({ creator }) => creator);
+  expect(await creatorsAt('2026-06-01T04:00:00Z')).toEqual(['member', 'left', 'left']);
+  expect(await creatorsAt('2026-06-01T04:00:01Z')).toEqual(['unknown', 'unknown', 'unknown']);
 });

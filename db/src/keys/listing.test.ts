@@ -113,6 +113,37 @@ test.for<[string, Partial<KeyListing>]>([
   expect(await gone()).toEqual([]);
 });
 
+test('A7: a drop is suspect again for a day if a listing was trusted since an earlier drop', async () => {
+  const all = Array.from({ length: 12 }, (_, index) => String(index + 1));
+  await list(all);
+  expect((await list(['1', '2'])).whySuspect).not.toBeNull();
+  expect((await list(all)).whySuspect).toBeNull();
+  expect((await list(['1', '2'], {}, 48)).whySuspect).toBe('2 keys where 12 were expected');
+});
+
+test('A7: a stale listing brings no key back', async () => {
+  await list(['1', '2']);
+  for (let listings = 0; listings < 2; listings += 1) await list(['1']);
+  await list(['1', '2'], {}, 1, { stale: 'a cache between answered' });
+  expect(await gone()).toEqual(['2']);
+});
+
+test('R1: a key that one listing lacked is present since the listing that shows it again', async () => {
+  for (const ids of [['1', '2'], ['1'], ['1', '2']]) await list(ids);
+  const rows = await store.sql`select id, present_since from keywarden.key where scope = ${scope} order by id`;
+  expect(rows.map((row) => ({ ...row }))).toEqual([
+    { id: '1', present_since: '2026-06-01 01:00:00+00' },
+    { id: '2', present_since: '2026-06-01 03:00:00+00' },
+  ]);
+});
+
+test('R1: a last use that a later listing no longer shows has moved backwards', async () => {
+  await list(['1'], { lastUsedAt: '2026-06-01T00:10:00Z' });
+  await list(['1'], { lastUsedAt: null });
+  const [key] = await store.sql`select use_went_back, last_used_at from keywarden.key where scope = ${scope}`;
+  expect(key).toEqual({ use_went_back: true, last_used_at: '2026-06-01 00:10:00+00' });
+});
+
 test('A5: saving the same listing again writes no observation, and a new name writes one', async () => {
   await list(['1']);
   await list(['1']);
@@ -172,6 +203,17 @@ test('A7: a shorter list proves no absence if its length is one at which service
   await list(ids.slice(0, 151));
   await list(ids.slice(0, 151));
   expect(await gone()).toHaveLength(39);
+});
+
+test.each([
+  ['as many rows as a full page, one of them repeated', 190, { distinct: 99, repeated: 1 }],
+  ['as many keys as a full page, and repeats one', 190, { distinct: 100, repeated: 1 }],
+  ['few keys, one of them repeated often', 12, { distinct: 2, repeated: 6 }],
+])('A7: a shorter listing proves no absence if it has %s', async (_name, known, { distinct, repeated }) => {
+  const ids = Array.from({ length: known }, (_, index) => String(index + 1));
+  await list(ids);
+  const shown = [...ids.slice(0, distinct), ...Array.from({ length: repeated }, () => '1')];
+  expect((await list(shown)).whySuspect).not.toBeNull();
 });
 
 test('R1: a key whose list does not name its creator is the same key, gets no creator, and keeps a creator that is already recorded', async () => {
