@@ -1,7 +1,9 @@
+import { readFactsAt } from '@keywarden/testkit/store/facts';
 import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { closeSettledBreakers } from '../incidents/incidents.ts';
+import type { KeyListing } from '../keys/key-listing.ts';
 import { saveKeyListing } from '../keys/listing.ts';
 import type { Store } from '../store.ts';
 import { beginRevocation, listGoneKeys, readNow, reconcileIntents, recordOutcome } from './revocations.ts';
@@ -34,7 +36,7 @@ beforeEach(async () => {
 });
 afterAll(async () => await store.close());
 
-async function list(ids: string[]): Promise<string | null> {
+async function list(ids: string[], how: Partial<KeyListing> = {}): Promise<string | null> {
   hour += 1;
   const begunAt = await readNow(daemon.sql);
   const listedAt = new Date(Date.UTC(2026, 5, 1, hour)).toISOString();
@@ -51,6 +53,7 @@ async function list(ids: string[]): Promise<string | null> {
       listedAt,
       begunAt,
       keys,
+      ...how,
     })
   ).number;
 }
@@ -129,6 +132,62 @@ test('R4: an open intent whose key two later listings show was not carried out, 
   await reconcileIntents(daemon.sql, { controlPlane, scope });
   expect(await outcome()).toBe('not_revoked');
   expect(await begin()).toBeDefined();
+});
+
+const suspect = { unreadable: 1 };
+
+test('R4: suspect listings that show the key do not end an open intent', async () => {
+  await begin();
+  await age();
+  for (const how of [suspect, suspect, {}]) await list([String(tests)], how);
+  await reconcileIntents(daemon.sql, { controlPlane, scope });
+  expect(await outcome()).toBeNull();
+  await list([String(tests)]);
+  await reconcileIntents(daemon.sql, { controlPlane, scope });
+  expect(await outcome()).toBe('not_revoked');
+});
+
+test('R4: an open intent whose key is missing from the last listing does not end, even if earlier listings showed it', async () => {
+  await begin();
+  await age();
+  for (const ids of [[String(tests)], [String(tests)], []]) await list(ids);
+  await reconcileIntents(daemon.sql, { controlPlane, scope });
+  expect(await outcome()).toBeNull();
+});
+
+test('R3: a refused call counts in the daily quota until two trusted listings show the key', async () => {
+  const revoked = async () => (await readFactsAt(daemon, '2026-06-01T12:00:00Z')).revokedLastDay;
+  const before = await revoked();
+  await recordOutcome(daemon.sql, (await begin()) ?? '', { outcome: 'failed', at: null });
+  for (const how of [suspect, suspect, {}]) {
+    await list([String(tests)], how);
+    expect(await revoked()).toBe(before + 1);
+  }
+  await list([String(tests)]);
+  expect(await revoked()).toBe(before);
+});
+
+test('R5: a use that a list of ended credentials shows opens an incident for an open intent, and none for a settled one', async () => {
+  const incidents = async () =>
+    (await store.sql`select 1 from keywarden.incident where kind = 'used_in_flight' and key_number = ${key}`).length;
+  const end = async (at: string) => {
+    const ofBranch = {
+      kind: 'branch_credential',
+      projectId: 'p',
+      branchId: 'b',
+      holder: null,
+      expiresAt: null,
+    } as const;
+    const ended = { ...makeWireKey(String(tests)), ...ofBranch, lastUsedAt: at, revokedAt: at };
+    await list([], { ended: [ended] });
+  };
+  await recordOutcome(daemon.sql, (await begin()) ?? '', { outcome: 'failed', at: null });
+  await end('2026-06-01T01:00:00Z');
+  expect(await incidents()).toBe(0);
+  await list([String(tests)]);
+  await begin();
+  await end('2026-06-01T02:00:00Z');
+  expect(await incidents()).toBe(1);
 });
 
 test('a listing made while the call may still be under way decides nothing', async () => {

@@ -155,10 +155,10 @@ export function connectionOf({ connections: [connection] }: Fixture): Connection
 }
 
 /**
- * Returns the fixture's connection behind a limiter that gives the permit of each revocation after `meanwhile`, one and a half seconds late by the connection's
+ * Returns the fixture's connection behind a limiter that gives the permit of each revocation after `meanwhile`, `lateMs` late by the connection's
  * clock. Also returns how many permits it gave.
  */
-export function lateConnection(fixture: Fixture, meanwhile: () => Promise<unknown>) {
+export function lateConnection(fixture: Fixture, meanwhile: () => Promise<unknown>, { lateMs = 1500 } = {}) {
   let permits = 0;
   const limiter: Limiter = {
     ...noLimiter,
@@ -170,7 +170,7 @@ export function lateConnection(fixture: Fixture, meanwhile: () => Promise<unknow
   };
   const connection = connectionOf(fixture);
   const { url: baseUrl, adminKey: apiKey } = fixture.sandbox;
-  const time = { ...connection.time, now: () => Date.now() + permits * 1500 };
+  const time = { ...connection.time, now: () => Date.now() + permits * lateMs };
   const late: Connection = { ...connection, time, client: createClient({ baseUrl, apiKey, limiter, time }) };
   return { late, permits: () => permits };
 }

@@ -1,0 +1,51 @@
+import {
+  apply,
+  fixture,
+  makeStoredPlan,
+  outcomes,
+  revokedNames,
+  store,
+  useApplyFixture,
+} from '@keywarden/testkit/daemon/apply-fixture';
+import { prepareBetween } from '@keywarden/testkit/daemon/between-fixture';
+import { lateConnection } from '@keywarden/testkit/daemon/fixture';
+import { readFactsAt } from '@keywarden/testkit/store/facts';
+import { expect, test } from 'vitest';
+
+// Revocations whose permit from the rate limiter comes late.
+
+useApplyFixture();
+
+const attempts = async () =>
+  (
+    await store.sql`select outcome, detail ->> 'why' as why from keywarden.revocation_outcome order by intent_number`
+  ).map((row) => ({ ...row }));
+
+test('R1: a revocation whose permit comes over a minute after the judgement is not sent', async () => {
+  await prepareBetween(['one', 'busy']);
+  const plan = await makeStoredPlan();
+  const { late, permits } = lateConnection(fixture, () => Promise.resolve(), { lateMs: 61_000 });
+  fixture.connections = [late];
+  await apply(plan);
+  expect(permits()).toBe(1);
+  expect(await attempts()).toEqual([
+    { outcome: 'not_revoked', why: expect.stringMatching(/^its permit came \d+ s after it was judged$/) },
+  ]);
+  expect(await revokedNames()).toEqual([]);
+});
+
+test('a revocation that was never sent does not count as one that the control plane refused', async () => {
+  await prepareBetween(['one', 'busy']);
+  const plan = await makeStoredPlan();
+  const exemptOne = async () =>
+    await store.sql`
+      with granted as (
+        insert into keywarden.exemption (reason, granted_by, granted_at, until) values ('t', 'ada', now(), now() + interval '1 year') returning number)
+      insert into keywarden.exemption_key select g.number, k.number from granted g, keywarden.key k where k.name = 'one'`;
+  const { late } = lateConnection(fixture, exemptOne);
+  fixture.connections = [late];
+  expect(outcomes(await apply(plan)).one).toMatch(/^skipped: exempt until/);
+  expect(await attempts()).toEqual([{ outcome: 'not_revoked', why: expect.stringMatching(/^exempt until/) }]);
+  const { keys } = await readFactsAt(fixture.context.store, new Date().toISOString());
+  expect(keys.find(({ name }) => name === 'one')?.hasFailedLately).toBe(false);
+});
