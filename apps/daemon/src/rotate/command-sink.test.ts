@@ -1,7 +1,9 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { policySchema } from '@keywarden/core/policy';
 import { age, exempt } from '@keywarden/testkit/daemon/lineage-fixture';
 import {
+  ask,
   day,
   everyKey,
   folder,
@@ -9,6 +11,7 @@ import {
   parseSinks,
   pass,
   prepare,
+  secretOf,
   states,
   use,
   useRotateFixture,
@@ -70,6 +73,16 @@ test.each<[string, string, string | null, string[], string[]]>([
   expect(await use(bot.key)).toBe(200);
   const orphans = (await everyKey()).filter(({ revoked_at: revoked }) => revoked !== null);
   expect(orphans).toHaveLength(reads === null ? 0 : 3);
+});
+
+test('T2: a key whose command stored it and failed is no orphan while its read_command does not show it yet', async () => {
+  const command = [script('store', `cat > "${folder}/key-$KEYWARDEN_LINEAGE"; exit 1`)];
+  const read = [script('read', 'echo none')];
+  const sinks = parseSinks([{ name: 'files', kind: 'command', command, read_command: read }]);
+  const { bot } = await prepare(['bot', 'survivor'], { sinks, policy: policySchema.parse({ rules: [] }) });
+  await ask(['bot'], 'files');
+  expect(await states()).toEqual(['bot: stalled']);
+  expect(await use(secretOf(bot.id))).toBe(200);
 });
 
 test("if a sink's command is missing, nothing is minted", async () => {

@@ -188,6 +188,22 @@ test('a requested rotation uses the sink of no rule that is about other keys', a
   ]);
 });
 
+test('T2: a secret is not delivered if another process has advanced the rotation during its mint', async () => {
+  const odd = oddPost(async (input, init) => {
+    const answer = await fetch(input, init);
+    const [begun] = await listOpenRotations(fixture.context.store.db);
+    if (begun === undefined) throw new Error('nothing was begun');
+    const move = { to: 'planned', why: null, isIncident: false } as const;
+    await moveRotation(store.sql, begun, { event: 'decided', move, at: begun.since });
+    return answer;
+  });
+  const { bot } = await prepare(['bot', 'survivor'], { client: { fetch: odd.fetch }, policy: quiet });
+  odd.isOn = true;
+  await ask(['bot'], 'files');
+  expect(await liveNames()).toEqual(['bot', 'survivor', expect.stringMatching(/^bot kw-\w+-1$/)]);
+  expect(existsSync(join(folder, `key-${bot.id}`))).toBe(false);
+});
+
 test('a late answer to an earlier mint is not recorded for a later one', async () => {
   await prepare(['bot', 'survivor'], { policy: quiet });
   await fixture.controls.setFaults([{ ...fault, kind: 'drop' }]);

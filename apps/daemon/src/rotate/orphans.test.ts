@@ -1,9 +1,13 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { listOpenRotations } from '@keywarden/db/daemon';
+import { emptyNote, noteOf } from '@keywarden/runtime/config';
 import {
   age,
   exempt,
   expectWhole,
   fault,
+  forgetDelivery,
   live,
   organizationId,
   path,
@@ -12,6 +16,7 @@ import {
 import {
   day,
   fixture,
+  folder,
   liveNames,
   type Minted,
   openIncidents,
@@ -119,6 +124,22 @@ test('T2: a store restored from before a response does not treat a key in its si
   await store.sql`delete from keywarden.rotation_event where state in ('minted', 'delivered')`;
   await pass();
   expect((await openIncidents()).map(([kind, , why]) => [kind, why])).toEqual([['orphan', 'its sink has it']]);
+  expect(await use(secret)).toBe(200);
+});
+
+test('T2: a lost key of an ordinary sink that was used before the loss was recorded stays, and an incident is opened', async () => {
+  const { bot } = await prepare(['bot', 'survivor']);
+  await exempt('survivor');
+  await pass();
+  const secret = secretOf(bot.id);
+  await forgetDelivery();
+  // The sink has lost it; its place is prepared.
+  rmSync(join(folder, `key-${bot.id}`));
+  writeFileSync(noteOf(join(folder, `key-${bot.id}`)), emptyNote);
+  await use(secret);
+  await age();
+  await pass();
+  expect((await openIncidents()).map(([kind, , why]) => [kind, why])).toEqual([['orphan', 'it was used']]);
   expect(await use(secret)).toBe(200);
 });
 
