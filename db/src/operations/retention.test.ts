@@ -75,6 +75,22 @@ test('an extended retention withdraws its announcements, so that after shortenin
   await expect(drop('2020-02')).rejects.toThrow(/no dry run announced them a day ago/);
 });
 
+test('an announced month that an extended retention covers in part is not dropped', async () => {
+  await setOperationRetention(store.sql, Date.now() - Date.UTC(2020, 3, 2));
+  expect(await announceExpiredMonths(sql)).toMatchObject([{ month: '2020-02' }, { month: '2020-03' }]);
+  await aDayPasses();
+  await setOperationRetention(store.sql, Date.now() - Date.UTC(2020, 2, 15));
+  await expect(drop('2020-03')).rejects.toThrow(/within their retention/);
+  expect(await stored()).toContain('03');
+});
+
+test('a dropped month that exists again is announced again, and has its whole day', async () => {
+  await drop('2020-02');
+  await makeOperationPartitions(sql, ['2020-02']);
+  expect(await announceExpiredMonths(sql)).toMatchObject([{ month: '2020-02', isDue: false }]);
+  await expect(drop('2020-02')).rejects.toThrow(/no dry run announced them a day ago/);
+});
+
 test('access records are deleted after the configured time, and never within a year', async () => {
   const { number: token } = await createToken((await store.as('keywarden_admin')).db, {
     name: 'ada',

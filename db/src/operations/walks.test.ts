@@ -103,3 +103,15 @@ test('the migration that deletes redundant walks keeps the others', async () => 
   });
   await fc.assert(property, { numRuns: 60 });
 });
+
+test('A6: a walk of one project takes back no walk of another one', async () => {
+  const [shallow, deep] = [await makeProject(store.sql, controlPlane), await makeProject(store.sql, controlPlane)];
+  const walkedTo = async (project: string, walk: Walk) => {
+    await saveOperationPage(store.sql, { project, operations: [], walk: { ...walk, floor: null, next: null } });
+    return [walk];
+  };
+  const first = await walkedTo(shallow, { beganAt: at(2, 12), reached: at(2, 0), isEnd: false });
+  const second = await walkedTo(deep, { beganAt: at(3, 12), reached: at(1, 0), isEnd: true });
+  expect(await storedWalks(shallow)).toEqual(first);
+  expect(await storedWalks(deep)).toEqual(second);
+});

@@ -8,6 +8,7 @@ import {
   listed,
   prepareProject,
   project,
+  setAnswer,
   shown,
 } from '@keywarden/testkit/daemon/credentials-fixture';
 import { expect, test } from 'vitest';
@@ -129,6 +130,41 @@ test('an as-of list of a past time includes a credential that was revoked later,
   expect(await holes(Date.parse(asOf))).toEqual([]);
   expect((await holes(Date.parse(asOf) - 40 * 86_400_000)).length).toBe(5);
 });
+
+const withAge = (headers: Headers) => headers.set('age', '60');
+const withOldDate = (headers: Headers) =>
+  headers.set('date', new Date(Date.parse(headers.get('date') ?? '') - 60_000).toUTCString());
+
+test.each([
+  ['first', 'an Age', 0, withAge],
+  ['last', 'an Age', -1, withAge],
+  ['first', 'a Date of a minute before', 0, withOldDate],
+  ['last', 'a Date of a minute before', -1, withOldDate],
+])(
+  'A7: the credentials of a project are suspect if the list of its %s branch has %s',
+  async (_which, _what, place, change) => {
+    await prepareProject();
+    const branches = `/projects/${project}/branches`;
+    const made = await fixture.ask<{ branches: { id: string }[] }>('GET', branches);
+    expect(made.branches.length).toBeGreaterThan(1);
+    const suspects = async () =>
+      (
+        await store.sql`
+      select split_part(scope, ':', 1) as kind from keywarden.key_listing where why_suspect is not null order by number`
+      ).map(({ kind }) => String(kind));
+    await listed();
+    expect(await suspects()).toEqual([]);
+    const changed = `${branches}/${made.branches.at(place)?.id}/credentials`;
+    setAnswer((url, response) => {
+      if (!url.endsWith(changed)) return Promise.resolve(response);
+      const headers = new Headers(response.headers);
+      change(headers);
+      return Promise.resolve(new Response(response.body, { headers }));
+    });
+    await listed();
+    expect(await suspects()).toEqual(['branch_credential']);
+  },
+);
 
 test('a list that fails does not stop the other lists of its project', async () => {
   await prepareProject();

@@ -152,3 +152,32 @@ test('A2: an unreadable row takes back what was claimed of its time, until it ca
   await fixture.close();
   await store.close();
 });
+
+test('A6: a walk whose last page has an unreadable row is not recorded as one that reached the end', async () => {
+  const store = await createTestStore(inject('postgresUrl'));
+  let oldest: string | null = null;
+  const odd: typeof fetch = async (input, init) => {
+    const answer = await fetch(input, init);
+    const { pathname } = new URL(input instanceof Request ? input.url : input);
+    if (!pathname.endsWith('/operations') || !answer.ok) return answer;
+    const body = (await answer.json()) as Record<string, Rows>;
+    const operations = (body.operations ?? []).map((row) => (row.id === oldest ? { ...row, status: null } : row));
+    return Response.json({ ...body, operations }, { headers: { date: answer.headers.get('date') ?? '' } });
+  };
+  const fixture = await makeFixture(store, { client: { fetch: odd } });
+  await fixture.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0, months: 1 });
+  const [project] = await fixture.controls.projects();
+  for (const hours of [9, 6, 3])
+    await fixture.controls.addOperations(project?.id, [{ count: 1, age_seconds: hours * 3600 }]);
+  oldest = (await fixture.controls.operations(project?.id)).served.at(-1) ?? null;
+  const walks = async () => {
+    await fixture.reconnect();
+    await syncOperations(fixture.context, connectionOf(fixture));
+    return (await store.sql`select to_end from keywarden.completed_walk`).map((row) => row.to_end);
+  };
+  expect(await walks()).toEqual([false]);
+  oldest = null;
+  expect(await walks()).toContain(true);
+  await fixture.close();
+  await store.close();
+});

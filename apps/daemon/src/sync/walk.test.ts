@@ -4,12 +4,15 @@ import {
   idsOf,
   inGroups,
   instant,
+  type Lister,
   listOf,
   type PageRequest,
   pagesOf,
   type Row,
   rowsAt,
+  shownWith,
   unprovedOf,
+  unreadableIn,
   walkOf,
   withEnds,
 } from '@keywarden/testkit/daemon/walk-fixture';
@@ -216,6 +219,28 @@ test('A2: a page whose last time has no digits below the second proves nothing w
   expect(first?.provedFrom).toBe('2026-01-01T00:00:08.000000Z');
   // The next page starts where the first one's proof begins.
   expect(second?.below).toBe('2026-01-01T00:00:09.900000Z');
+});
+
+test('A2: the page below an unreadable row claims nothing, because a truncated cursor may have skipped rows', async () => {
+  const last = rowsAt(Array.from({ length: 10 }, () => -0.5));
+  const skipped = { id: 'skipped', createdAt: instant(-0.2) };
+  const rows = [...last, skipped, { id: 'older', createdAt: instant(5) }];
+  const whole = listOf(() => rows);
+  const truncated: Lister = {
+    async operationsPage(project, asked) {
+      const page = await whole.operationsPage(project, asked);
+      return { ...page, cursor: page.cursor === null ? null : shownWith(0, page.cursor) };
+    },
+  };
+  const claimed = async (odd: string[]) => {
+    const pages: WalkedPage[] = [];
+    const walk = walkOf({ firstLimit: 10, maxLimit: 10 });
+    for await (const page of walkOperations(unreadableIn(truncated, new Set(odd)), walk)) pages.push(page);
+    expect(idsOf(pages)).not.toContain(skipped.id);
+    return [skipped.createdAt, instant(5)].map((time) => claims(pages, time));
+  };
+  expect(await claimed([])).toEqual([false, true]);
+  expect(await claimed(['9'])).toEqual([false, false]);
 });
 
 test('A2: cursors that alternate between rows of one instant end the walk with an error', async () => {
