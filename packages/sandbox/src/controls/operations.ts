@@ -42,7 +42,7 @@ export function addOperations(
           failures_count: 0,
           created_at: at,
           updated_at: at,
-          is_open: Number(going > 0),
+          is_open: going > 0,
           next_at: going > 0 ? now + Math.round(going * SECOND) : null,
           visible_at: late > 0 ? now + Math.round(late * SECOND) : null,
         });

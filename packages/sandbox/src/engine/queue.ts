@@ -94,7 +94,7 @@ export function step(state: State, row: Row, at: Micros): Row {
     seq,
     status: next,
     updated_at: at,
-    is_open: Number(isOpen),
+    is_open: isOpen,
     next_at: isOpen ? at + stay(next, String(row.action), randomOf(state, seq + failures)) : null,
     failures_count: failures + Number(failed),
     error: failed ? 'compute did not become ready in time' : null,

@@ -50,8 +50,9 @@ function issueForBranch(
     const lastSeen = lastUsedAt ?? createdAt;
     const revokedAt = random.chance(0.15) ? lastSeen + Math.floor(random.next() * (now - lastSeen)) : null;
     const expiresAt = random.chance(0.4) ? now + random.between(-20, 200) * DAY : null;
-    const wanted = { projectId: project.id, branchId, name: random.pick(uses), scopes: random.pick(scopes), createdAt };
-    insertCredential(db, { ...wanted, lastUsedAt, revokedAt, expiresAt }, random.hex(16) + random.hex(16));
+    const place = { project_id: project.id, branch_id: branchId, name: random.pick(uses), scopes: random.pick(scopes) };
+    const times = { created_at: createdAt, last_used_at: lastUsedAt, revoked_at: revokedAt, expires_at: expiresAt };
+    insertCredential(db, { ...place, ...times }, random.hex(16) + random.hex(16));
   }
 }
 

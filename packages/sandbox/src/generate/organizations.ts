@@ -135,16 +135,16 @@ function makeProject(
   const createdAt = random.chance(0.6) ? from : from + Math.floor(random.next() * 0.8 * (now - from));
   const project = {
     id,
-    organizationId,
-    ownerId: random.pick(users).id,
+    organization_id: organizationId,
+    owner_id: random.pick(users).id,
     name,
-    regionId: random.pick(regions).region_id,
-    pgVersion: random.between(15, 18),
-    cpuUsedSeconds: random.below(1_000_000),
-    createdAt,
-    updatedAt: now - random.below(DAY),
+    region_id: random.pick(regions).region_id,
+    pg_version: random.between(15, 18),
+    cpu_used_sec: random.below(1_000_000),
+    created_at: createdAt,
+    updated_at: now - random.below(DAY),
   };
   insertProject(db, project, now);
-  const branches = equipProject(db, { project: id, createdBy: project.ownerId, createdAt, now });
+  const branches = equipProject(db, { project: id, createdBy: project.owner_id, createdAt, now });
   return { id, createdAt, branches };
 }

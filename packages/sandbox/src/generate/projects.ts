@@ -36,27 +36,22 @@ export function equipProject(
     const root = branches[0]?.id ?? id;
     const isRoot = id === root;
     const at = isRoot ? createdAt : createdAt + Math.floor(random.next() * (now - createdAt));
+    const name = isRoot ? 'main' : (names[index - 1] ?? id);
+    const made = { project_id: project, created_at: at };
+    const parent = isRoot ? null : root;
     insertBranch(db, {
+      ...made,
       id,
-      projectId: project,
-      parentId: isRoot ? null : root,
-      name: isRoot ? 'main' : (names[index - 1] ?? id),
-      createdAt: at,
-      createdBy,
+      parent_id: parent,
+      name,
+      created_by: createdBy,
       state: 'ready',
-      isDefault: isRoot,
+      is_default: isRoot,
     });
-    insertEndpoint(db, {
-      id: endpointId,
-      projectId: project,
-      branchId: id,
-      type: 'read_write',
-      state: 'idle',
-      createdAt: at,
-    });
+    insertEndpoint(db, { ...made, id: endpointId, branch_id: id, type: 'read_write', state: 'idle' });
     if (isRoot) {
-      insertRole(db, { branchId: id, name: 'neondb_owner', password: makePassword(random), at });
-      insertDatabase(db, { branchId: id, name: 'neondb', ownerName: 'neondb_owner', at });
+      insertRole(db, { branch_id: id, name: 'neondb_owner', password: makePassword(random) }, at);
+      insertDatabase(db, { branch_id: id, name: 'neondb', owner_name: 'neondb_owner' }, at);
     } else {
       copyCatalog(db, { from: root, to: id, at });
     }

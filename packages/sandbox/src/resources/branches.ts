@@ -1,48 +1,33 @@
 import type { Task } from '../engine/queue.ts';
 import { present } from '../http/json.ts';
-import type { Database, Row } from '../store/database.ts';
+import type { Columns, Database, Row } from '../store/database.ts';
 import { DAY, formatIfSet, formatInstant, type Micros, SECOND } from '../store/time.ts';
 
-export interface NewBranch {
+/** The columns of a new branch. */
+export interface NewBranch extends Columns {
   id: string;
-  projectId: string;
-  parentId: string | null;
+  project_id: string;
+  parent_id: string | null;
   name: string;
-  createdAt: Micros;
-  createdBy: string | null;
-  state?: 'init' | 'ready';
-  isDefault?: boolean;
-  isProtected?: boolean;
+  created_at: Micros;
+  created_by: string | null;
+  state?: 'ready';
   /** The point of the parent's history that it starts from; the current time if absent. */
-  parentTimestamp?: Micros;
-  parentLsn?: string;
-  initSource?: string;
-  expiresAt?: Micros | null;
-  annotation?: object;
-  restoredFrom?: string;
+  parent_timestamp?: Micros | undefined;
+  parent_lsn?: string | undefined;
 }
 
 export function insertBranch(db: Database, branch: NewBranch): void {
-  const from = branch.parentId === null ? null : (branch.parentTimestamp ?? branch.createdAt);
+  const { parent_id: parent, parent_timestamp: from = branch.created_at, parent_lsn: lsn = lsnAt(from) } = branch;
   db.insert('branch', {
-    id: branch.id,
-    project_id: branch.projectId,
-    parent_id: branch.parentId,
-    parent_lsn: from === null ? null : (branch.parentLsn ?? lsnAt(from)),
-    parent_timestamp: from,
-    name: branch.name,
-    state: branch.state ?? 'init',
+    state: 'init',
     pending_state: branch.state === 'ready' ? null : 'ready',
-    state_changed_at: branch.createdAt,
-    is_default: Number(branch.isDefault ?? false),
-    protected: Number(branch.isProtected ?? false),
-    annotation: branch.annotation === undefined ? null : JSON.stringify(branch.annotation),
-    init_source: branch.initSource ?? 'parent-data',
-    restored_from: branch.restoredFrom ?? null,
-    created_by: branch.createdBy,
-    created_at: branch.createdAt,
-    updated_at: branch.createdAt,
-    expires_at: branch.expiresAt ?? null,
+    state_changed_at: branch.created_at,
+    init_source: 'parent-data',
+    updated_at: branch.created_at,
+    ...branch,
+    parent_timestamp: parent === null ? null : from,
+    parent_lsn: parent === null ? null : lsn,
   });
 }
 

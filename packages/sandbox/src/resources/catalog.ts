@@ -3,17 +3,15 @@ import { formatInstant, type Micros } from '../store/time.ts';
 
 // Databases and roles: the contents of a branch.
 
-export interface NewRole {
-  branchId: string;
+interface NewRole {
+  branch_id: string;
   name: string;
   password: string;
-  at: Micros;
-  noLogin?: boolean;
+  no_login?: boolean | undefined;
 }
 
-export function insertRole(db: Database, { branchId, name, password, at, noLogin = false }: NewRole): void {
-  const row = { branch_id: branchId, name, password, no_login: Number(noLogin), created_at: at, updated_at: at };
-  db.insert('role', row);
+export function insertRole(db: Database, role: NewRole, at: Micros): void {
+  db.insert('role', { ...role, created_at: at, updated_at: at });
 }
 
 export function findRole(db: Database, branchId: string, name: string): Row | undefined {
@@ -39,9 +37,10 @@ export function renderRole(row: Row, { withPassword = false } = {}): Record<stri
 
 export function insertDatabase(
   db: Database,
-  { branchId, name, ownerName, at }: { branchId: string; name: string; ownerName: string; at: Micros },
+  database: { branch_id: string; name: string; owner_name: string },
+  at: Micros,
 ): void {
-  db.insert('database', { branch_id: branchId, name, owner_name: ownerName, created_at: at, updated_at: at });
+  db.insert('database', { ...database, created_at: at, updated_at: at });
 }
 
 export function findDatabase(db: Database, branchId: string, name: string): Row | undefined {

@@ -1,19 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { present } from '../http/json.ts';
-import type { Database, Row } from '../store/database.ts';
+import type { Columns, Database, Row } from '../store/database.ts';
 import { formatIfSet, type Micros } from '../store/time.ts';
 
 // Credentials of branches: for storage, the AI gateway and functions.
 
-export interface NewCredential {
-  projectId: string;
-  branchId: string;
+/** The columns of a new credential. */
+interface NewCredential extends Columns {
+  project_id: string;
+  branch_id: string;
   name: string | null;
   scopes: readonly string[];
-  createdAt: Micros;
-  lastUsedAt?: Micros | null;
-  revokedAt?: Micros | null;
-  expiresAt?: Micros | null;
+  created_at: Micros;
 }
 
 const secrets = (tokenId: string) => ({
@@ -25,20 +23,8 @@ const secrets = (tokenId: string) => ({
 export function insertCredential(db: Database, wanted: NewCredential, id = randomBytes(16).toString('hex')): Row {
   const tokenId = `nak_live_${id}`;
   const { apiToken, s3Secret } = secrets(tokenId);
-  db.insert('credential', {
-    token_id: tokenId,
-    project_id: wanted.projectId,
-    branch_id: wanted.branchId,
-    name: wanted.name,
-    scopes: JSON.stringify(wanted.scopes),
-    principal_type: 'user',
-    api_token: apiToken,
-    s3_secret_access_key: s3Secret,
-    created_at: wanted.createdAt,
-    last_used_at: wanted.lastUsedAt ?? null,
-    revoked_at: wanted.revokedAt ?? null,
-    expires_at: wanted.expiresAt ?? null,
-  });
+  const issued = { token_id: tokenId, principal_type: 'user', api_token: apiToken, s3_secret_access_key: s3Secret };
+  db.insert('credential', { ...wanted, ...issued });
   return requireRow(db, tokenId);
 }
 

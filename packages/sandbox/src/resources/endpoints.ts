@@ -1,45 +1,31 @@
 import { present } from '../http/json.ts';
-import type { Database, Row } from '../store/database.ts';
+import type { Columns, Database, Row } from '../store/database.ts';
 import { formatIfSet, formatInstant, type Micros } from '../store/time.ts';
 import { hostOf } from './projects.ts';
 
-export interface NewEndpoint {
+/** The columns of a new compute. */
+export interface NewEndpoint extends Columns {
   id: string;
-  projectId: string;
-  branchId: string;
+  project_id: string;
+  branch_id: string;
   type: 'read_write' | 'read_only';
-  name?: string;
-  settings?: object;
-  minCu?: number;
-  maxCu?: number;
-  suspendTimeoutSeconds?: number;
-  poolerEnabled?: boolean;
-  disabled?: boolean;
-  passwordlessAccess?: boolean;
-  state?: 'init' | 'idle';
-  createdAt: Micros;
+  created_at: Micros;
+  state?: 'idle';
+  min_cu?: number | undefined;
+  max_cu?: number | undefined;
 }
 
 export function insertEndpoint(db: Database, endpoint: NewEndpoint): void {
+  const { min_cu: min = 0.25, max_cu: max = Math.max(2, min), created_at: at } = endpoint;
   const isIdle = endpoint.state === 'idle';
+  const started = isIdle ? { suspended_at: at } : { state: 'init', pending_state: 'active' };
   db.insert('endpoint', {
-    id: endpoint.id,
-    project_id: endpoint.projectId,
-    branch_id: endpoint.branchId,
-    type: endpoint.type,
-    name: endpoint.name ?? null,
-    state: endpoint.state ?? 'init',
-    pending_state: isIdle ? null : 'active',
-    settings: JSON.stringify(endpoint.settings ?? {}),
-    min_cu: endpoint.minCu ?? 0.25,
-    max_cu: endpoint.maxCu ?? Math.max(2, endpoint.minCu ?? 0),
-    suspend_timeout_seconds: endpoint.suspendTimeoutSeconds ?? 0,
-    pooler_enabled: Number(endpoint.poolerEnabled ?? false),
-    disabled: Number(endpoint.disabled ?? false),
-    passwordless_access: Number(endpoint.passwordlessAccess ?? true),
-    created_at: endpoint.createdAt,
-    updated_at: endpoint.createdAt,
-    suspended_at: isIdle ? endpoint.createdAt : null,
+    suspend_timeout_seconds: 0,
+    updated_at: at,
+    ...started,
+    ...endpoint,
+    min_cu: min,
+    max_cu: max,
   });
 }
 

@@ -1,50 +1,29 @@
 import { firstWorkAt } from '../engine/system.ts';
 import { Refusal } from '../http/errors.ts';
 import { present } from '../http/json.ts';
-import type { Database, Row } from '../store/database.ts';
+import type { Columns, Database, Row } from '../store/database.ts';
 import { DAY, formatIfSet, formatInstant, type Micros } from '../store/time.ts';
 import { endKeyUse } from './keys.ts';
 
 /** How long a deleted object can be recovered. */
 const recoveryWindow = 7 * DAY;
 
-export interface NewProject {
+/** The columns of a new project. */
+interface NewProject extends Columns {
   id: string;
-  organizationId: string;
-  ownerId: string;
+  organization_id: string;
+  owner_id: string;
   name: string;
-  regionId: string;
-  pgVersion: number;
-  cpuUsedSeconds: number;
-  createdAt: Micros;
-  updatedAt: Micros;
-  settings?: object;
-  defaultEndpointSettings?: object;
-  historyRetentionSeconds?: number;
-  storePasswords?: boolean;
+  region_id: string;
+  pg_version: number;
+  cpu_used_sec: number;
+  created_at: Micros;
+  updated_at: Micros;
 }
 
-/**
- * Stores a project. The control plane's own work on it begins a day after `knownFrom`, when the project came to the sandbox.
- */
+/** Stores a project. The control plane's own work on it begins a day after `knownFrom`, when the project came to the sandbox. */
 export function insertProject(db: Database, project: NewProject, knownFrom: Micros): void {
-  db.insert('project', {
-    id: project.id,
-    organization_id: project.organizationId,
-    owner_id: project.ownerId,
-    name: project.name,
-    region_id: project.regionId,
-    pg_version: project.pgVersion,
-    cpu_used_sec: project.cpuUsedSeconds,
-    created_at: project.createdAt,
-    updated_at: project.updatedAt,
-    settings: JSON.stringify(project.settings ?? {}),
-    default_endpoint_settings: JSON.stringify(project.defaultEndpointSettings ?? {}),
-    history_retention_seconds: project.historyRetentionSeconds ?? 86_400,
-    store_passwords: Number(project.storePasswords ?? true),
-    last_active_at: knownFrom,
-    next_work_at: firstWorkAt(project.id, knownFrom),
-  });
+  db.insert('project', { ...project, last_active_at: knownFrom, next_work_at: firstWorkAt(project.id, knownFrom) });
 }
 
 /**

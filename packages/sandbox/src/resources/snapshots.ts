@@ -3,7 +3,7 @@ import { restartTasks } from '../engine/tasks.ts';
 import { Refusal } from '../http/errors.ts';
 import { present } from '../http/json.ts';
 import type { State } from '../state.ts';
-import type { Database, Row } from '../store/database.ts';
+import type { Columns, Database, Row } from '../store/database.ts';
 import { makeId } from '../store/random.ts';
 import { formatIfSet, formatInstant, type Micros, SECOND } from '../store/time.ts';
 import { findBranchByName, insertBranch, lsnAt } from './branches.ts';
@@ -16,32 +16,17 @@ interface Catalog {
 }
 
 /** Stores the current contents of a branch. Its past is not stored: a snapshot of an earlier point holds the same. */
-export function insertSnapshot(
-  db: Database,
-  snapshot: {
-    id: string;
-    projectId: string;
-    branchId: string;
-    name: string;
-    lsn: string | undefined;
-    timestamp: Micros | undefined;
-    expiresAt: Micros | undefined;
-    at: Micros;
-  },
-): void {
-  const { branchId, at } = snapshot;
-  const catalog = { databases: listDatabases(db, branchId), roles: listRoles(db, branchId) };
-  db.insert('snapshot', {
-    id: snapshot.id,
-    project_id: snapshot.projectId,
-    branch_id: branchId,
-    name: snapshot.name,
-    lsn: snapshot.lsn ?? lsnAt(snapshot.timestamp ?? at),
-    timestamp: snapshot.timestamp ?? at,
-    catalog: JSON.stringify(catalog),
-    created_at: at,
-    expires_at: snapshot.expiresAt ?? null,
-  });
+export function insertSnapshot(db: Database, snapshot: NewSnapshot): void {
+  const { branch_id: branch, created_at: at, timestamp = at, lsn = lsnAt(timestamp) } = snapshot;
+  const catalog = { databases: listDatabases(db, branch), roles: listRoles(db, branch) };
+  db.insert('snapshot', { ...snapshot, timestamp, lsn, catalog });
+}
+
+interface NewSnapshot extends Columns {
+  branch_id: string;
+  created_at: Micros;
+  timestamp: Micros | undefined;
+  lsn: string | undefined;
 }
 
 /**
@@ -60,23 +45,21 @@ export function restoreSnapshot(
   }
   insertBranch(db, {
     id,
-    projectId,
-    parentId: null,
+    project_id: projectId,
+    parent_id: null,
     name,
-    createdAt: at,
-    createdBy: wanted.createdBy,
-    initSource: 'snapshot',
-    restoredFrom: String(snapshot.id),
+    created_at: at,
+    created_by: wanted.createdBy,
+    init_source: 'snapshot',
+    restored_from: String(snapshot.id),
+    restored_as: String(target.id),
+    restore_status: 'restored',
   });
-  db.run("update branch set restore_status = 'restored', restored_as = ? where id = ?", String(target.id), id);
   // Only insertSnapshot writes it.
   const catalog = JSON.parse(String(snapshot.catalog)) as Catalog;
-  for (const role of catalog.roles) {
-    insertRole(db, { branchId: id, name: role.name, password: role.password, noLogin: role.no_login === 1, at });
-  }
-  for (const { name: database, owner_name: ownerName } of catalog.databases) {
-    insertDatabase(db, { branchId: id, name: database, ownerName, at });
-  }
+  for (const { name, password, no_login: noLogin } of catalog.roles)
+    insertRole(db, { branch_id: id, name, password, no_login: noLogin === 1 }, at);
+  for (const { name, owner_name } of catalog.databases) insertDatabase(db, { branch_id: id, name, owner_name }, at);
   return id;
 }
 

@@ -50,24 +50,23 @@ export function branchCreateRoute(api: Hono<Env>, state: State): void {
       requireOneWriter(points);
       insertBranch(db, {
         id,
-        projectId,
-        parentId: String(parent.id),
+        project_id: projectId,
+        parent_id: String(parent.id),
         name,
-        createdAt: at,
-        createdBy: principal.userId,
-        isProtected: wanted.protected,
-        initSource: wanted.init_source,
-        expiresAt: wanted.expires_at === undefined ? null : readExpiry(wanted.expires_at, at),
-        ...(wanted.parent_lsn === undefined ? {} : { parentLsn: wanted.parent_lsn }),
-        ...(wanted.parent_timestamp === undefined
-          ? {}
-          : { parentTimestamp: readPast(wanted.parent_timestamp, { parent, at }) }),
-        ...(annotation === undefined ? {} : { annotation }),
+        created_at: at,
+        created_by: principal.userId,
+        protected: wanted.protected,
+        init_source: wanted.init_source,
+        expires_at: wanted.expires_at === undefined ? undefined : readExpiry(wanted.expires_at, at),
+        parent_lsn: wanted.parent_lsn,
+        parent_timestamp:
+          wanted.parent_timestamp === undefined ? undefined : readPast(wanted.parent_timestamp, { parent, at }),
+        annotation,
       });
       copyCatalog(db, { from: String(parent.id), to: id, at });
       const starts = points.map((point) => {
         const endpointId = makeId(random, 'ep');
-        insertEndpoint(db, { ...point, id: endpointId, projectId, branchId: id, createdAt: at });
+        insertEndpoint(db, { ...point, id: endpointId, project_id: projectId, branch_id: id, created_at: at });
         return { action: 'start_compute', branchId: id, endpointId };
       });
       const reattach = projectById(state, projectId).detached_at === null ? [] : [{ action: 'tenant_reattach' }];

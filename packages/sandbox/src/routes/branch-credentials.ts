@@ -44,7 +44,7 @@ export function branchCredentialRoutes(api: Hono<Env>, state: State): void {
     const branchId = requireBranchId(c, state);
     const { name, scopes } = await readBody(c, createBody);
     const projectId = readPath(c, 'project_id');
-    const made = { projectId, branchId, name: name ?? null, scopes, createdAt: clock.now() };
+    const made = { project_id: projectId, branch_id: branchId, name: name ?? null, scopes, created_at: clock.now() };
     const { principal_type: _, ...issued } = renderIssued(insertCredential(db, made));
     return c.json(issued, 201);
   });

@@ -99,11 +99,11 @@ function preserve(c: Context<Env>, state: State, { row, name, at }: { row: Row; 
   const id = makeId(state.random, 'br');
   insertBranch(state.db, {
     id,
-    projectId,
-    parentId: row.parent_id === null ? null : String(row.parent_id),
+    project_id: projectId,
+    parent_id: row.parent_id === null ? null : String(row.parent_id),
     name,
-    createdAt: at,
-    createdBy: c.get('principal').userId,
+    created_at: at,
+    created_by: c.get('principal').userId,
     state: 'ready',
   });
   copyCatalog(state.db, { from: String(row.id), to: id, at });

@@ -69,7 +69,7 @@ export function branchRoutes(api: Hono<Env>, state: State): void {
       db.update('branch', {
         id: String(row.id),
         name: wanted.name,
-        protected: wanted.protected === undefined ? undefined : Number(wanted.protected),
+        protected: wanted.protected,
         expires_at: typeof wanted.expires_at === 'string' ? readExpiry(wanted.expires_at, at) : wanted.expires_at,
         updated_at: at,
       });

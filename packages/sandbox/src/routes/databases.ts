@@ -26,7 +26,7 @@ export function databaseRoutes(api: Hono<Env>, state: State): void {
       requireBranch(c, state);
       requireFreeName(state, branchId, wanted.name);
       requireOwner(state, branchId, wanted.owner_name);
-      insertDatabase(db, { branchId, name: wanted.name, ownerName: wanted.owner_name, at });
+      insertDatabase(db, { branch_id: branchId, ...wanted }, at);
       const operations = order(configureBranchTasks(db, branchId));
       return c.json({ database: renderDatabase(requireDatabase(state, branchId, wanted.name)), operations }, 201);
     });

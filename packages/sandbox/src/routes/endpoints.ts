@@ -61,7 +61,7 @@ export function endpointRoutes(api: Hono<Env>, state: State): void {
       const endpoint = readEndpoint(wanted);
       if (endpoint.type === 'read_write') requireNoWriter(state, branchId);
       const id = makeId(random, 'ep');
-      insertEndpoint(db, { ...endpoint, id, projectId, branchId, createdAt: at });
+      insertEndpoint(db, { ...endpoint, id, project_id: projectId, branch_id: branchId, created_at: at });
       const operations = order(endpoint.disabled ? [] : startTasks(db, requireEndpoint(c, state, id)));
       return c.json({ endpoint: renderEndpoint(requireEndpoint(c, state, id)), operations }, 201);
     });
@@ -120,48 +120,29 @@ function update(c: Context<Env>, state: State, { wanted, change }: { wanted: Wan
   const branchId =
     wanted.branch_id === undefined ? String(row.branch_id) : String(requireBranch(c, state, wanted.branch_id).id);
   if (branchId !== row.branch_id && row.type === 'read_write') requireNoWriter(state, branchId);
-  const limits = {
-    min: wanted.autoscaling_limit_min_cu ?? Number(row.min_cu),
-    max: wanted.autoscaling_limit_max_cu ?? Number(row.max_cu),
-  };
-  requireOrder(limits.min, limits.max);
-  const flag = (value: boolean | undefined) => (value === undefined ? undefined : Number(value));
-  db.update('endpoint', {
-    id,
-    branch_id: branchId,
-    name: wanted.name,
-    settings: wanted.settings && JSON.stringify(wanted.settings),
-    min_cu: limits.min,
-    max_cu: limits.max,
-    suspend_timeout_seconds: wanted.suspend_timeout_seconds,
-    pooler_enabled: flag(wanted.pooler_enabled),
-    disabled: flag(wanted.disabled),
-    passwordless_access: flag(wanted.passwordless_access),
-    updated_at: change.at,
-  });
+  const { branch_id: _branch, ...columns } = toColumns(wanted);
+  requireOrder(columns.min_cu ?? Number(row.min_cu), columns.max_cu ?? Number(row.max_cu));
+  db.update('endpoint', { id, branch_id: branchId, ...columns, updated_at: change.at });
   const updated = requireEndpoint(c, state);
   const isRenamed = Object.keys(wanted).every((field) => field === 'name');
   const tasks = branchId === row.branch_id ? configureTasks(db, updated) : restartTasks(db, updated);
   return c.json({ endpoint: renderEndpoint(updated), operations: change.order(isRenamed ? [] : tasks) });
 }
 
-type Endpoint = Omit<NewEndpoint, 'id' | 'projectId' | 'branchId' | 'createdAt'>;
+/** Returns the columns that a request names: those of the limits have other names. */
+const toColumns = ({ autoscaling_limit_min_cu: min_cu, autoscaling_limit_max_cu: max_cu, ...same }: Wanted) => ({
+  ...same,
+  min_cu,
+  max_cu,
+});
+
+type Endpoint = ReturnType<typeof toColumns> & Pick<NewEndpoint, 'type'>;
 
 /** Validates the part of a request that describes a compute. */
 export function readEndpoint(wanted: Wanted): Endpoint {
-  requireOrder(wanted.autoscaling_limit_min_cu, wanted.autoscaling_limit_max_cu);
-  const fields = {
-    name: wanted.name,
-    settings: wanted.settings,
-    minCu: wanted.autoscaling_limit_min_cu,
-    maxCu: wanted.autoscaling_limit_max_cu,
-    suspendTimeoutSeconds: wanted.suspend_timeout_seconds,
-    poolerEnabled: wanted.pooler_enabled,
-    disabled: wanted.disabled,
-    passwordlessAccess: wanted.passwordless_access,
-  };
-  const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-  return { ...given, type: wanted.type ?? 'read_write' };
+  const columns = toColumns(wanted);
+  requireOrder(columns.min_cu, columns.max_cu);
+  return { ...columns, type: wanted.type ?? 'read_write' };
 }
 
 /** Throws unless at most one compute of a branch writes. */

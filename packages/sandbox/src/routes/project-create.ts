@@ -59,43 +59,39 @@ export function projectCreateRoute(api: Hono<Env>, state: State): void {
     requireOrder(wanted.autoscaling_limit_min_cu, wanted.autoscaling_limit_max_cu);
     const ids = { project: makeId(random), branch: makeId(random, 'br'), endpoint: makeId(random, 'ep') };
     return create(c, state, ids.project, ({ at, order }) => {
+      const {
+        branch,
+        org_id: _organization,
+        autoscaling_limit_min_cu: min,
+        autoscaling_limit_max_cu: max,
+        ...own
+      } = wanted;
       const project = {
+        ...own,
         id: ids.project,
-        organizationId,
-        ownerId: principal.userId,
-        name: wanted.name ?? ids.project,
-        regionId: wanted.region_id,
-        pgVersion: wanted.pg_version,
-        cpuUsedSeconds: 0,
-        createdAt: at,
-        updatedAt: at,
-        settings: wanted.settings,
-        defaultEndpointSettings: wanted.default_endpoint_settings,
-        historyRetentionSeconds: wanted.history_retention_seconds,
-        storePasswords: wanted.store_passwords,
+        name: own.name ?? ids.project,
+        organization_id: organizationId,
+        owner_id: principal.userId,
+        cpu_used_sec: 0,
+        created_at: at,
+        updated_at: at,
       };
       insertProject(db, project, at);
-      const { branch } = wanted;
-      const place = { projectId: ids.project, createdAt: at };
-      insertBranch(db, {
-        ...place,
+      const place = { project_id: ids.project, created_at: at };
+      const root = {
         id: ids.branch,
-        parentId: null,
+        parent_id: null,
         name: branch.name,
-        createdBy: principal.userId,
-        isDefault: true,
-      });
-      insertEndpoint(db, {
-        ...place,
-        id: ids.endpoint,
-        branchId: ids.branch,
-        type: 'read_write',
-        minCu: wanted.autoscaling_limit_min_cu,
-        maxCu: wanted.autoscaling_limit_max_cu,
-      });
+        created_by: principal.userId,
+        is_default: true,
+      };
+      insertBranch(db, { ...place, ...root });
+      const limits = { min_cu: min, max_cu: max };
+      insertEndpoint(db, { ...place, id: ids.endpoint, branch_id: ids.branch, type: 'read_write', ...limits });
       const role = branch.role_name ?? 'neondb_owner';
-      insertRole(db, { branchId: ids.branch, name: role, password: makePassword(random), at });
-      insertDatabase(db, { branchId: ids.branch, name: branch.database_name ?? 'neondb', ownerName: role, at });
+      insertRole(db, { branch_id: ids.branch, name: role, password: makePassword(random) }, at);
+      const database = { branch_id: ids.branch, name: branch.database_name ?? 'neondb', owner_name: role };
+      insertDatabase(db, database, at);
       const operations = order([
         { action: 'create_timeline', branchId: ids.branch },
         { action: 'start_compute', branchId: ids.branch, endpointId: ids.endpoint },

@@ -44,7 +44,7 @@ export function projectJwksRoutes(api: Hono<Env>, state: State): void {
         jwks_url: wanted.jwks_url,
         provider_name: wanted.provider_name,
         jwt_audience: wanted.jwt_audience ?? null,
-        role_names: JSON.stringify(wanted.role_names ?? defaultRoles),
+        role_names: wanted.role_names ?? defaultRoles,
         created_at: at,
         updated_at: at,
       });

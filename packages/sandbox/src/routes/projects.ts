@@ -117,6 +117,6 @@ export function projectById({ db }: State, id: string): Row {
   return row;
 }
 
-function merge(stored: Row[string] | undefined, wanted: object | undefined): string {
-  return JSON.stringify({ ...JSON.parse(String(stored)), ...wanted });
+function merge(stored: Row[string] | undefined, wanted: object | undefined): object {
+  return { ...JSON.parse(String(stored)), ...wanted };
 }

@@ -28,7 +28,7 @@ export function roleRoutes(api: Hono<Env>, state: State): void {
       if (findRole(db, branchId, wanted.name) !== undefined) {
         throw new Refusal(409, `role with name "${wanted.name}" already exists`);
       }
-      insertRole(db, { branchId, name: wanted.name, noLogin: wanted.no_login, password: makePassword(random), at });
+      insertRole(db, { branch_id: branchId, ...wanted, password: makePassword(random) }, at);
       const operations = order(configureBranchTasks(db, branchId));
       return c.json(
         { role: renderRole(requireRole(state, branchId, wanted.name), { withPassword: true }), operations },

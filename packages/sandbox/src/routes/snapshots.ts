@@ -40,7 +40,8 @@ export function snapshotRoutes(api: Hono<Env>, state: State): void {
       if (expiresAt !== undefined && expiresAt <= at) throw new Refusal(422, 'expires_at must be in the future');
       const id = makeId(random, 'snap');
       const name = c.req.query('name') ?? id;
-      insertSnapshot(db, { id, projectId, branchId, name, ...point, expiresAt, at });
+      const columns = { id, project_id: projectId, branch_id: branchId, name, ...point };
+      insertSnapshot(db, { ...columns, created_at: at, expires_at: expiresAt });
       const operations = order([{ action: 'create_branch', branchId }]);
       return c.json({ snapshot: renderSnapshot(requireSnapshot(c, state, id)), operations });
     });

@@ -4,6 +4,9 @@ import { upgrade } from './upgrade.ts';
 
 export type Row = Record<string, string | number | bigint | null>;
 
+/** The columns of a row to write: true and false as 1 and 0, lists and objects as JSON. A column without a value is left out. */
+export type Columns = Record<string, SQLInputValue | boolean | object | undefined>;
+
 /** Values for `?` in order, or one object for `:name`. */
 type Values = SQLInputValue[] | [Record<string, SQLInputValue>];
 
@@ -17,9 +20,9 @@ export interface Database {
   find(table: string, columns: Record<string, SQLInputValue>): Row | undefined;
   run(sql: string, ...values: Values): number;
   /** Adds a row. Columns that are not named get their defaults. */
-  insert(table: string, values: Record<string, SQLInputValue>): void;
+  insert(table: string, values: Columns): void;
   /** Changes the row that the first of the columns names. A column without a value stays as it is. Returns the number of rows. */
-  update(table: string, values: Record<string, SQLInputValue | undefined>): number;
+  update(table: string, values: Columns): number;
   transaction<T>(work: () => T): T;
   close(): void;
 }
@@ -55,16 +58,15 @@ export function openDatabase(file: string): Database {
     },
     run: (sql, ...values) => Number(prepare(sql).run(...(values as SQLInputValue[])).changes),
     insert(table, values) {
-      const columns = Object.keys(values);
+      const given = toStored(values);
+      const columns = Object.keys(given);
       const named = columns.map((column) => `:${column}`);
-      prepare(`insert into ${table} (${columns.join()}) values (${named.join()})`).run(values);
+      prepare(`insert into ${table} (${columns.join()}) values (${named.join()})`).run(given);
     },
     update(table, values) {
-      const given = Object.entries(values).filter((entry): entry is [string, SQLInputValue] => entry[1] !== undefined);
-      const [key, ...changes] = given.map(([column]) => `${column} = :${column}`);
-      return Number(
-        prepare(`update ${table} set ${changes.join()} where ${key}`).run(Object.fromEntries(given)).changes,
-      );
+      const given = toStored(values);
+      const [key, ...changes] = Object.keys(given).map((column) => `${column} = :${column}`);
+      return Number(prepare(`update ${table} set ${changes.join()} where ${key}`).run(given).changes);
     },
     transaction(work) {
       sqlite.exec('begin immediate');
@@ -79,6 +81,15 @@ export function openDatabase(file: string): Database {
     },
     close: () => sqlite.close(),
   };
+}
+
+function toStored(columns: Columns): Record<string, SQLInputValue> {
+  const stored: Record<string, SQLInputValue> = {};
+  for (const [name, value] of Object.entries(columns))
+    if (typeof value === 'boolean') stored[name] = Number(value);
+    else if (typeof value === 'object' && value !== null) stored[name] = JSON.stringify(value);
+    else if (value !== undefined) stored[name] = value;
+  return stored;
 }
 
 export function readSetting(db: Database, name: string): string | undefined {
