@@ -5,7 +5,7 @@ import { advance } from '../engine/advance.ts';
 import { generateCompany } from '../generate/company.ts';
 import { companySchema } from '../generate/organizations.ts';
 import { Refusal } from '../http/errors.ts';
-import { int64 } from '../http/json.ts';
+import { columnsOf, int64 } from '../http/json.ts';
 import { keyColumns } from '../resources/keys.ts';
 import { settingsSchema, workSchema } from '../settings.ts';
 import type { State } from '../state.ts';
@@ -137,19 +137,20 @@ function requireRoute(
     );
 }
 
-function renderTrueKey(row: Row): Record<string, unknown> {
-  return {
-    id: int64(String(row.id)),
-    kind: row.kind,
-    organization_id: row.organization_id,
-    project_id: row.project_id,
-    user_id: row.user_id,
-    name: row.name,
-    created_at: formatIfSet(row.created_at),
-    last_used_at: formatIfSet(row.last_used_at),
-    revoked_at: formatIfSet(row.revoked_at),
-  };
-}
+const renderTrueKey = (row: Row) => ({
+  ...columnsOf(
+    row,
+    'kind',
+    'organization_id',
+    'project_id',
+    'user_id',
+    'name',
+    'created_at',
+    'last_used_at',
+    'revoked_at',
+  ),
+  id: int64(String(row.id)),
+});
 
 async function readBody<T>(c: Context, schema: z.ZodType<T>): Promise<T> {
   const body: unknown = await c.req.json().catch(() => {

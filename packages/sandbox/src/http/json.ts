@@ -1,5 +1,7 @@
 import type { Context } from 'hono';
 import { z } from 'zod';
+import type { Row } from '../store/database.ts';
+import { formatIfSet } from '../store/time.ts';
 import { Refusal } from './errors.ts';
 
 // JSON.rawJSON is in V8 and in the ECMAScript proposal, but not yet in TypeScript's library.
@@ -13,6 +15,11 @@ export function int64(digits: string): object {
 /** Returns the fields that are set: the control plane leaves out null fields. */
 export function present(fields: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== undefined));
+}
+
+/** Returns columns of a row under their own names. Times, whose names end in `_at`, become texts. */
+export function columnsOf(row: Row, ...names: string[]): Record<string, unknown> {
+  return Object.fromEntries(names.map((name) => [name, name.endsWith('_at') ? formatIfSet(row[name]) : row[name]]));
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Task } from '../engine/queue.ts';
-import { present } from '../http/json.ts';
+import { columnsOf, present } from '../http/json.ts';
 import type { Columns, Database, Row } from '../store/database.ts';
-import { DAY, formatIfSet, formatInstant, type Micros, SECOND } from '../store/time.ts';
+import { DAY, formatIfSet, type Micros, SECOND } from '../store/time.ts';
 
 /** The columns of a new branch. */
 export interface NewBranch extends Columns {
@@ -129,11 +129,8 @@ export function forgetBranch(db: Database, branchId: string): void {
  */
 export function renderBranch(row: Row): Record<string, unknown> {
   return {
-    id: row.id,
-    project_id: row.project_id,
-    name: row.name,
+    ...columnsOf(row, 'id', 'project_id', 'name', 'state_changed_at', 'created_at', 'updated_at'),
     current_state: row.state,
-    state_changed_at: formatInstant(Number(row.state_changed_at)),
     logical_size: 30_842_880,
     creation_source: 'console',
     primary: row.is_default === 1,
@@ -144,19 +141,10 @@ export function renderBranch(row: Row): Record<string, unknown> {
     active_time_seconds: 0,
     written_data_bytes: 0,
     data_transfer_bytes: 0,
-    created_at: formatInstant(Number(row.created_at)),
-    updated_at: formatInstant(Number(row.updated_at)),
     ...present({
-      parent_id: row.parent_id,
-      parent_lsn: row.parent_lsn,
+      ...columnsOf(row, 'parent_id', 'parent_lsn', 'pending_state', 'init_source', 'last_reset_at', 'expires_at'),
+      ...columnsOf(row, 'restored_from', 'restored_as', 'restore_status'),
       parent_timestamp: formatIfSet(row.parent_timestamp),
-      pending_state: row.pending_state,
-      init_source: row.init_source,
-      restored_from: row.restored_from,
-      restored_as: row.restored_as,
-      restore_status: row.restore_status,
-      last_reset_at: formatIfSet(row.last_reset_at),
-      expires_at: formatIfSet(row.expires_at),
       ttl_interval_seconds:
         row.expires_at === null ? null : Math.round((Number(row.expires_at) - Number(row.updated_at)) / SECOND),
       created_by: row.creator === undefined || row.creator === null ? null : { name: row.creator, image: '' },
@@ -165,13 +153,10 @@ export function renderBranch(row: Row): Record<string, unknown> {
   };
 }
 
-function renderRecovery(row: Row): Record<string, unknown> {
-  return {
-    deleted_at: formatIfSet(row.deleted_at),
-    recoverable_until: formatIfSet(row.purge_at),
-    deletion_method: row.deletion_method,
-  };
-}
+const renderRecovery = (row: Row) => ({
+  ...columnsOf(row, 'deleted_at', 'deletion_method'),
+  recoverable_until: formatIfSet(row.purge_at),
+});
 
 /** Returns the annotations that people wrote on a branch, in the shape that its routes return beside it. */
 export function renderAnnotation(row: Row): Record<string, unknown> {

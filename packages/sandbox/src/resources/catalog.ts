@@ -1,5 +1,6 @@
+import { columnsOf } from '../http/json.ts';
 import type { Database, Row } from '../store/database.ts';
-import { formatInstant, type Micros } from '../store/time.ts';
+import type { Micros } from '../store/time.ts';
 
 // Databases and roles: the contents of a branch.
 
@@ -25,12 +26,9 @@ export function listRoles(db: Database, branchId: string): Row[] {
 /** Returns a role. Its password is only in responses that may contain it, and only where passwords are stored. */
 export function renderRole(row: Row, { withPassword = false } = {}): Record<string, unknown> {
   return {
-    branch_id: row.branch_id,
-    name: row.name,
+    ...columnsOf(row, 'branch_id', 'name', 'created_at', 'updated_at'),
     protected: row.protected === 1,
     authentication_method: row.no_login === 1 ? 'no_login' : 'password',
-    created_at: formatInstant(Number(row.created_at)),
-    updated_at: formatInstant(Number(row.updated_at)),
     ...(withPassword ? { password: row.password } : {}),
   };
 }
@@ -51,13 +49,5 @@ export function listDatabases(db: Database, branchId: string): Row[] {
   return db.all('select * from database where branch_id = ? order by id', branchId);
 }
 
-export function renderDatabase(row: Row): Record<string, unknown> {
-  return {
-    id: row.id,
-    branch_id: row.branch_id,
-    name: row.name,
-    owner_name: row.owner_name,
-    created_at: formatInstant(Number(row.created_at)),
-    updated_at: formatInstant(Number(row.updated_at)),
-  };
-}
+export const renderDatabase = (row: Row) =>
+  columnsOf(row, 'id', 'branch_id', 'name', 'owner_name', 'created_at', 'updated_at');

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { present } from '../http/json.ts';
+import { columnsOf, present } from '../http/json.ts';
 import type { Columns, Database, Row } from '../store/database.ts';
-import { formatIfSet, type Micros } from '../store/time.ts';
+import type { Micros } from '../store/time.ts';
 
 // Credentials of branches: for storage, the AI gateway and functions.
 
@@ -46,18 +46,10 @@ const shortOf = ({ token_id: id }: Row) => String(id).slice('nak_live_'.length, 
 /** Returns a credential as lists show it, without secrets. */
 export function renderCredential(row: Row): Record<string, unknown> {
   return {
-    token_id: row.token_id,
+    ...columnsOf(row, 'token_id', 'branch_id', 'principal_type', 'created_at'),
     token_id_short: shortOf(row),
     scopes: JSON.parse(String(row.scopes)),
-    branch_id: row.branch_id,
-    principal_type: row.principal_type,
-    created_at: formatIfSet(row.created_at),
-    ...present({
-      name: row.name,
-      last_used_at: formatIfSet(row.last_used_at),
-      revoked_at: formatIfSet(row.revoked_at),
-      expires_at: formatIfSet(row.expires_at),
-    }),
+    ...present(columnsOf(row, 'name', 'last_used_at', 'revoked_at', 'expires_at')),
   };
 }
 
@@ -67,8 +59,4 @@ export function renderIssued(row: Row): Record<string, unknown> {
   return { ...shown, ...renderSecrets(row) };
 }
 
-export const renderSecrets = (row: Row): Record<string, unknown> => ({
-  token_id: row.token_id,
-  api_token: row.api_token,
-  s3_secret_access_key: row.s3_secret_access_key,
-});
+export const renderSecrets = (row: Row) => columnsOf(row, 'token_id', 'api_token', 's3_secret_access_key');

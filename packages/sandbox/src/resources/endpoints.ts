@@ -1,6 +1,6 @@
-import { present } from '../http/json.ts';
+import { columnsOf, present } from '../http/json.ts';
 import type { Columns, Database, Row } from '../store/database.ts';
-import { formatIfSet, formatInstant, type Micros } from '../store/time.ts';
+import { formatIfSet, type Micros } from '../store/time.ts';
 import { hostOf } from './projects.ts';
 
 /** The columns of a new compute. */
@@ -57,14 +57,12 @@ export function endpointHost(row: Row, isPooled = false): string {
 
 export function renderEndpoint(row: Row): Record<string, unknown> {
   return {
+    ...columnsOf(row, 'id', 'project_id', 'branch_id', 'region_id', 'type', 'suspend_timeout_seconds'),
+    ...columnsOf(row, 'created_at', 'updated_at'),
     host: endpointHost(row),
-    id: row.id,
-    project_id: row.project_id,
-    branch_id: row.branch_id,
+    proxy_host: hostOf(String(row.region_id)),
     autoscaling_limit_min_cu: row.min_cu,
     autoscaling_limit_max_cu: row.max_cu,
-    region_id: row.region_id,
-    type: row.type,
     current_state: row.state,
     settings: JSON.parse(String(row.settings)),
     pooler_enabled: row.pooler_enabled === 1,
@@ -72,17 +70,10 @@ export function renderEndpoint(row: Row): Record<string, unknown> {
     disabled: row.disabled === 1,
     passwordless_access: row.passwordless_access === 1,
     creation_source: 'console',
-    created_at: formatInstant(Number(row.created_at)),
-    updated_at: formatInstant(Number(row.updated_at)),
-    proxy_host: hostOf(String(row.region_id)),
-    suspend_timeout_seconds: row.suspend_timeout_seconds,
     provisioner: 'k8s-neonvm',
     ...present({
-      name: row.name,
-      pending_state: row.pending_state,
+      ...columnsOf(row, 'name', 'pending_state', 'started_at', 'suspended_at'),
       last_active: formatIfSet(row.last_active_at),
-      started_at: formatIfSet(row.started_at),
-      suspended_at: formatIfSet(row.suspended_at),
     }),
   };
 }

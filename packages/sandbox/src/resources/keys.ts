@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { int64 } from '../http/json.ts';
+import { columnsOf, int64, present } from '../http/json.ts';
 import type { Database, Row } from '../store/database.ts';
-import { formatInstant, HOUR, type Micros } from '../store/time.ts';
+import { HOUR, type Micros } from '../store/time.ts';
 
 /**
  * Columns of a key for `renderKey`: int64 as text, and its last use as of `:seen`, which is now unless a list is late. A busy key is used
@@ -81,11 +81,8 @@ export function insertKey(db: Database, key: NewKey, token: string): string {
 /** Returns a key as lists show it; revoke responses have the creator's bare id instead. */
 export function renderKey(row: Row): Record<string, unknown> {
   return {
+    ...columnsOf(row, 'name', 'created_at', 'last_used_at', 'last_used_from_addr'),
     id: int64(String(row.id)),
-    name: row.name,
-    created_at: formatInstant(Number(row.created_at)),
-    last_used_at: row.last_used_at === null ? null : formatInstant(Number(row.last_used_at)),
-    last_used_from_addr: row.last_used_from_addr,
-    ...(row.project_id === null ? {} : { project_id: row.project_id }),
+    ...present(columnsOf(row, 'project_id')),
   };
 }

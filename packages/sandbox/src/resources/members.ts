@@ -1,36 +1,20 @@
+import { columnsOf } from '../http/json.ts';
 import type { Row } from '../store/database.ts';
-import { formatInstant } from '../store/time.ts';
+import { formatIfSet } from '../store/time.ts';
 
-export function renderOrganization(row: Row): Record<string, unknown> {
-  const createdAt = formatInstant(Number(row.created_at));
-  return {
-    id: row.id,
-    name: row.name,
-    handle: row.id,
-    plan: row.plan,
-    managed_by: 'console',
-    created_at: createdAt,
-    updated_at: createdAt,
-  };
-}
+export const renderOrganization = (row: Row) => ({
+  ...columnsOf(row, 'id', 'name', 'plan', 'created_at'),
+  handle: row.id,
+  managed_by: 'console',
+  updated_at: formatIfSet(row.created_at),
+});
 
-export function renderMember(row: Row): Record<string, unknown> {
-  return {
-    id: row.id,
-    user_id: row.user_id,
-    org_id: row.organization_id,
-    role: row.role,
-    joined_at: formatInstant(Number(row.joined_at)),
-  };
-}
+export const renderMember = (row: Row) => ({
+  ...columnsOf(row, 'id', 'user_id', 'role', 'joined_at'),
+  org_id: row.organization_id,
+});
 
-export function renderInvitation(row: Row): Record<string, unknown> {
-  return {
-    id: row.id,
-    email: row.email,
-    org_id: row.organization_id,
-    invited_by: row.invited_by,
-    invited_at: formatInstant(Number(row.invited_at)),
-    role: row.role,
-  };
-}
+export const renderInvitation = (row: Row) => ({
+  ...columnsOf(row, 'id', 'email', 'invited_by', 'invited_at', 'role'),
+  org_id: row.organization_id,
+});

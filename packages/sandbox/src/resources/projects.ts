@@ -1,6 +1,6 @@
 import { firstWorkAt } from '../engine/system.ts';
 import { Refusal } from '../http/errors.ts';
-import { present } from '../http/json.ts';
+import { columnsOf, present } from '../http/json.ts';
 import type { Columns, Database, Row } from '../store/database.ts';
 import { DAY, formatIfSet, formatInstant, type Micros } from '../store/time.ts';
 import { endKeyUse } from './keys.ts';
@@ -88,30 +88,23 @@ const defaultSettings = {
 export function renderListedProject(row: Row): Record<string, unknown> {
   const regionId = String(row.region_id);
   return {
-    id: row.id,
-    name: row.name,
+    ...columnsOf(row, 'id', 'name', 'owner_id', 'region_id', 'pg_version', 'cpu_used_sec', 'history_retention_seconds'),
+    ...columnsOf(row, 'created_at', 'updated_at'),
     org_id: row.organization_id,
-    owner_id: row.owner_id,
     platform_id: regionId.split('-')[0],
-    region_id: regionId,
     provisioner: 'k8s-neonvm',
-    pg_version: row.pg_version,
     proxy_host: hostOf(regionId),
     locked: false,
     store_passwords: row.store_passwords === 1,
     settings: { ...defaultSettings, ...JSON.parse(String(row.settings)) },
     default_endpoint_settings: JSON.parse(String(row.default_endpoint_settings)),
     active_time: row.cpu_used_sec,
-    cpu_used_sec: row.cpu_used_sec,
     branch_logical_size_limit: 8192,
     branch_logical_size_limit_bytes: 8_589_934_592,
-    history_retention_seconds: row.history_retention_seconds,
     creation_source: 'console',
-    created_at: formatInstant(Number(row.created_at)),
-    updated_at: formatInstant(Number(row.updated_at)),
     ...present({
+      ...columnsOf(row, 'deleted_at'),
       compute_last_active_at: formatIfSet(row.last_active_at),
-      deleted_at: formatIfSet(row.deleted_at),
       recoverable_until: formatIfSet(row.purge_at),
     }),
   };

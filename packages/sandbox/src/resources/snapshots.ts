@@ -1,11 +1,11 @@
 import type { Task } from '../engine/queue.ts';
 import { restartTasks } from '../engine/tasks.ts';
 import { Refusal } from '../http/errors.ts';
-import { present } from '../http/json.ts';
+import { columnsOf, present } from '../http/json.ts';
 import type { State } from '../state.ts';
 import type { Columns, Database, Row } from '../store/database.ts';
 import { makeId } from '../store/random.ts';
-import { formatIfSet, formatInstant, type Micros, SECOND } from '../store/time.ts';
+import { formatIfSet, type Micros, SECOND } from '../store/time.ts';
 import { findBranchByName, insertBranch, lsnAt } from './branches.ts';
 import { insertDatabase, insertRole, listDatabases, listRoles } from './catalog.ts';
 import { findReadWrite, listEndpoints } from './endpoints.ts';
@@ -96,15 +96,10 @@ export function finalizeRestore(
     .flatMap((endpoint) => restartTasks(db, endpoint));
 }
 
-export function renderSnapshot(row: Row): Record<string, unknown> {
-  return {
-    id: row.id,
-    name: row.name,
-    lsn: row.lsn,
-    source_branch_id: row.branch_id,
-    created_at: formatInstant(Number(row.created_at)),
-    manual: true,
-    full_size: 30_842_880,
-    ...present({ timestamp: formatIfSet(row.timestamp), expires_at: formatIfSet(row.expires_at) }),
-  };
-}
+export const renderSnapshot = (row: Row) => ({
+  ...columnsOf(row, 'id', 'name', 'lsn', 'created_at'),
+  source_branch_id: row.branch_id,
+  manual: true,
+  full_size: 30_842_880,
+  ...present({ ...columnsOf(row, 'expires_at'), timestamp: formatIfSet(row.timestamp) }),
+});

@@ -2,11 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { Hono } from 'hono';
 import { z } from 'zod';
 import { Refusal } from '../http/errors.ts';
-import { present, readBody } from '../http/json.ts';
+import { columnsOf, present, readBody } from '../http/json.ts';
 import { readPath } from '../http/query.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
-import { formatIfSet } from '../store/time.ts';
 import { mutate, requireBranch, requireProjectId } from './mutate.ts';
 
 const addBody = z.object({
@@ -66,15 +65,8 @@ export function projectJwksRoutes(api: Hono<Env>, state: State): void {
   }
 }
 
-function renderJwks(row: Row): Record<string, unknown> {
-  return {
-    id: row.id,
-    project_id: row.project_id,
-    jwks_url: row.jwks_url,
-    provider_name: row.provider_name,
-    role_names: JSON.parse(String(row.role_names)),
-    created_at: formatIfSet(row.created_at),
-    updated_at: formatIfSet(row.updated_at),
-    ...present({ branch_id: row.branch_id, jwt_audience: row.jwt_audience }),
-  };
-}
+const renderJwks = (row: Row) => ({
+  ...columnsOf(row, 'id', 'project_id', 'jwks_url', 'provider_name', 'created_at', 'updated_at'),
+  role_names: JSON.parse(String(row.role_names)),
+  ...present(columnsOf(row, 'branch_id', 'jwt_audience')),
+});

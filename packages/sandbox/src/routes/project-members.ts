@@ -2,7 +2,7 @@ import type { Context, Hono } from 'hono';
 import { z } from 'zod';
 import { requireAdministrator, requireProject } from '../access/rules.ts';
 import { Refusal } from '../http/errors.ts';
-import { present, readBody } from '../http/json.ts';
+import { columnsOf, present, readBody } from '../http/json.ts';
 import { pageSql, pageValues, pagination, readPage } from '../http/page.ts';
 import { readFlag, readLimit, readPath } from '../http/query.ts';
 import type { Env, State } from '../state.ts';
@@ -85,10 +85,8 @@ function renderMember(row: Row): Record<string, unknown> {
   const fallback = defaults[String(row.role)];
   const source = row.role === 'admin' ? 'org_admin_override' : own !== undefined ? 'explicit' : undefined;
   return {
+    ...columnsOf(row, 'user_id', 'email', 'name'),
     member_id: row.id,
-    user_id: row.user_id,
-    email: row.email,
-    name: row.name,
     org_role: row.role,
     grant_source: source ?? (fallback === undefined ? 'unassigned' : 'org_role_default'),
     ...present({

@@ -2,11 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
 import { Refusal } from '../http/errors.ts';
-import { present, readBody } from '../http/json.ts';
+import { columnsOf, present, readBody } from '../http/json.ts';
 import { readPath } from '../http/query.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
-import { formatIfSet } from '../store/time.ts';
 import { requireProjectId } from './mutate.ts';
 
 const grantBody = z.object({ email: z.email() });
@@ -55,11 +54,8 @@ export function projectSharingRoutes(api: Hono<Env>, state: State): void {
   });
 }
 
-function renderPermission(row: Row): Record<string, unknown> {
-  return {
-    id: row.id,
-    granted_to_email: row.email,
-    granted_at: formatIfSet(row.granted_at),
-    ...present({ revoked_at: formatIfSet(row.revoked_at) }),
-  };
-}
+const renderPermission = (row: Row) => ({
+  ...columnsOf(row, 'id', 'granted_at'),
+  granted_to_email: row.email,
+  ...present(columnsOf(row, 'revoked_at')),
+});
