@@ -6,34 +6,34 @@ import { enqueue, hasOpen, startNext, statusOf, step } from './queue.ts';
 import { dailyWork } from './system.ts';
 import { isFinal } from './transitions.ts';
 
-type Kind =
-  | 'operation'
-  | 'visible'
-  | 'idle'
-  | 'work'
-  | 'project_purge'
-  | 'branch_expiry'
-  | 'branch_purge'
-  | 'snapshot_expiry';
+/** Where things become due: the table with its key, the column of the time, and what is done then. */
+interface Source {
+  table: string;
+  key: string;
+  due: string;
+  handle: (state: State, key: string, at: Micros) => void;
+}
 
-const sources: readonly { kind: Kind; table: string; key: string; due: string }[] = [
-  { kind: 'operation', table: 'operation', key: 'seq', due: 'next_at' },
-  { kind: 'visible', table: 'operation', key: 'seq', due: 'visible_at' },
-  { kind: 'idle', table: 'endpoint', key: 'id', due: 'suspend_at' },
-  { kind: 'work', table: 'project', key: 'id', due: 'next_work_at' },
-  { kind: 'project_purge', table: 'project', key: 'id', due: 'purge_at' },
-  { kind: 'branch_expiry', table: 'branch', key: 'id', due: 'expires_at' },
-  { kind: 'branch_purge', table: 'branch', key: 'id', due: 'purge_at' },
-  { kind: 'snapshot_expiry', table: 'snapshot', key: 'id', due: 'expires_at' },
+const sources: readonly Source[] = [
+  { table: 'operation', key: 'seq', due: 'next_at', handle: moveOperation },
+  { table: 'operation', key: 'seq', due: 'visible_at', handle: showOperations },
+  { table: 'endpoint', key: 'id', due: 'suspend_at', handle: suspendIdle },
+  { table: 'project', key: 'id', due: 'next_work_at', handle: dailyWork },
+  { table: 'project', key: 'id', due: 'purge_at', handle: purgeProject },
+  { table: 'branch', key: 'id', due: 'expires_at', handle: expireBranch },
+  { table: 'branch', key: 'id', due: 'purge_at', handle: ({ db }, key) => forgetBranch(db, key) },
+  { table: 'snapshot', key: 'id', due: 'expires_at', handle: ({ db }, key) => void db.run(expireSnapshot, key) },
 ];
+
+const expireSnapshot = 'delete from snapshot where id = ?';
 
 /**
  * Selects the earliest due item of each source. Items of one time keep the order in which they were made, as in the indexes.
  */
 const nextOfEach = sources
   .map(
-    ({ kind, table, key, due }) =>
-      `select * from (select '${kind}' as kind, ${key} as key, ${due} as at from ${table} where ${due} <= :now order by ${due} limit 1)`,
+    ({ table, key, due }, source) =>
+      `select * from (select ${source} as source, ${key} as key, ${due} as at from ${table} where ${due} <= :now order by ${due} limit 1)`,
   )
   .join(' union all ');
 
@@ -52,43 +52,20 @@ export function advance(state: State, now: Micros): void {
   if (due === undefined) return;
   state.db.transaction(() => {
     while (due !== undefined) {
-      handle(state, due);
+      sources[Number(due.source)]?.handle(state, String(due.key), Number(due.at));
       due = nextDue(state, now);
     }
   });
 }
 
-function handle(state: State, due: Row): void {
-  const { db } = state;
-  const at = Number(due.at);
-  // The union names only the kinds above.
-  const kind = due.kind as Kind;
-  const key = String(due.key);
-  switch (kind) {
-    case 'operation':
-      return moveOperation(state, key, at);
-    case 'visible':
-      db.run('update operation set visible_at = null where visible_at <= ?', at);
-      return undefined;
-    case 'idle':
-      return suspendIdle(state, key, at);
-    case 'work':
-      return dailyWork(state, key, at);
-    case 'project_purge':
-      db.run('update project set purge_at = null where id = ?', key);
-      db.run('update api_key set revoked_at = ? where project_id = ? and revoked_at is null', at, key);
-      enqueue(state, { projectId: key, at, by: 'system', tasks: [{ action: 'delete_tenant' }] });
-      return undefined;
-    case 'branch_expiry':
-      return expireBranch(state, key, at);
-    case 'branch_purge':
-      return forgetBranch(db, key);
-    case 'snapshot_expiry':
-      db.run('delete from snapshot where id = ?', key);
-      return undefined;
-    default:
-      return kind satisfies never;
-  }
+function purgeProject(state: State, projectId: string, at: Micros): void {
+  state.db.run('update project set purge_at = null where id = ?', projectId);
+  state.db.run('update api_key set revoked_at = ? where project_id = ? and revoked_at is null', at, projectId);
+  enqueue(state, { projectId, at, by: 'system', tasks: [{ action: 'delete_tenant' }] });
+}
+
+function showOperations({ db }: State, _seq: string, at: Micros): void {
+  db.run('update operation set visible_at = null where visible_at <= ?', at);
 }
 
 function moveOperation(state: State, seq: string, at: Micros): void {

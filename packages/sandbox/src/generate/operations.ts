@@ -76,22 +76,19 @@ function generateProject(db: Database, course: Course): void {
     for (const action of actions.slice(0, count - made)) {
       const branch = random.pick(project.branches);
       const isOpen = made >= count - open;
-      const state = isOpen
+      const { status, failures, error, updatedAt, nextAt } = isOpen
         ? openState({ random, at, now, isFirst: made === count - open })
         : endedState({ random, at, now });
-      insertOperation(db, {
-        id: random.uuid(),
-        projectId: project.id,
-        branchId: branch.id,
-        endpointId: withoutEndpoint.has(action) ? null : branch.endpointId,
-        action,
-        at,
-        ...state,
-      });
+      const endpointId = withoutEndpoint.has(action) ? null : branch.endpointId;
+      const place = [random.uuid(), project.id, branch.id, endpointId];
+      db.run(insertOperation, ...place, action, status, failures, error, at, updatedAt, Number(isOpen), nextAt);
       made += 1;
     }
   }
 }
+
+const insertOperation = `insert into operation (id, project_id, branch_id, endpoint_id, action, status, failures_count, error,
+  created_at, updated_at, is_open, next_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 function pickActions(random: Random): readonly string[] {
   let mark = random.next() * totalWeight;
@@ -100,6 +97,12 @@ function pickActions(random: Random): readonly string[] {
     if (mark < 0) return actions;
   }
   return ['start_compute'];
+}
+
+interface At {
+  random: Random;
+  at: Micros;
+  now: Micros;
 }
 
 interface OperationState {
@@ -111,54 +114,14 @@ interface OperationState {
 }
 
 /** The oldest operation in progress runs for some minutes more; the others wait for it. */
-function openState({
-  random,
-  at,
-  now,
-  isFirst,
-}: {
-  random: Random;
-  at: Micros;
-  now: Micros;
-  isFirst: boolean;
-}): OperationState {
+function openState({ random, at, now, isFirst }: At & { isFirst: boolean }): OperationState {
   const nextAt = isFirst ? now + random.between(1, 20) * MINUTE : null;
   return { status: isFirst ? 'running' : 'scheduling', failures: 0, error: null, updatedAt: at, nextAt };
 }
 
-function endedState({ random, at, now }: { random: Random; at: Micros; now: Micros }): OperationState {
+function endedState({ random, at, now }: At): OperationState {
   const end = makeEnd(random);
   return { ...end, updatedAt: Math.min(now, at + random.between(200_000, 3 * SECOND)), nextAt: null };
-}
-
-function insertOperation(
-  db: Database,
-  operation: OperationState & {
-    id: string;
-    projectId: string;
-    branchId: string;
-    endpointId: string | null;
-    action: string;
-    at: Micros;
-  },
-): void {
-  const { status } = operation;
-  db.run(
-    `insert into operation (id, project_id, branch_id, endpoint_id, action, status, failures_count, error, created_at, updated_at,
-       is_open, next_at) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    operation.id,
-    operation.projectId,
-    operation.branchId,
-    operation.endpointId,
-    operation.action,
-    status,
-    operation.failures,
-    operation.error,
-    operation.at,
-    operation.updatedAt,
-    Number(status === 'running' || status === 'scheduling'),
-    operation.nextAt,
-  );
 }
 
 function makeEnd(random: Random): Pick<OperationState, 'status' | 'failures' | 'error'> {

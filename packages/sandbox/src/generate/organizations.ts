@@ -63,14 +63,8 @@ export function generateOrganizations(
     const name = `${random.pick(companies)} ${random.pick(divisions)}`;
     const id = `org-${name.toLowerCase().replace(' ', '-')}-${random.hex(8)}`;
     db.run('insert into organization values (?, ?, ?, ?)', id, name, 'scale', createdAt);
-    addMember(db, {
-      random,
-      organizationId: id,
-      userId: administrator,
-      role: 'admin',
-      joinedAt: createdAt,
-      leftAt: null,
-    });
+    const joined = { organization_id: id, user_id: administrator, role: 'admin', joined_at: createdAt };
+    db.insert('member', { id: random.uuid(), ...joined });
     const users = makeUsers(db, { random, organizationId: id, createdAt, now });
     // Projects are distributed in turn, so that the total is exact and every organization has some.
     const count = Math.floor((company.projects + company.organizations - 1 - index) / company.organizations);
@@ -81,14 +75,15 @@ export function generateOrganizations(
   });
 }
 
+interface Making {
+  random: Random;
+  organizationId: string;
+  now: Micros;
+}
+
 function makeUsers(
   db: Database,
-  {
-    random,
-    organizationId,
-    createdAt,
-    now,
-  }: { random: Random; organizationId: string; createdAt: Micros; now: Micros },
+  { random, organizationId, createdAt, now }: Making & { createdAt: Micros },
 ): MadeUser[] {
   return Array.from({ length: random.between(6, 14) }, (_, index) => {
     const id = random.uuid();
@@ -99,35 +94,16 @@ function makeUsers(
     const hasLeft = index === 1 || (index > 1 && random.chance(0.2));
     const leftAt = hasLeft ? joinedAt + Math.floor(random.next() * (now - joinedAt)) : null;
     db.run('insert into user values (?, ?, ?, ?)', id, name, email, joinedAt);
-    addMember(db, { random, organizationId, userId: id, role: index === 0 ? 'admin' : 'member', joinedAt, leftAt });
+    const role = index === 0 ? 'admin' : 'member';
+    const member = { organization_id: organizationId, user_id: id, role, joined_at: joinedAt, left_at: leftAt };
+    db.insert('member', { id: random.uuid(), ...member });
     return { id, hasLeft };
   });
 }
 
-function addMember(
-  db: Database,
-  member: {
-    random: Random;
-    organizationId: string;
-    userId: string;
-    role: string;
-    joinedAt: Micros;
-    leftAt: Micros | null;
-  },
-): void {
-  const { random, organizationId, userId, role, joinedAt, leftAt } = member;
-  db.run('insert into member values (?, ?, ?, ?, ?, ?)', random.uuid(), organizationId, userId, role, joinedAt, leftAt);
-}
-
 function makeProject(
   db: Database,
-  {
-    random,
-    organizationId,
-    users,
-    from,
-    now,
-  }: { random: Random; organizationId: string; users: MadeUser[]; from: Micros; now: Micros },
+  { random, organizationId, users, from, now }: Making & { users: MadeUser[]; from: Micros },
 ): MadeProject {
   const id = makeId(random);
   const name = `${random.pick(services)}-${random.pick(stages)}`;
