@@ -213,7 +213,7 @@ export function objectText(fields: Record<string, SQL | { sparse: SQL }>): SQL {
 }
 
 /** Returns a condition if a filter is given, otherwise undefined. */
-export function when<T>(given: T | undefined | null, test: (value: T) => SQL): SQL | undefined {
+export function when<T>(given: T | undefined | null, test: (value: T) => SQL | undefined): SQL | undefined {
   return given === undefined || given === null ? undefined : test(given);
 }
 
@@ -228,8 +228,25 @@ const texts = (values: string[]): SQL => sql`${sql.param(values)}::text[]`;
 export const visible = (organizationId: SQL, organizations: string[] | null): SQL =>
   organizations === null ? sql`true` : sql`${organizationId} = any(${texts(organizations)})`;
 
-/** Returns the conditions that a time is at or after one instant and before another. */
-export const within = (column: SQL, { from, to }: { from?: string | undefined; to?: string | undefined }) => [
-  when(from, (at) => sql`${column} >= ${at}::timestamptz`),
-  when(to, (at) => sql`${column} < ${at}::timestamptz`),
-];
+/** What a list can be filtered by: for each name, the condition that a value makes. */
+type Filters = Record<string, (value: never) => SQL | undefined>;
+
+/** The values that a list is filtered by. A filter without a value leaves nothing out. */
+export type FilterOf<F extends Filters> = { [K in keyof F]?: Parameters<F[K]>[0] | undefined };
+
+/** Returns the conditions of the filters that have a value. */
+export function matching<F extends Filters>(filters: F, given: FilterOf<F>): (SQL | undefined)[] {
+  return Object.entries(filters).map(([name, test]) => when(given[name], test));
+}
+
+/** The filter that a column has a text. */
+export const equals = (column: string) => (value: string) => sql`${sql.raw(column)} = ${value}`;
+
+/** The filter that a column has the number of a row. */
+export const isNumber = (column: string) => (number: string) => sql`${sql.raw(column)} = ${number}::bigint`;
+
+/** The filters that a time is at or after one instant, and before another. */
+export const within = (column: SQL) => ({
+  from: (at: string) => sql`${column} >= ${at}::timestamptz`,
+  to: (at: string) => sql`${column} < ${at}::timestamptz`,
+});

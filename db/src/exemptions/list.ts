@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { columnsOf, instant } from '../item.ts';
 import { listedReference, listedReferenceToKey } from '../keys/reference.ts';
-import { type List, type Reader, visible, when } from '../list.ts';
+import { type FilterOf, isNumber, type List, matching, type Reader, visible, when } from '../list.ts';
 
 export const exemptionItem = z
   .strictObject({
@@ -27,17 +27,17 @@ const controlPlaneNow = sql`(select max(p.at) from keywarden.exemption_key x joi
   join keywarden.control_plane_now p on p.control_plane_number = k.control_plane_number where x.exemption_number = e.number)`;
 const state = sql`case when e.ended_at is not null then 'ended' when e.until <= ${controlPlaneNow} then 'lapsed' else 'in_force' end`;
 
-export interface ExemptionFilter {
-  number?: string | undefined;
-  /** The key's number in the store. */
-  key?: string | undefined;
-  state?: 'in_force' | 'ended' | 'lapsed' | undefined;
+const filters = {
+  number: isNumber('e.number'),
+  state: (wanted: Exemption['state']) => sql`${state} = ${wanted}`,
   /** Exemptions that end before this time. */
-  lapsesBefore?: string | undefined;
+  lapsesBefore: (at: string) => sql`e.until < ${at}::timestamptz`,
   /** Exemptions in force at some time between these two. */
-  from?: string | undefined;
-  to?: string | undefined;
-}
+  from: (at: string) => sql`least(e.until, e.ended_at) >= ${at}::timestamptz`,
+  to: (at: string) => sql`e.granted_at < ${at}::timestamptz`,
+};
+/** `key` is a key's number in the store. */
+export type ExemptionFilter = FilterOf<typeof filters> & { key?: string | undefined };
 
 /** Lists exemptions, newest first, each with those of its keys that are visible to the caller. */
 export function exemptionList(filter: ExemptionFilter, organizations: string[] | null): List<typeof exemptionItem> {
@@ -56,11 +56,7 @@ export function exemptionList(filter: ExemptionFilter, organizations: string[] |
         from keywarden.exemption_key x join keywarden.credential k on k.number = x.key_number where x.exemption_number = e.number and ${sees})`,
     },
     where: [
-      when(filter.number, (number) => sql`e.number = ${number}::bigint`),
-      when(filter.state, (wanted) => sql`${state} = ${wanted}`),
-      when(filter.lapsesBefore, (at) => sql`e.until < ${at}::timestamptz`),
-      when(filter.from, (at) => sql`least(e.until, e.ended_at) >= ${at}::timestamptz`),
-      when(filter.to, (at) => sql`e.granted_at < ${at}::timestamptz`),
+      ...matching(filters, filter),
       sql`exists (select from keywarden.exemption_key x join keywarden.credential k on k.number = x.key_number
         where x.exemption_number = e.number and ${sees}
           and ${when(filter.key, (number) => sql`k.number = ${number}::bigint`) ?? sql`true`})`,

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { columnsOf, instant, json } from '../item.ts';
 import { shortReference, shortReferenceToKey } from '../keys/reference.ts';
-import { type List, type Reader, readItems, visible, when, within } from '../list.ts';
+import { type FilterOf, isNumber, type List, matching, type Reader, readItems, visible, within } from '../list.ts';
 import { incidentKinds } from '../schema/incidents.ts';
 
 export type IncidentKind = (typeof incidentKinds)[number];
@@ -25,14 +25,13 @@ export const incidentItem = z
 
 export type Incident = z.output<typeof incidentItem>;
 
-export interface IncidentFilter {
-  kind?: IncidentKind | undefined;
-  state?: 'open' | 'closed' | undefined;
-  /** The key's number in the store. */
-  key?: string | undefined;
-  from?: string | undefined;
-  to?: string | undefined;
-}
+const filters = {
+  kind: (kind: IncidentKind) => sql`n.kind = ${kind}`,
+  state: (state: Incident['state']) => (state === 'open' ? sql`n.closed_at is null` : sql`n.closed_at is not null`),
+  key: isNumber('n.key_number'),
+  ...within(sql`n.opened_at`),
+};
+export type IncidentFilter = FilterOf<typeof filters>;
 
 /** Lists the incidents that a person has to check or has checked, newest first. */
 export function incidentList(filter: IncidentFilter, organizations: string[] | null): List<typeof incidentItem> {
@@ -49,10 +48,7 @@ export function incidentList(filter: IncidentFilter, organizations: string[] | n
       plan_id: sql`i.plan_id`,
     },
     where: [
-      when(filter.kind, (kind) => sql`n.kind = ${kind}`),
-      when(filter.state, (state) => (state === 'open' ? sql`n.closed_at is null` : sql`n.closed_at is not null`)),
-      when(filter.key, (number) => sql`n.key_number = ${number}::bigint`),
-      ...within(sql`n.opened_at`, filter),
+      ...matching(filters, filter),
       visible(
         sql`coalesce(k.organization_id, substring(n.scope from '^[0-9]+/organization:(.*)$'),
           substring(n.scope from '^[0-9]+/[a-z_]+:(.*)/[^/]*$'))`,

@@ -2,7 +2,17 @@ import { type CredentialKind, keyKinds, otherKinds } from '@keywarden/core/wire'
 import { type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { columnsOf, type Fields, instant, json, time } from '../item.ts';
-import { contains, type List, type Query, type Reader, visible, when } from '../list.ts';
+import {
+  contains,
+  equals,
+  type FilterOf,
+  isNumber,
+  type List,
+  matching,
+  type Query,
+  type Reader,
+  visible,
+} from '../list.ts';
 import { keyObservationEvents } from '../schema/keys.ts';
 import { keyReference } from './reference.ts';
 import { creatorState, type Inventoried, keysAsOf, keysNow, trustedListings } from './source.ts';
@@ -55,38 +65,51 @@ export const credentialItem = keyItem
   })
   .meta({ id: 'Credential' });
 
-export interface KeyFilter {
-  /** The key's number in the store. */
-  number?: string | undefined;
-  organizationId?: string | undefined;
-  projectId?: string | undefined;
-  kind?: CredentialKind | undefined;
-  state?: z.output<typeof states> | undefined;
-  /** Keys that exist or may exist: every state but gone. */
-  isThere?: boolean | undefined;
-  /** Keys in no access review that was signed since this time, or only with the default decision of a campaign. */
-  notReviewedSince?: string | undefined;
-  creatorId?: string | undefined;
-  owner?: string | undefined;
-  /** A part of the name, in any case. */
-  text?: string | undefined;
-  /** Keys known to be unused for longer than this, or never used and created longer ago; ms. */
-  idleMs?: number | undefined;
-  /** Keys whose creator is known to be no longer a member of their organization. */
-  creatorLeft?: boolean | undefined;
-  /** Keys that are known to be used, or never used, or neither. */
-  use?: 'used' | 'never' | 'unknown' | undefined;
-  /** Keys known to be created longer ago than this; ms. */
-  ageMs?: number | undefined;
-  /** Credentials that have expired or expire within this time; ms. */
-  expiresWithinMs?: number | undefined;
-  /** Credentials that do, or do not, expire. */
-  expires?: boolean | undefined;
-  branchId?: string | undefined;
-  holder?: string | undefined;
-  /** Keys as they were at this time of the control plane; without it, as they are now. */
-  asOf?: string | undefined;
-}
+/** The filters of keys as they are at a time. */
+const filtersAt = (judgedAt: SQL) => {
+  const within = (ms: number) => sql`${ms} * interval '1 millisecond'`;
+  const isOlder = (ms: number) => sql`k.created_at < ${judgedAt} - ${within(ms)}`;
+  const isAge = (ms: number) => sql`k.creation_known and ${isOlder(ms)}`;
+  return {
+    /** The key's number in the store. */
+    number: isNumber('k.number'),
+    organizationId: equals('k.organization_id'),
+    projectId: equals('k.project_id'),
+    kind: (kind: CredentialKind) => sql`k.kind = ${kind}`,
+    state: (state: z.output<typeof states>) => sql`k.state = ${state}`,
+    /** Keys that exist or may exist: every state but gone. */
+    isThere: (only: boolean) => (only ? sql`k.state <> 'gone'` : undefined),
+    /** Keys in no access review that was signed since this time, or only with the default decision of a campaign. */
+    notReviewedSince: (since: string) => sql`not exists (
+      select from keywarden.review_item_now v join keywarden.review w on w.number = v.review_number
+      where v.key_number = k.number and v.review_number = any(${intactReviews(since, judgedAt)})
+        and v.decided_by is distinct from keywarden.campaign_default(w.campaign_number))`,
+    creatorId: equals('k.creator_id'),
+    owner: equals('w.owner'),
+    /** Keys whose creator is known to be no longer a member of their organization. */
+    creatorLeft: (only: boolean) => (only ? sql`${creatorState(judgedAt)} = 'left'` : undefined),
+    /** A part of the name, in any case. */
+    text: (text: string) => contains(sql`k.name`, text),
+    /** Keys known to be unused for longer than this, or never used and created longer ago; ms. */
+    idleMs: (
+      ms: number,
+    ) => sql`k.use <> 'unknown' and coalesce(k.last_used_at, k.created_at) < ${judgedAt} - ${within(ms)}
+      and ${isAge(ms)}`,
+    /** Keys that are known to be used, or never used, or neither. */
+    use: (use: 'used' | 'never' | 'unknown') => sql`k.use = ${use}`,
+    /** Keys known to be created longer ago than this; ms. */
+    ageMs: isAge,
+    /** Credentials that have expired or expire within this time; ms. */
+    expiresWithinMs: (ms: number) => sql`k.expires_at < ${judgedAt} + ${within(ms)}`,
+    /** Credentials that do, or do not, expire. */
+    expires: (expires: boolean) => (expires ? sql`k.expires_at is not null` : sql`k.expires_at is null`),
+    branchId: equals('k.branch_id'),
+    holder: equals('k.holder'),
+  };
+};
+
+/** `asOf`: keys as they were at this time of the control plane; without it, as they are now. */
+export type KeyFilter = FilterOf<ReturnType<typeof filtersAt>> & { asOf?: string | undefined };
 
 /** The sort order of keys. The default is the number, which is the order in which they were first seen. */
 type KeyOrder = 'number' | 'name' | 'created_at' | 'last_used_at';
@@ -130,7 +153,6 @@ function inventoryQuery(
   of: Inventoried,
 ): Omit<Query, 'item'> & { item: Fields<typeof keyItem> } {
   const judgedAt = filter.asOf === undefined ? sql`p.at` : sql`${filter.asOf}::timestamptz`;
-  const longerAgo = (since: SQL) => (ms: number) => sql`${since} < ${judgedAt} - ${ms} * interval '1 millisecond'`;
   return {
     from: sql`${filter.asOf === undefined ? keysNow(of) : keysAsOf(filter.asOf, of)}
       join keywarden.control_plane c on c.number = k.control_plane_number
@@ -148,38 +170,7 @@ function inventoryQuery(
           and l.listed_at < coalesce(k.missing_since, k.gone_at, ${filter.asOf ?? 'infinity'}::timestamptz + interval '1 microsecond')
         order by l.listed_at desc limit 1)`),
     },
-    where: [
-      when(filter.number, (number) => sql`k.number = ${number}::bigint`),
-      when(filter.organizationId, (id) => sql`k.organization_id = ${id}`),
-      when(filter.projectId, (id) => sql`k.project_id = ${id}`),
-      when(filter.kind, (kind) => sql`k.kind = ${kind}`),
-      when(filter.state, (state) => sql`k.state = ${state}`),
-      filter.isThere ? sql`k.state <> 'gone'` : undefined,
-      when(
-        filter.notReviewedSince,
-        (
-          since,
-        ) => sql`not exists (select from keywarden.review_item_now v join keywarden.review w on w.number = v.review_number
-          where v.key_number = k.number and v.review_number = any(${intactReviews(since, judgedAt)})
-            and v.decided_by is distinct from keywarden.campaign_default(w.campaign_number))`,
-      ),
-      when(filter.creatorId, (id) => sql`k.creator_id = ${id}`),
-      when(filter.owner, (owner) => sql`w.owner = ${owner}`),
-      filter.creatorLeft ? sql`${creatorState(judgedAt)} = 'left'` : undefined,
-      when(filter.text, (text) => contains(sql`k.name`, text)),
-      when(
-        filter.idleMs,
-        (ms) => sql`k.use <> 'unknown' and ${longerAgo(sql`coalesce(k.last_used_at, k.created_at)`)(ms)}`,
-      ),
-      when(filter.use, (use) => sql`k.use = ${use}`),
-      when(filter.idleMs ?? filter.ageMs, (ms) => sql`k.creation_known and ${longerAgo(sql`k.created_at`)(ms)}`),
-      when(filter.ageMs, longerAgo(sql`k.created_at`)),
-      when(filter.expiresWithinMs, (ms) => sql`k.expires_at < ${judgedAt} + ${ms} * interval '1 millisecond'`),
-      when(filter.expires, (expires) => (expires ? sql`k.expires_at is not null` : sql`k.expires_at is null`)),
-      when(filter.branchId, (id) => sql`k.branch_id = ${id}`),
-      when(filter.holder, (holder) => sql`k.holder = ${holder}`),
-      visible(sql`k.organization_id`, organizations),
-    ],
+    where: [...matching(filtersAt(judgedAt), filter), visible(sql`k.organization_id`, organizations)],
     order: [...sorted[sort], { by: sql`k.number`, type: 'bigint' }],
     direction,
   };

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { columnsOf, instant } from '../item.ts';
-import { type List, when, within } from '../list.ts';
+import { equals, type FilterOf, isNumber, type List, matching, within } from '../list.ts';
 
 export const ledgerEventItem = z
   .strictObject({
@@ -12,17 +12,6 @@ export const ledgerEventItem = z
     leaf_index: z.string().nullable().meta({ description: 'Its place in the tree; null until it is added' }),
   })
   .meta({ id: 'LedgerEvent' });
-
-export interface LedgerEventFilter {
-  number?: string | undefined;
-  type?: string | undefined;
-  subject?: string | undefined;
-  /** A record of the report with everything that belongs to it. */
-  about?: LedgerRecord | undefined;
-  /** Recorded at this instant or later. */
-  from?: string | undefined;
-  to?: string | undefined;
-}
 
 /** A record of the report, by its kind and the id that the report shows. */
 interface LedgerRecord {
@@ -56,15 +45,18 @@ const subjectsOf = {
 export type LedgerRecordKind = keyof typeof subjectsOf;
 export const ledgerRecordKinds = Object.keys(subjectsOf) as [LedgerRecordKind, ...LedgerRecordKind[]];
 
+const filters = {
+  number: isNumber('e.number'),
+  type: equals('e.type'),
+  subject: equals('e.subject'),
+  /** A record of the report with everything that belongs to it. */
+  about: ({ kind, id }: LedgerRecord) => sql`e.subject = any(array(${subjectsOf[kind](id)}))`,
+  ...within(sql`e.recorded_at`),
+};
+export type LedgerEventFilter = FilterOf<typeof filters>;
+
 /** Lists the events of the ledger, newest first. */
-export function ledgerEventList({
-  number,
-  type,
-  subject,
-  about,
-  from,
-  to,
-}: LedgerEventFilter): List<typeof ledgerEventItem> {
+export function ledgerEventList(filter: LedgerEventFilter): List<typeof ledgerEventItem> {
   return {
     schema: ledgerEventItem,
     from: sql`keywarden.ledger_event e`,
@@ -73,13 +65,7 @@ export function ledgerEventList({
       number: sql`e.number::text`,
       leaf_index: sql`e.leaf_index::text`,
     },
-    where: [
-      when(number, (wanted) => sql`e.number = ${wanted}::bigint`),
-      when(type, (wanted) => sql`e.type = ${wanted}`),
-      when(subject, (wanted) => sql`e.subject = ${wanted}`),
-      when(about, ({ kind, id }) => sql`e.subject = any(array(${subjectsOf[kind](id)}))`),
-      ...within(sql`e.recorded_at`, { from, to }),
-    ],
+    where: matching(filters, filter),
     order: [{ by: sql`e.number`, type: 'bigint' }],
     direction: 'desc',
   };

@@ -1,7 +1,7 @@
 import { and, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { columnsOf, instant, json, time } from '../item.ts';
-import { type List, type Reader, visible, when, within } from '../list.ts';
+import { equals, type FilterOf, type List, matching, type Reader, visible, when, within } from '../list.ts';
 import { project } from '../schema/projects.ts';
 
 const version = z.strictObject({
@@ -45,17 +45,14 @@ export const operationVersion = version
   })
   .meta({ id: 'OperationVersion' });
 
-export interface OperationFilter {
-  projectId?: string | undefined;
-  branchId?: string | undefined;
-  endpointId?: string | undefined;
-  action?: string | undefined;
-  status?: string | undefined;
-  /** created_at at or after this instant. */
-  from?: string | undefined;
-  /** created_at before this instant. */
-  to?: string | undefined;
-}
+const filters = {
+  branchId: equals('o.branch_id'),
+  endpointId: equals('o.endpoint_id'),
+  action: equals('o.action'),
+  status: equals('o.status'),
+  ...within(sql`o.created_at`),
+};
+export type OperationFilter = FilterOf<typeof filters>;
 
 /**
  * The control plane's time of the last completed walk that reached the row: the row was served then (A6). Rows of the exact time at which a
@@ -87,7 +84,7 @@ export async function findProjectNumbers(
 
 /** Lists operations, newest first, of all projects or some. `shards` has the same projects by the shard of a cluster. */
 export function operationList(
-  filter: Omit<OperationFilter, 'projectId'>,
+  filter: OperationFilter,
   projects: string[] | null,
   shards: string[][] = [],
 ): List<typeof operationItem> {
@@ -104,11 +101,7 @@ export function operationList(
           ? sql`o.project_number = ${numbers[0]}::bigint`
           : sql`o.project_number = any(${sql.param(numbers)}::bigint[])`,
       ),
-      when(filter.branchId, (id) => sql`o.branch_id = ${id}`),
-      when(filter.endpointId, (id) => sql`o.endpoint_id = ${id}`),
-      when(filter.action, (action) => sql`o.action = ${action}`),
-      when(filter.status, (status) => sql`o.status = ${status}`),
-      ...within(sql`o.created_at`, filter),
+      ...matching(filters, filter),
     ],
     order: [
       { by: sql`o.created_at`, type: 'timestamptz' },
@@ -167,7 +160,7 @@ export type BucketSize = 'hour' | 'day' | 'month';
 
 /** Counts the operations created in each hour, day or month of UTC, by action and status, oldest first. */
 export function operationBucketList(
-  filter: Omit<OperationFilter, 'projectId'> & { size: BucketSize; by: ('action' | 'status' | 'project')[] },
+  filter: OperationFilter & { size: BucketSize; by: ('action' | 'status' | 'project')[] },
   projects: string[] | null,
 ): List<typeof operationBucket> {
   const { size, by } = filter;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { coversOnlySeen } from '../exemptions/list.ts';
 import { columnsOf, instant, json } from '../item.ts';
 import { keyReference, referenceToKey } from '../keys/reference.ts';
-import { type List, type Reader, visible, when, within } from '../list.ts';
+import { equals, type FilterOf, isNumber, type List, matching, type Reader, visible, within } from '../list.ts';
 import {
   approvalEndHows,
   findingActions,
@@ -32,18 +32,18 @@ export const findingItem = z
 
 type Finding = z.output<typeof findingItem>;
 
-export interface FindingFilter {
-  /** The plan; by default the newest. */
-  planId?: string | undefined;
-  rule?: string | undefined;
-  action?: Finding['action'] | undefined;
-  disposition?: Finding['disposition'] | undefined;
+const findingFilters = {
+  rule: equals('f.rule'),
+  action: (action: Finding['action']) => sql`f.action = ${action}`,
+  disposition: (disposition: Finding['disposition']) => sql`f.disposition = ${disposition}`,
   /** The kind of hold, in one word. */
-  holdKind?: string | undefined;
-  keyId?: string | undefined;
+  holdKind: equals('f.hold_kind'),
+  keyId: equals('k.id'),
   /** The store's number of the key. */
-  key?: string | undefined;
-}
+  key: isNumber('k.number'),
+};
+/** The plan is by default the newest. */
+export type FindingFilter = FilterOf<typeof findingFilters> & { planId?: string | undefined };
 
 /** Lists the findings of one plan in its order, each with its key. */
 export function findingList(filter: FindingFilter, organizations: string[] | null): List<typeof findingItem> {
@@ -66,12 +66,7 @@ export function findingList(filter: FindingFilter, organizations: string[] | nul
     },
     where: [
       filter.planId === undefined ? sql`f.plan_id = ${newest}` : sql`f.plan_id = ${filter.planId}`,
-      when(filter.rule, (rule) => sql`f.rule = ${rule}`),
-      when(filter.action, (action) => sql`f.action = ${action}`),
-      when(filter.disposition, (disposition) => sql`f.disposition = ${disposition}`),
-      when(filter.holdKind, (kind) => sql`f.hold_kind = ${kind}`),
-      when(filter.keyId, (id) => sql`k.id = ${id}`),
-      when(filter.key, (number) => sql`k.number = ${number}::bigint`),
+      ...matching(findingFilters, filter),
       visible(sql`k.organization_id`, organizations),
     ],
     order: [{ by: sql`f.number`, type: 'bigint' }],
@@ -112,34 +107,26 @@ export const planItem = z
   })
   .meta({ id: 'Plan' });
 
-export interface PlanFilter {
-  id?: string | undefined;
+const planFilters = {
+  id: equals('p.id'),
   /** Created, or produced again, in this time. */
-  madeFrom?: string | undefined;
-  madeTo?: string | undefined;
+  madeFrom: (at: string) => sql`p.last_made_at >= ${at}::timestamptz`,
+  madeTo: (at: string) => sql`p.created_at < ${at}::timestamptz`,
   /** Its findings are those of before this time. When the same facts but for what is held or reported make a plan again, its findings are others. */
-  findingsTo?: string | undefined;
-  /** Orders the plans as they were made until this time. */
-  asOf?: string | undefined;
+  findingsTo: (at: string) => sql`p.findings_at < ${at}::timestamptz`,
   /** Only the plan that was made last: the same facts make an earlier plan again. */
-  isNewest?: boolean | undefined;
+  isNewest: (only: boolean) => (only ? sql`p.id = (select id from keywarden.newest_plan)` : undefined),
   /** Leaves out parts of plans. */
-  isWhole?: boolean | undefined;
+  isWhole: (only: boolean) => (only ? sql`p.derived_from is null` : undefined),
   /** Only plans that persons have approved and that were not carried out yet. */
-  isApproved?: boolean | undefined;
-}
+  isApproved: (only: boolean) =>
+    only ? sql`p.id in (select a.plan_id from keywarden.standing_approval a)` : undefined,
+};
+/** `asOf` orders the plans as they were made until this time. */
+export type PlanFilter = FilterOf<typeof planFilters> & { asOf?: string | undefined };
 
 /** Lists plans, newest first, each with its decisions and how far it was carried out. */
-export function planList({
-  id,
-  madeFrom,
-  madeTo,
-  findingsTo,
-  asOf,
-  isNewest,
-  isWhole,
-  isApproved,
-}: PlanFilter = {}): List<typeof planItem> {
+export function planList({ asOf, ...filter }: PlanFilter = {}): List<typeof planItem> {
   return {
     schema: planItem,
     from: sql`keywarden.plan p join keywarden.plan_standing s on s.plan_id = p.id`,
@@ -162,15 +149,7 @@ export function planList({
       revoked: sql`(select count(*) from keywarden.revocation_intent i
         join keywarden.revocation_outcome o on o.intent_number = i.number where i.plan_id = p.id and o.outcome = 'revoked')`,
     },
-    where: [
-      when(id, (wanted) => sql`p.id = ${wanted}`),
-      when(madeFrom, (at) => sql`p.last_made_at >= ${at}::timestamptz`),
-      when(madeTo, (at) => sql`p.created_at < ${at}::timestamptz`),
-      when(findingsTo, (at) => sql`p.findings_at < ${at}::timestamptz`),
-      isNewest ? sql`p.id = (select id from keywarden.newest_plan)` : undefined,
-      isWhole ? sql`p.derived_from is null` : undefined,
-      isApproved ? sql`p.id in (select a.plan_id from keywarden.standing_approval a)` : undefined,
-    ],
+    where: matching(planFilters, filter),
     order: [
       // A plan that the same facts made again after that time was made before it at the times that are known of it.
       ...(asOf === undefined
@@ -217,8 +196,10 @@ export const planDecision = z
   })
   .meta({ id: 'PlanDecision' });
 
+const decisionFilters = { planId: equals('d.plan_id'), ...within(sql`d.at`) };
+
 /** Lists the approvals and rejections of plans, newest first. */
-export function planDecisionList(filter: { planId?: string; from?: string; to?: string }): List<typeof planDecision> {
+export function planDecisionList(filter: FilterOf<typeof decisionFilters>): List<typeof planDecision> {
   return {
     schema: planDecision,
     from: sql`(
@@ -227,7 +208,7 @@ export function planDecisionList(filter: { planId?: string; from?: string; to?: 
       union all
       select r.plan_id, 'rejected', r.rejected_by, 'report', r.reason, r.rejected_at, r.number, null from keywarden.plan_rejection r) d`,
     item: columnsOf(planDecision, 'd'),
-    where: [when(filter.planId, (id) => sql`d.plan_id = ${id}`), ...within(sql`d.at`, filter)],
+    where: matching(decisionFilters, filter),
     order: [
       { by: sql`d.at`, type: 'timestamptz' },
       { by: sql`d.decision`, type: 'text' },

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { columnsOf, instant } from '../item.ts';
-import { type List, visible, when } from '../list.ts';
+import { equals, type FilterOf, type List, matching, visible } from '../list.ts';
 
 export const projectItem = z
   .strictObject({
@@ -18,27 +18,20 @@ export const projectItem = z
   })
   .meta({ id: 'Project' });
 
-export interface ProjectFilter {
-  id?: string | undefined;
-  organizationId?: string | undefined;
-  state?: 'active' | 'gone' | undefined;
-}
+const filters = {
+  id: equals('p.id'),
+  organizationId: equals('p.organization_id'),
+  state: (state: 'active' | 'gone') => (state === 'gone' ? sql`p.gone_at is not null` : sql`p.gone_at is null`),
+};
+export type ProjectFilter = FilterOf<typeof filters>;
 
 /** Lists projects that were seen, including gone ones, in the order in which they were first seen. */
-export function projectList(
-  { id, organizationId, state }: ProjectFilter,
-  organizations: string[] | null,
-): List<typeof projectItem> {
+export function projectList(filter: ProjectFilter, organizations: string[] | null): List<typeof projectItem> {
   return {
     schema: projectItem,
     from: sql`keywarden.project p join keywarden.control_plane c on c.number = p.control_plane_number`,
     item: { ...columnsOf(projectItem, 'p'), control_plane: sql`c.base_url` },
-    where: [
-      when(id, (wanted) => sql`p.id = ${wanted}`),
-      when(organizationId, (wanted) => sql`p.organization_id = ${wanted}`),
-      when(state, (wanted) => (wanted === 'gone' ? sql`p.gone_at is not null` : sql`p.gone_at is null`)),
-      visible(sql`p.organization_id`, organizations),
-    ],
+    where: [...matching(filters, filter), visible(sql`p.organization_id`, organizations)],
     order: [{ by: sql`p.number`, type: 'bigint' }],
     direction: 'asc',
   };

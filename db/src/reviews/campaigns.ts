@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { columnsOf, instant } from '../item.ts';
-import { type List, when } from '../list.ts';
+import { type FilterOf, isNumber, type List, matching } from '../list.ts';
 import { campaignDefaults, campaignReasons, campaignSplits } from '../schema/reviews.ts';
 import { type Sql, toJson } from '../sql.ts';
 import type { Principal } from '../tokens/authenticate.ts';
@@ -39,15 +39,15 @@ export const campaignItem = z
   })
   .meta({ id: 'Campaign' });
 
+const state = sql`case when c.canceled_at is not null then 'canceled' when p.signed = p.reviews then 'signed' when c.due_at <= now() then 'overdue' else 'open' end`;
+
+const filters = {
+  number: isNumber('c.number'),
+  state: (wanted: z.output<typeof campaignItem>['state']) => sql`${state} = ${wanted}`,
+};
+
 /** Lists review campaigns with their progress, newest first. */
-export function campaignList({
-  number,
-  state,
-}: {
-  number?: string | undefined;
-  state?: z.output<typeof campaignItem>['state'] | undefined;
-}): List<typeof campaignItem> {
-  const stateNow = sql`case when c.canceled_at is not null then 'canceled' when p.signed = p.reviews then 'signed' when c.due_at <= now() then 'overdue' else 'open' end`;
+export function campaignList(filter: FilterOf<typeof filters>): List<typeof campaignItem> {
   return {
     schema: campaignItem,
     from: sql`keywarden.review_campaign c cross join lateral (
@@ -59,17 +59,14 @@ export function campaignList({
     item: {
       ...columnsOf(campaignItem, 'c'),
       id: sql`c.number::text`,
-      state: stateNow,
+      state,
       reviews: sql`p.reviews`,
       signed: sql`p.signed`,
       keys: sql`p.keys`,
       undecided: sql`p.undecided`,
       by_default: sql`p.by_default`,
     },
-    where: [
-      when(number, (wanted) => sql`c.number = ${wanted}::bigint`),
-      when(state, (wanted) => sql`${stateNow} = ${wanted}`),
-    ],
+    where: matching(filters, filter),
     order: [{ by: sql`c.number`, type: 'bigint' }],
     direction: 'desc',
   };

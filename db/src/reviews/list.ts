@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { columnsOf, instant, json, time } from '../item.ts';
 import { inventoryGap } from '../keys/inventory-gaps.ts';
 import { credentialItem, keyItem } from '../keys/list.ts';
-import { type List, type Reader, when, within } from '../list.ts';
+import { type FilterOf, isNumber, type List, matching, type Reader, within } from '../list.ts';
 import { reviewDecisionDecisions, review as reviewTable } from '../schema/reviews.ts';
 
 export const reviewItem = z
@@ -107,29 +107,22 @@ const decision = sql`left join lateral (select d.decision, d.reason, d.decided_b
 const decided = (how: Decision | null) => sql`(select count(*) from keywarden.review_item i ${decision}
   where i.review_number = v.number and d.decision is not distinct from ${how})`;
 
-export interface ReviewFilter {
-  number?: string | undefined;
-  campaignId?: string | undefined;
-  state?: 'open' | 'signed' | undefined;
+const reviewFilters = {
+  number: isNumber('v.number'),
+  campaignId: isNumber('v.campaign_number'),
+  state: (state: 'open' | 'signed') =>
+    state === 'open' ? sql`s.review_number is null` : sql`s.review_number is not null`,
   /** Signed, with the content that was signed. */
-  isIntact?: boolean | undefined;
+  isIntact: (only: boolean) => (only ? sql`s.content_sha256 = keywarden.review_content_hash(v.number)` : undefined),
   /** Open reviews of campaigns that are not canceled, those that are due first before the others. */
-  isDue?: boolean | undefined;
+  isDue: (only: boolean) => (only ? sql`s.review_number is null and c.canceled_at is null` : undefined),
   /** Signed in this time. */
-  from?: string | undefined;
-  to?: string | undefined;
-}
+  ...within(sql`s.signed_at`),
+};
+export type ReviewFilter = FilterOf<typeof reviewFilters>;
 
 /** Lists access reviews, newest first, each with its progress. */
-export function reviewList({
-  number,
-  campaignId,
-  state,
-  isIntact,
-  isDue,
-  from,
-  to,
-}: ReviewFilter): List<typeof reviewItem> {
+export function reviewList(filter: ReviewFilter): List<typeof reviewItem> {
   return {
     schema: reviewItem,
     from: sql`keywarden.review v left join keywarden.review_signature s on s.review_number = v.number
@@ -153,15 +146,8 @@ export function reviewList({
       revoke: decided('revoke'),
       rotate: decided('rotate'),
     },
-    where: [
-      when(number, (wanted) => sql`v.number = ${wanted}::bigint`),
-      when(campaignId, (wanted) => sql`v.campaign_number = ${wanted}::bigint`),
-      when(state, (wanted) => (wanted === 'open' ? sql`s.review_number is null` : sql`s.review_number is not null`)),
-      isDue ? sql`s.review_number is null and c.canceled_at is null` : undefined,
-      isIntact ? sql`s.content_sha256 = keywarden.review_content_hash(v.number)` : undefined,
-      ...within(sql`s.signed_at`, { from, to }),
-    ],
-    ...(isDue
+    where: matching(reviewFilters, filter),
+    ...(filter.isDue
       ? {
           order: [
             { by: sql`coalesce(c.due_at, 'infinity')`, type: 'timestamptz' },
@@ -181,15 +167,16 @@ export async function countRevokedKeys(db: Reader, review: string): Promise<numb
   return Number(row?.n);
 }
 
-export interface ReviewItemFilter {
-  review?: string | undefined;
+const reviewItemFilters = {
+  review: isNumber('i.review_number'),
   /** The store's number of a key. */
-  key?: string | undefined;
-  decision?: Decision | 'undecided' | undefined;
+  key: isNumber('i.key_number'),
+  decision: (wanted: Decision | 'undecided') =>
+    wanted === 'undecided' ? sql`d.decision is null` : sql`d.decision = ${wanted}`,
   /** Items of reviews that were signed in this time. */
-  from?: string | undefined;
-  to?: string | undefined;
-}
+  ...within(sql`s.signed_at`),
+};
+export type ReviewItemFilter = FilterOf<typeof reviewItemFilters>;
 
 /** Lists the keys of reviews as they were frozen, with their decisions. */
 export function reviewItemList(filter: ReviewItemFilter): List<typeof reviewedKey> {
@@ -202,14 +189,7 @@ export function reviewItemList(filter: ReviewItemFilter): List<typeof reviewedKe
       key: sql`i.key`,
       findings: sql`i.findings`,
     },
-    where: [
-      when(filter.review, (review) => sql`i.review_number = ${review}::bigint`),
-      when(filter.key, (number) => sql`i.key_number = ${number}::bigint`),
-      when(filter.decision, (wanted) =>
-        wanted === 'undecided' ? sql`d.decision is null` : sql`d.decision = ${wanted}`,
-      ),
-      ...within(sql`s.signed_at`, filter),
-    ],
+    where: matching(reviewItemFilters, filter),
     order: [
       { by: sql`i.review_number`, type: 'bigint' },
       { by: sql`i.key_number`, type: 'bigint' },

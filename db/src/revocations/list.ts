@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { columnsOf, instant, time } from '../item.ts';
 import { keyReference, referenceToKey } from '../keys/reference.ts';
-import { type List, visible, when, within } from '../list.ts';
+import { equals, type FilterOf, isNumber, type List, matching, visible, within } from '../list.ts';
 import { revocationOutcomeOutcomes } from '../schema/revocations.ts';
 
 export const revocationItem = z
@@ -30,16 +30,16 @@ export const revocationItem = z
 
 type Revocation = z.output<typeof revocationItem>;
 
-export interface RevocationFilter {
+const filters = {
   /** The store's number of a key. */
-  key?: string | undefined;
-  organizationId?: string | undefined;
-  cause?: Revocation['cause'] | undefined;
-  outcome?: Revocation['outcome'] | undefined;
-  planId?: string | undefined;
-  from?: string | undefined;
-  to?: string | undefined;
-}
+  key: isNumber('i.key_number'),
+  organizationId: equals('k.organization_id'),
+  cause: (cause: Revocation['cause']) => (cause === 'plan' ? sql`i.plan_id is not null` : sql`i.plan_id is null`),
+  outcome: (outcome: Revocation['outcome']) => sql`coalesce(o.outcome, 'open') = ${outcome}`,
+  planId: equals('i.plan_id'),
+  ...within(sql`coalesce(i.judged_at, i.created_at)`),
+};
+export type RevocationFilter = FilterOf<typeof filters>;
 
 /** Lists attempts to revoke a key, newest first: the time, the approver, the reason and the outcome. */
 export function revocationList(filter: RevocationFilter, organizations: string[] | null): List<typeof revocationItem> {
@@ -66,15 +66,7 @@ export function revocationList(filter: RevocationFilter, organizations: string[]
       ended_at: time(sql`o.at`),
       used_in_flight: sql`coalesce(o.used_in_flight, false)`,
     },
-    where: [
-      when(filter.key, (number) => sql`i.key_number = ${number}::bigint`),
-      when(filter.organizationId, (id) => sql`k.organization_id = ${id}`),
-      when(filter.cause, (cause) => (cause === 'plan' ? sql`i.plan_id is not null` : sql`i.plan_id is null`)),
-      when(filter.outcome, (outcome) => sql`coalesce(o.outcome, 'open') = ${outcome}`),
-      when(filter.planId, (id) => sql`i.plan_id = ${id}`),
-      ...within(sql`coalesce(i.judged_at, i.created_at)`, filter),
-      visible(sql`k.organization_id`, organizations),
-    ],
+    where: [...matching(filters, filter), visible(sql`k.organization_id`, organizations)],
     order: [{ by: sql`i.number`, type: 'bigint' }],
     direction: 'desc',
   };

@@ -3,7 +3,7 @@ import { and, type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { columnsOf, instant, jsonOf, time } from '../item.ts';
 import { keyReference, referenceToKey } from '../keys/reference.ts';
-import { type List, visible, when, within } from '../list.ts';
+import { equals, type FilterOf, isNumber, type List, matching, visible, within } from '../list.ts';
 import { rotationVias } from '../schema/rotations.ts';
 
 const state = z.enum(rotationStates);
@@ -28,16 +28,17 @@ export const rotationItem = z
   })
   .meta({ id: 'Rotation' });
 
-export interface RotationFilter {
-  id?: string | undefined;
+const moved = within(sql`e.at`);
+const filters = {
+  id: equals('r.id'),
   /** The store's number of a key in its lineage. */
-  key?: string | undefined;
-  state?: z.output<typeof state> | undefined;
-  open?: boolean | undefined;
-  /** Changed in this time. */
-  from?: string | undefined;
-  to?: string | undefined;
-}
+  key: (number: string) => sql`(r.key_number = ${number}::bigint or r.lineage_number = ${number}::bigint or exists (
+    select from keywarden.key_lineage l where l.key_number = ${number}::bigint and l.rotation_number = r.number))`,
+  state: (wanted: z.output<typeof state>) => sql`l.state = ${wanted}`,
+  open: (open: boolean) => (open ? sql`r.ended_at is null` : sql`r.ended_at is not null`),
+};
+/** `from` and `to`: rotations that changed in this time. */
+export type RotationFilter = FilterOf<typeof filters> & FilterOf<typeof moved>;
 
 /** Lists rotations of keys, newest first, with their states and transitions. */
 export function rotationList(filter: RotationFilter, organizations: string[] | null): List<typeof rotationItem> {
@@ -58,25 +59,14 @@ export function rotationList(filter: RotationFilter, organizations: string[] | n
       events: sql`(select json_agg(${jsonOf(event, 'e')} order by e.sequence)
         from keywarden.rotation_event e where e.rotation_number = r.number)`,
     },
-    where: [
-      when(filter.id, (id) => sql`r.id = ${id}`),
-      when(
-        filter.key,
-        (number) => sql`(r.key_number = ${number}::bigint or r.lineage_number = ${number}::bigint or exists (
-        select from keywarden.key_lineage l where l.key_number = ${number}::bigint and l.rotation_number = r.number))`,
-      ),
-      when(filter.state, (wanted) => sql`l.state = ${wanted}`),
-      when(filter.open, (open) => (open ? sql`r.ended_at is null` : sql`r.ended_at is not null`)),
-      movedWithin(filter),
-      visible(sql`k.organization_id`, organizations),
-    ],
+    where: [...matching(filters, filter), movedWithin(filter), visible(sql`k.organization_id`, organizations)],
     order: [{ by: sql`r.number`, type: 'bigint' }],
     direction: 'desc',
   };
 }
 
-function movedWithin({ from, to }: RotationFilter): SQL | undefined {
-  const isWithin = and(...within(sql`e.at`, { from, to }));
+function movedWithin(filter: RotationFilter): SQL | undefined {
+  const isWithin = and(...matching(moved, filter));
   return (
     isWithin && sql`exists (select from keywarden.rotation_event e where e.rotation_number = r.number and ${isWithin})`
   );
@@ -95,9 +85,11 @@ export const rotationRequestItem = z
   })
   .meta({ id: 'RotationRequest' });
 
+const requestFilters = { number: isNumber('q.number'), key: isNumber('q.key_number') };
+
 /** Lists the rotation requests made here, newest first, with the daemon's answers. */
 export function rotationRequestList(
-  { key, number }: { key?: string | undefined; number?: string | undefined },
+  filter: FilterOf<typeof requestFilters>,
   organizations: string[] | null,
 ): List<typeof rotationRequestItem> {
   return {
@@ -113,11 +105,7 @@ export function rotationRequestList(
       rotation_id: sql`r.id`,
       why_not: sql`a.why_not`,
     },
-    where: [
-      when(number, (wanted) => sql`q.number = ${wanted}::bigint`),
-      when(key, (wanted) => sql`q.key_number = ${wanted}::bigint`),
-      visible(sql`k.organization_id`, organizations),
-    ],
+    where: [...matching(requestFilters, filter), visible(sql`k.organization_id`, organizations)],
     order: [{ by: sql`q.number`, type: 'bigint' }],
     direction: 'desc',
   };

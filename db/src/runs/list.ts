@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { columnsOf, instant } from '../item.ts';
-import { type List, when } from '../list.ts';
+import { equals, type FilterOf, type List, matching } from '../list.ts';
 import { syncRunKinds, syncRunStatuses } from '../schema/runs.ts';
 
 export const runItem = z
@@ -19,23 +19,20 @@ export const runItem = z
 
 type Run = z.output<typeof runItem>;
 
-export interface RunFilter {
-  kind?: Run['kind'] | undefined;
-  connection?: string | undefined;
-  status?: Run['status'] | undefined;
-}
+const filters = {
+  kind: (kind: Run['kind']) => sql`r.kind = ${kind}`,
+  connection: equals('r.connection'),
+  status: (status: Run['status']) => sql`r.status = ${status}`,
+};
+export type RunFilter = FilterOf<typeof filters>;
 
 /** Lists sync runs, newest first. */
-export function runList({ kind, connection, status }: RunFilter): List<typeof runItem> {
+export function runList(filter: RunFilter): List<typeof runItem> {
   return {
     schema: runItem,
     from: sql`keywarden.sync_run r`,
     item: { ...columnsOf(runItem, 'r'), id: sql`r.number::text` },
-    where: [
-      when(kind, (wanted) => sql`r.kind = ${wanted}`),
-      when(connection, (name) => sql`r.connection = ${name}`),
-      when(status, (wanted) => sql`r.status = ${wanted}`),
-    ],
+    where: matching(filters, filter),
     order: [{ by: sql`r.number`, type: 'bigint' }],
     direction: 'desc',
   };

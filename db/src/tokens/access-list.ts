@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { columnsOf, instant } from '../item.ts';
-import { type List, when, within } from '../list.ts';
+import { type FilterOf, isNumber, type List, matching, within } from '../list.ts';
 import { accessLogEvents, accessLogStreams } from '../schema/tokens.ts';
 import { referenceToToken, tokenReference } from './authenticate.ts';
 
@@ -25,15 +25,15 @@ export const accessItem = z
   })
   .meta({ id: 'Access' });
 
-export interface AccessFilter {
-  tokenId?: string | undefined;
-  event?: (typeof accessLogEvents)[number] | undefined;
-  from?: string | undefined;
-  to?: string | undefined;
-}
+const filters = {
+  tokenId: isNumber('a.token_number'),
+  event: (event: (typeof accessLogEvents)[number]) => sql`a.event = ${event}`,
+  ...within(sql`a.at`),
+};
+export type AccessFilter = FilterOf<typeof filters>;
 
 /** Lists who read, exported or changed what through the report, newest first. */
-export function accessList({ tokenId, event, from, to }: AccessFilter): List<typeof accessItem> {
+export function accessList(filter: AccessFilter): List<typeof accessItem> {
   return {
     schema: accessItem,
     from: sql`keywarden.access_log a left join keywarden.report_token t on t.number = a.token_number`,
@@ -41,11 +41,7 @@ export function accessList({ tokenId, event, from, to }: AccessFilter): List<typ
       ...columnsOf(accessItem, 'a'),
       token: sql`case when t.number is not null then ${referenceToToken} end`,
     },
-    where: [
-      when(tokenId, (id) => sql`a.token_number = ${id}::bigint`),
-      when(event, (wanted) => sql`a.event = ${wanted}`),
-      ...within(sql`a.at`, { from, to }),
-    ],
+    where: matching(filters, filter),
     order: [{ by: sql`a.number`, type: 'bigint' }],
     direction: 'desc',
   };

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { and, eq, sql as fragment, isNull } from 'drizzle-orm';
 import { z } from 'zod';
 import { columnsOf, instant } from '../item.ts';
-import { type List, when } from '../list.ts';
+import { type FilterOf, isNumber, type List, matching } from '../list.ts';
 import { reportSession } from '../schema/tokens.ts';
 import type { Db, Sql } from '../sql.ts';
 import { hashCredential, type Principal, referenceToToken, tokenReference } from './authenticate.ts';
@@ -25,11 +25,13 @@ export const sessionItem = z
 const state = fragment`case when s.ended_at is not null or t.revoked_at is not null then 'ended'
   when least(s.expires_at, t.expires_at, s.last_seen_at + interval '1 hour') <= now() then 'expired' else 'live' end`;
 
+const filters = {
+  number: isNumber('s.number'),
+  state: (wanted: z.output<typeof sessionItem>['state']) => fragment`${state} = ${wanted}`,
+};
+
 /** Lists the sessions of the dashboard, newest first. */
-export function sessionList(filter: {
-  number?: string | undefined;
-  state?: 'live' | 'ended' | 'expired' | undefined;
-}): List<typeof sessionItem> {
+export function sessionList(filter: FilterOf<typeof filters>): List<typeof sessionItem> {
   return {
     schema: sessionItem,
     from: fragment`keywarden.report_session s join keywarden.report_token t on t.number = s.token_number`,
@@ -39,10 +41,7 @@ export function sessionList(filter: {
       token: referenceToToken,
       state,
     },
-    where: [
-      when(filter.number, (number) => fragment`s.number = ${number}::bigint`),
-      when(filter.state, (wanted) => fragment`${state} = ${wanted}`),
-    ],
+    where: matching(filters, filter),
     order: [{ by: fragment`s.number`, type: 'bigint' }],
     direction: 'desc',
   };
