@@ -1,14 +1,5 @@
 import { createRoute, type OpenAPIHono, type RouteConfig, z } from '@hono/zod-openapi';
-import {
-  type List,
-  type Page,
-  type PageRequest,
-  type Principal,
-  type Query,
-  type Reader,
-  readOne,
-  readPage,
-} from '@keywarden/db/report';
+import * as store from '@keywarden/db/report';
 import type { Context, MiddlewareHandler } from 'hono';
 import { type Access, permitted } from './access/roles.ts';
 import type { Env } from './environment.ts';
@@ -37,7 +28,7 @@ export interface RouteOptions<P extends Schema, Q extends Schema, B extends z.Zo
 /** What a handler receives: the validated request. */
 interface RouteRequest<P extends Schema, Q extends Schema, B extends z.ZodType> {
   c: Context<Env>;
-  principal: Principal;
+  principal: store.Principal;
   /** The organizations that the principal can see; null means all. */
   organizations: string[] | null;
   params: z.output<P>;
@@ -156,7 +147,7 @@ export interface ListOptions<S extends z.ZodObject, P extends Schema, Q extends 
 
 /** A list of the store, or one with its own reader that pages by one number. */
 interface Listing<S extends z.ZodObject> {
-  list: List<S> | { order: { type: 'bigint' }[]; read: (page: PageRequest) => Promise<Page> };
+  list: store.List<S> | { order: { type: 'bigint' }[]; read: (page: store.PageRequest) => Promise<store.Page> };
   /** Further JSON fields beside `items`. */
   more?: object | undefined;
 }
@@ -169,7 +160,7 @@ type ListRequest<P extends Schema, Q extends z.ZodRawShape> = Pick<
 /** Adds a route that returns a list: `{items, next_cursor}` and `Link: rel="next"`. */
 export function addList<S extends z.ZodObject, Q extends z.ZodRawShape = z.ZodRawShape, P extends Schema = z.ZodObject>(
   app: OpenAPIHono<Env>,
-  db: Reader,
+  db: store.Reader,
   { filters, item, more, listFor, ...options }: ListOptions<S, P, Q>,
 ): void {
   const query = z.strictObject({ ...filters, ...pagingQuery });
@@ -179,7 +170,7 @@ export function addList<S extends z.ZodObject, Q extends z.ZodRawShape = z.ZodRa
     const { list, more: beside = {} } = await listFor({ ...request, query });
     const bound = { path: c.req.path, query };
     const page = { limit: query.limit, after: openCursor(bound, list) };
-    const { items, next } = await ('read' in list ? list.read(page) : readPage(db, list, page));
+    const { items, next } = await ('read' in list ? list.read(page) : store.readPage(db, list, page));
     const cursor = next && sealCursor(bound, next);
     if (cursor !== null) c.header('link', `<${linkTo(c.req.url, cursor)}>; rel="next"`);
     const rest = JSON.stringify({ next_cursor: cursor, ...beside }).slice(1);
@@ -195,16 +186,16 @@ function linkTo(address: string, cursor: string): string {
 }
 
 /** Returns the only item of a list, as JSON. Throws a Problem (404) for an empty list; the problem names the list to look in. */
-export async function requireOne(db: Reader, list: Query, [what, where]: Missing): Promise<string> {
-  const found = await readOne(db, list);
+export async function requireOne(db: store.Reader, list: store.Query, [what, where]: Missing): Promise<string> {
+  const found = await store.readOne(db, list);
   if (found === undefined) throw notFound(what, where);
   return found;
 }
 
 /** Returns the only item of a list. Throws a Problem (404) like `requireOne`. */
 export async function requireItem<S extends z.ZodObject>(
-  db: Reader,
-  list: List<S>,
+  db: store.Reader,
+  list: store.List<S>,
   missing: Missing,
 ): Promise<z.output<S>> {
   return list.schema.parse(JSON.parse(await requireOne(db, list, missing)));

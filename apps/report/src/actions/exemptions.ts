@@ -1,13 +1,4 @@
 import * as store from '@keywarden/db/report';
-import {
-  coversOnly,
-  exemptionList,
-  findHiddenKey,
-  listRules,
-  type Principal,
-  readControlPlaneNow,
-  readOne,
-} from '@keywarden/db/report';
 import type { Services } from '../environment.ts';
 import { cannotBeDone, conflict, notFound, Problem } from '../problem.ts';
 
@@ -24,16 +15,16 @@ export interface ExemptionRequest {
 /** Grants an exemption on behalf of the principal; returns its number. Throws a Problem for a key that they cannot see, or a past end. */
 export async function grantExemption(
   { db, sql, marks }: Services,
-  { principal, request }: { principal: Principal; request: ExemptionRequest },
+  { principal, request }: { principal: store.Principal; request: ExemptionRequest },
 ): Promise<string> {
   const { keys, rules, reason, until, lastingMs } = request;
-  const hidden = await findHiddenKey(db, keys, principal.organizations);
+  const hidden = await store.findHiddenKey(db, keys, principal.organizations);
   if (hidden !== undefined) throw notFound(`key with number ${hidden}`, '/v1/keys');
-  const known = await listRules(db);
+  const known = await store.listRules(db);
   const unknown = rules?.find((rule) => known.length > 0 && !known.includes(rule));
   if (unknown !== undefined)
     throw cannotBeDone(`The policy has no rule ${unknown}; its rules are ${known.join(', ')}.`);
-  const now = await readControlPlaneNow(db);
+  const now = await store.readControlPlaneNow(db);
   const end = lastingMs === undefined ? (until ?? now) : new Date(Date.parse(now) + lastingMs).toISOString();
   if (!(Date.parse(end) > Date.parse(now)))
     throw cannotBeDone(`An exemption must end in the future; it is ${now} by the control plane's clock.`);
@@ -44,11 +35,11 @@ export async function grantExemption(
 /** Ends an exemption on behalf of the principal. Throws a Problem if it does not exist, has ended, or covers keys that the principal cannot see. */
 export async function endExemption(
   { db, sql, marks }: Services,
-  { principal, number }: { principal: Principal; number: string },
+  { principal, number }: { principal: store.Principal; number: string },
 ): Promise<void> {
-  const found = await readOne(db, exemptionList({ number }, principal.organizations));
+  const found = await store.readOne(db, store.exemptionList({ number }, principal.organizations));
   if (found === undefined) throw notFound('exemption with this number', '/v1/exemptions');
-  if (!(await coversOnly(db, number, principal.organizations)))
+  if (!(await store.coversOnly(db, number, principal.organizations)))
     throw new Problem(403, 'Forbidden', 'It covers keys of organizations that this token cannot see.');
   await marks.move();
   if (!(await store.endExemptionAs(sql, principal, number))) throw conflict('The exemption has already ended.');

@@ -1,25 +1,14 @@
 import * as store from '@keywarden/db/report';
-import {
-  type Chosen,
-  campaignList,
-  hasReview,
-  listInventoryGaps,
-  type NewCampaign,
-  type Principal,
-  readControlPlaneNow,
-  readEnforcementState,
-  readItems,
-} from '@keywarden/db/report';
 import type { Services } from '../environment.ts';
 import { cannotBeDone, conflict, notFound } from '../problem.ts';
 
 /** The keys that a person asks to review, and how long kept ones need no other review. */
-export type ReviewRequest = Omit<Chosen, 'asOf' | 'holes' | 'principal'>;
+export type ReviewRequest = Omit<store.Chosen, 'asOf' | 'holes' | 'principal'>;
 
 /** Opens a review on behalf of the principal and returns its number. Throws a Problem (422) if the filter selects no key or too many. */
 export async function openReview(
   services: Services,
-  { principal, title, review }: { principal: Principal; title: string; review: ReviewRequest },
+  { principal, title, review }: { principal: store.Principal; title: string; review: ReviewRequest },
 ): Promise<string> {
   const chosen = await choose(services, review, principal);
   return requireOpened(await store.openReview(services, { ...chosen, title }), 'review');
@@ -28,7 +17,11 @@ export async function openReview(
 /** Opens a campaign of reviews in the same way. Also throws a Problem (422) for a due date that has passed or is over a year away. */
 export async function openCampaign(
   services: Services,
-  { principal, settings, review }: { principal: Principal; settings: NewCampaign['settings']; review: ReviewRequest },
+  {
+    principal,
+    settings,
+    review,
+  }: { principal: store.Principal; settings: store.NewCampaign['settings']; review: ReviewRequest },
 ): Promise<string> {
   const chosen = await choose(services, review, principal);
   const { number, isDue } = await store.openCampaign(services, { ...chosen, settings });
@@ -39,17 +32,17 @@ export async function openCampaign(
 /** Cancels a campaign on behalf of the principal. Throws a Problem if it does not exist (404) or is already canceled (409). */
 export async function cancelCampaign(
   { db, sql }: Services,
-  request: { campaign: string; reason: string; principal: Principal },
+  request: { campaign: string; reason: string; principal: store.Principal },
 ): Promise<void> {
-  if ((await readItems(db, campaignList({ number: request.campaign }), 1)).length === 0)
+  if ((await store.readItems(db, store.campaignList({ number: request.campaign }), 1)).length === 0)
     throw notFound('campaign with this number', '/v1/campaigns');
   if (!(await store.cancelCampaign(sql, request))) throw conflict('The campaign is already canceled.');
 }
 
-async function choose({ db }: Services, review: ReviewRequest, principal: Principal): Promise<Chosen> {
-  const asOf = review.filter.asOf ?? (await readControlPlaneNow(db));
+async function choose({ db }: Services, review: ReviewRequest, principal: store.Principal): Promise<store.Chosen> {
+  const asOf = review.filter.asOf ?? (await store.readControlPlaneNow(db));
   const of = review.of && { of: review.of };
-  const holes = await listInventoryGaps(db, { from: asOf, to: asOf, organizations: null, ...of });
+  const holes = await store.listInventoryGaps(db, { from: asOf, to: asOf, organizations: null, ...of });
   return { ...review, asOf, holes, principal };
 }
 
@@ -60,7 +53,7 @@ function requireOpened(number: string | null, what: 'review' | 'campaign'): stri
 
 /** Throws a Problem if the daemon has no sink for the new secrets of these keys. */
 export async function requireSink(db: Services['db'], keys: string[]): Promise<void> {
-  if ((await readEnforcementState(db))?.sinks !== 0) return;
+  if ((await store.readEnforcementState(db))?.sinks !== 0) return;
   if (!(await store.areOwnKeys(db, keys)))
     throw cannotBeDone(
       'No sink is configured, so no key can be rotated; add one to sinks in keywarden.yaml, or keep or revoke the keys.',
@@ -87,7 +80,7 @@ export async function decideReview({ db, sql }: Services, request: store.NewDeci
 /** Signs a review on behalf of the principal. Throws a Problem (409) if a key is undecided, or if the review is already signed. */
 export async function signReview(
   { db, sql, marks }: Services,
-  { principal, review }: { principal: Principal; review: string },
+  { principal, review }: { principal: store.Principal; review: string },
 ): Promise<Extract<store.Signature, { isSigned: true }>> {
   await requireReview(db, review);
   await marks.move();
@@ -102,5 +95,5 @@ export async function signReview(
 
 /** Throws a Problem (404) if there is no such review. */
 export async function requireReview(db: Services['db'], number: string): Promise<void> {
-  if (!(await hasReview(db, number))) throw notFound('review with this number', '/v1/reviews');
+  if (!(await store.hasReview(db, number))) throw notFound('review with this number', '/v1/reviews');
 }

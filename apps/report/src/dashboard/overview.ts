@@ -1,27 +1,5 @@
 import { dayMs } from '@keywarden/core/values';
-import {
-  type Breakdown,
-  breakDownKeys,
-  countByMonth,
-  countFindingsByRule,
-  countItems,
-  countKeysByAge,
-  exemptionList,
-  type Figure,
-  findingList,
-  findProjectNumbers,
-  incidentList,
-  keyList,
-  planList,
-  type Reader,
-  readControlPlaneNow,
-  readIdleTrend,
-  readItems,
-  readLastListing,
-  reviewList,
-  rotationList,
-  type WeekCount,
-} from '@keywarden/db/report';
+import * as store from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { LRUCache } from 'lru-cache';
 import { allow } from '../access/roles.ts';
@@ -50,26 +28,26 @@ export function overviewPage({ page }: Pages, { db, limits }: Services): void {
     max: 100,
     ttl: 60_000,
     fetchMethod: async (_key, _stale, { context: { organizations, controlPlaneNow } }) => {
-      const projects = await findProjectNumbers(reader, { organizations });
+      const projects = await store.findProjectNumbers(reader, { organizations });
       return {
         operations: await operationsByDay(reader, projects, Date.parse(controlPlaneNow)),
-        byOrganization: await breakDownKeys(reader, 'organization', { organizations, limit: 10 }),
-        byOwner: await breakDownKeys(reader, 'owner', { organizations, limit: 10 }),
-        trend: trendChart(await readIdleTrend(reader, organizations)),
+        byOrganization: await store.breakDownKeys(reader, 'organization', { organizations, limit: 10 }),
+        byOwner: await store.breakDownKeys(reader, 'owner', { organizations, limit: 10 }),
+        trend: trendChart(await store.readIdleTrend(reader, organizations)),
       };
     },
   });
   page('/', allow('viewer'), async ({ principal: { organizations } }) => {
-    const controlPlaneNow = await readControlPlaneNow(db);
+    const controlPlaneNow = await store.readControlPlaneNow(db);
     const [created, used, rules, revoked, rotated] = await Promise.all([
-      countKeysByAge(db, 'created', organizations),
-      countKeysByAge(db, 'used', organizations),
-      countFindingsByRule(db, organizations),
-      countByMonth(db, 'revoked', organizations),
-      countByMonth(db, 'rotated', organizations),
+      store.countKeysByAge(db, 'created', organizations),
+      store.countKeysByAge(db, 'used', organizations),
+      store.countFindingsByRule(db, organizations),
+      store.countByMonth(db, 'revoked', organizations),
+      store.countByMonth(db, 'rotated', organizations),
     ]);
-    const incidents = await countItems(db, incidentList({ state: 'open' }, organizations));
-    const idle = await countItems(db, keyList({ state: 'active', idleMs: 90 * dayMs }, { organizations }));
+    const incidents = await store.countItems(db, store.incidentList({ state: 'open' }, organizations));
+    const idle = await store.countItems(db, store.keyList({ state: 'active', idleMs: 90 * dayMs }, { organizations }));
     const { operations, byOrganization, byOwner, trend } = await slow.forceFetch(JSON.stringify(organizations), {
       context: { organizations, controlPlaneNow },
     });
@@ -124,8 +102,8 @@ export function overviewPage({ page }: Pages, { db, limits }: Services): void {
 }
 
 /** Returns when keys were last listed: the numbers above are of that time. */
-async function listedPart(db: Reader, controlPlaneNow: string): Promise<Html> {
-  const listedAt = await readLastListing(db);
+async function listedPart(db: store.Reader, controlPlaneNow: string): Promise<Html> {
+  const listedAt = await store.readLastListing(db);
   if (listedAt === null)
     return html`<p class="notice warn">No keys have been listed yet. Start the daemon, or run keywarden sync.</p>`;
   const isOld = Date.parse(controlPlaneNow) - Date.parse(listedAt) > dayMs;
@@ -135,12 +113,12 @@ async function listedPart(db: Reader, controlPlaneNow: string): Promise<Html> {
 /** What the overview counts at most once a minute. */
 interface Slow {
   operations: Chart;
-  byOrganization: Breakdown[];
-  byOwner: Breakdown[];
+  byOrganization: store.Breakdown[];
+  byOwner: store.Breakdown[];
   trend: Chart;
 }
 
-const trendChart = (weeks: WeekCount[]): Chart => ({
+const trendChart = (weeks: store.WeekCount[]): Chart => ({
   title: 'Idle keys by week, as first counted on the day shown',
   labels: weeks.map(({ day }) => day),
   series: [
@@ -151,7 +129,7 @@ const trendChart = (weeks: WeekCount[]): Chart => ({
 });
 
 /** Returns the organizations or owners with most idle keys. */
-function breakdown(title: string, items: Breakdown[], addressOf: (id: string) => string): Html {
+function breakdown(title: string, items: store.Breakdown[], addressOf: (id: string) => string): Html {
   return section(
     title,
     table({
@@ -168,13 +146,13 @@ function breakdown(title: string, items: Breakdown[], addressOf: (id: string) =>
   );
 }
 
-const sum = (figures: Figure[]) => figures.reduce((total, { count }) => total + count, 0);
+const sum = (figures: store.Figure[]) => figures.reduce((total, { count }) => total + count, 0);
 
 function tile(text: string, count: number, href: string): Html {
   return html`<li><a href="${href}"><strong>${count.toLocaleString('en')}</strong> ${text}</a></li>`;
 }
 
-function toChart(title: string, figures: Figure[], name: string) {
+function toChart(title: string, figures: store.Figure[], name: string) {
   return {
     title,
     labels: figures.map(({ group }) => group),
@@ -184,27 +162,31 @@ function toChart(title: string, figures: Figure[], name: string) {
 
 /** Returns what waits for a person or for a time: plans, reviews, notifications, rotations and exemptions. */
 async function readDue(
-  db: Reader,
+  db: store.Reader,
   { organizations, controlPlaneNow }: { organizations: string[] | null; controlPlaneNow: string },
 ): Promise<Due[]> {
-  const waiting = await readItems(
+  const waiting = await store.readItems(
     db,
-    findingList({ disposition: 'held', holdKind: 'unannounced' }, organizations),
+    store.findingList({ disposition: 'held', holdKind: 'unannounced' }, organizations),
     most,
   );
-  const rotations = await readItems(db, rotationList({ open: true }, organizations), most);
+  const rotations = await store.readItems(db, store.rotationList({ open: true }, organizations), most);
   const lapsesBefore = new Date(Date.parse(controlPlaneNow) + 30 * dayMs).toISOString();
-  const exemptions = await readItems(db, exemptionList({ state: 'in_force', lapsesBefore }, organizations), mostSorted);
+  const exemptions = await store.readItems(
+    db,
+    store.exemptionList({ state: 'in_force', lapsesBefore }, organizations),
+    mostSorted,
+  );
   const isWhole = organizations === null;
   const plans = isWhole
     ? [
-        ...(await readItems(db, planList({ isNewest: true }), 1)),
-        ...(await readItems(db, planList({ isApproved: true }), most)),
+        ...(await store.readItems(db, store.planList({ isNewest: true }), 1)),
+        ...(await store.readItems(db, store.planList({ isApproved: true }), most)),
       ]
     : [];
-  const openReviews = reviewList({ isDue: true });
-  const reviews = isWhole ? await readItems(db, openReviews, most) : [];
-  const more = isWhole ? (await countItems(db, openReviews)) - reviews.length : 0;
+  const openReviews = store.reviewList({ isDue: true });
+  const reviews = isWhole ? await store.readItems(db, openReviews, most) : [];
+  const more = isWhole ? (await store.countItems(db, openReviews)) - reviews.length : 0;
   const isWaiting = (plan: (typeof plans)[number]) =>
     plan.items > 0 && !plan.rejected && (plan.revoked === 0 || plan.approvers > 0);
   const waitingPlans = new Map(plans.filter(isWaiting).map((plan) => [plan.id, plan]));

@@ -1,26 +1,24 @@
-import {
-  type Reader,
-  readSuggestions,
-  type SuggestedFilter,
-  type Suggestion,
-  suggestedFilters,
-} from '@keywarden/db/report';
+import * as store from '@keywarden/db/report';
 import type { Logger } from '@keywarden/runtime';
 import { LRUCache } from 'lru-cache';
 
 /** Returns the values that a filter suggests to a caller; none for a filter without suggestions. */
-export type Suggestions = (filter: string, organizations: string[] | null) => Promise<Suggestion[]>;
+export type Suggestions = (filter: string, organizations: string[] | null) => Promise<store.Suggestion[]>;
 
 /** Creates the suggestions of filters. They are read at most once a minute for the same organizations. A page works without them. */
-export function createSuggestions(reader: Reader, log: Logger): Suggestions {
-  const cache = new LRUCache<string, Suggestion[], { filter: SuggestedFilter; organizations: string[] | null }>({
+export function createSuggestions(reader: store.Reader, log: Logger): Suggestions {
+  const cache = new LRUCache<
+    string,
+    store.Suggestion[],
+    { filter: store.SuggestedFilter; organizations: string[] | null }
+  >({
     max: 300,
     ttl: 60_000,
     fetchMethod: async (_key, _stale, { context: { filter, organizations } }) =>
-      await readSuggestions(reader, filter, organizations),
+      await store.readSuggestions(reader, filter, organizations),
   });
   return async (name, organizations) => {
-    const filter = suggestedFilters.find((each) => each === name);
+    const filter = store.suggestedFilters.find((each) => each === name);
     if (filter === undefined) return [];
     try {
       return await cache.forceFetch(JSON.stringify([filter, organizations]), { context: { filter, organizations } });

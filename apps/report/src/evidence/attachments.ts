@@ -1,21 +1,6 @@
 import { policyFile, verifyPage } from '@keywarden/core/ledger';
 import { compareInstants, dayOf } from '@keywarden/core/values';
-import {
-  countItems,
-  listBlindSpots,
-  listCoverage,
-  listInventoryCoverage,
-  listInventoryGaps,
-  listPolicies,
-  type PlacedEvent,
-  readGapSealEvents,
-  readPlacedEvents,
-  readReviewDocumentOf,
-  readSignedTree,
-  reviewItem,
-  reviewList,
-  type Snapshot,
-} from '@keywarden/db/report';
+import * as store from '@keywarden/db/report';
 import { readOperationGaps } from '../export/operation-gaps.ts';
 import type { Control } from './controls.ts';
 import { type Written, writeLines, writeTable, writeText, type Zip } from './files.ts';
@@ -33,8 +18,8 @@ function attach(zip: Zip, file: string, items: object[]): Written {
 }
 
 /** Writes each policy that was in force in the period to a file, with the time from which it was used. */
-export async function attachPolicies(snapshot: Snapshot, zip: Zip, period: Period): Promise<Attachments> {
-  const policies = await listPolicies(snapshot, period);
+export async function attachPolicies(snapshot: store.Snapshot, zip: Zip, period: Period): Promise<Attachments> {
+  const policies = await store.listPolicies(snapshot, period);
   return policies.map(({ sha256, used_from: usedFrom, document }) => {
     const file = `policies/${usedFrom.slice(0, 10)}-${sha256.slice(0, 12)}.json`;
     return writeText(zip, file, policyFile({ usedFrom, sha256, document }));
@@ -43,23 +28,23 @@ export async function attachPolicies(snapshot: Snapshot, zip: Zip, period: Perio
 
 /** Writes the blind spots and coverage gaps of the period to files, and returns a sentence for each kind. */
 export async function attachBlindSpots(
-  snapshot: Snapshot,
+  snapshot: store.Snapshot,
   zip: Zip,
   { controls, period: { from, to, asOf } }: { controls: Control[]; period: Period },
 ) {
-  const holes = await listInventoryGaps(snapshot, { from, to: asOf, organizations: null });
+  const holes = await store.listInventoryGaps(snapshot, { from, to: asOf, organizations: null });
   const asks = (what: RegExp) => controls.some(({ measures }) => measures.some(({ measure }) => what.test(measure)));
   const others = asks(/credentials$/)
-    ? await listInventoryGaps(snapshot, { from, to: asOf, organizations: null, of: 'credentials' })
+    ? await store.listInventoryGaps(snapshot, { from, to: asOf, organizations: null, of: 'credentials' })
     : undefined;
-  const blindSpots = await listBlindSpots(snapshot, null);
+  const blindSpots = await store.listBlindSpots(snapshot, null);
   const operations = asks(/^operation_/)
     ? await readOperationGaps(snapshot, { organizations: null, from, to: asOf, settledAt: asOf })
     : undefined;
   const signed = { from, to, state: 'signed' } as const;
   const broken =
-    (await countItems(snapshot, reviewList(signed))) -
-    (await countItems(snapshot, reviewList({ ...signed, isIntact: true })));
+    (await store.countItems(snapshot, store.reviewList(signed))) -
+    (await store.countItems(snapshot, store.reviewList({ ...signed, isIntact: true })));
   const gaps = (operations?.holes.length ?? 0) + (operations?.holes_not_named ?? 0);
   return {
     attachments: [
@@ -88,20 +73,20 @@ export async function attachBlindSpots(
  * Takes the bytes of each document before the next is read.
  */
 export async function* attachReviews(
-  snapshot: Snapshot,
+  snapshot: store.Snapshot,
   zip: Zip,
   { from, to }: Period,
 ): AsyncGenerator<Uint8Array, Attachments> {
   const documents: Attachments = [];
   const numbers: string[] = [];
-  const table = writeTable(zip, 'reviews/signatures', reviewItem);
-  for await (const items of snapshot.stream(reviewList({ from, to }))) {
+  const table = writeTable(zip, 'reviews/signatures', store.reviewItem);
+  for await (const items of snapshot.stream(store.reviewList({ from, to }))) {
     table.write(items);
-    numbers.push(...items.map((text) => reviewItem.parse(JSON.parse(text)).id));
+    numbers.push(...items.map((text) => store.reviewItem.parse(JSON.parse(text)).id));
   }
   const { csv, ...lines } = table.end();
   for (const number of numbers) {
-    documents.push(writeText(zip, `reviews/${number}.json`, await readReviewDocumentOf(snapshot, number)));
+    documents.push(writeText(zip, `reviews/${number}.json`, await store.readReviewDocumentOf(snapshot, number)));
     yield zip.take();
   }
   return [lines, { ...csv, records: lines.records }, ...documents];
@@ -110,16 +95,16 @@ export async function* attachReviews(
 const projectsAtOnce = 500;
 
 /** Writes what the archive is known to hold: the covered intervals of each project, and the complete listings of each scope. */
-export async function* attachCoverage(snapshot: Snapshot, zip: Zip): AsyncGenerator<Uint8Array, Attachments> {
+export async function* attachCoverage(snapshot: store.Snapshot, zip: Zip): AsyncGenerator<Uint8Array, Attachments> {
   const projects = writeLines(zip, 'coverage/operations.ndjson');
   for (let after: string | null = null; ; ) {
-    const rows = await listCoverage(snapshot, { after, limit: projectsAtOnce });
+    const rows = await store.listCoverage(snapshot, { after, limit: projectsAtOnce });
     projects.write(rows.map((row) => JSON.stringify(row.coverage)));
     yield zip.take();
     after = rows.at(-1)?.number ?? null;
     if (rows.length < projectsAtOnce) break;
   }
-  const scopes = await listInventoryCoverage(snapshot);
+  const scopes = await store.listInventoryCoverage(snapshot);
   return [projects.end(), attach(zip, 'coverage/keys.ndjson', scopes)];
 }
 
@@ -130,11 +115,11 @@ const eventsAtOnce = 250;
  * period and of the days before its end that measures look at. Writes nothing before the first checkpoint.
  */
 export async function* attachReceipts(
-  snapshot: Snapshot,
+  snapshot: store.Snapshot,
   zip: Zip,
   { fileName, controls, period: { from, asOf } }: { fileName: string; controls: Control[]; period: Period },
 ): AsyncGenerator<Uint8Array, Attachments> {
-  const tree = await readSignedTree(snapshot, { prefersCosigned: true });
+  const tree = await store.readSignedTree(snapshot, { prefersCosigned: true });
   if (tree === null) return [];
   const { size } = tree;
   const days = controls.flatMap(({ measures }) =>
@@ -146,14 +131,14 @@ export async function* attachReceipts(
     'ledger/receipts.ndjson',
     receiptsOf(snapshot, eventsOf(snapshot, size), tree),
   );
-  const gaps = readGapSealEvents(snapshot, { from: dayOf(since), to: dayOf(daysBefore(asOf, -1)), size });
+  const gaps = store.readGapSealEvents(snapshot, { from: dayOf(since), to: dayOf(daysBefore(asOf, -1)), size });
   const seals = yield* writeReceipts(zip, 'ledger/seals-with-gaps.ndjson', receiptsOf(snapshot, gaps, tree));
   return [events, seals, writeText(zip, 'VERIFY.md', verifyPage(originOf(tree), fileName))];
 }
 
-async function* eventsOf(snapshot: Snapshot, size: number): AsyncGenerator<PlacedEvent[]> {
+async function* eventsOf(snapshot: store.Snapshot, size: number): AsyncGenerator<store.PlacedEvent[]> {
   for (let after = -1; ; ) {
-    const events = await readPlacedEvents(snapshot, { after, limit: eventsAtOnce, size });
+    const events = await store.readPlacedEvents(snapshot, { after, limit: eventsAtOnce, size });
     yield events;
     const last = events.at(-1);
     if (last === undefined) return;

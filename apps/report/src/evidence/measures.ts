@@ -1,30 +1,7 @@
 import type { z } from '@hono/zod-openapi';
 import type { Measured as KeyMeasure } from '@keywarden/core/policy';
 import { dayMs } from '@keywarden/core/values';
-import {
-  type Assessed,
-  accessList,
-  assess,
-  assessedItems,
-  exemptionList,
-  findingList,
-  type Inventoried,
-  incidentList,
-  inventoryList,
-  judgeListed,
-  type KeyFilter,
-  type List,
-  operationBucketList,
-  planDecisionList,
-  planList,
-  readItems,
-  readOne,
-  reviewItemList,
-  reviewList,
-  revocationList,
-  rotationList,
-  type Snapshot,
-} from '@keywarden/db/report';
+import * as store from '@keywarden/db/report';
 import { operationGap, readOperationGaps } from '../export/operation-gaps.ts';
 import type { Measure } from './controls.ts';
 
@@ -40,36 +17,37 @@ export interface Measured {
   /** The schema of a row. */
   schema: z.ZodObject;
   /** The rows, and the keys that could not be assessed. */
-  batches: AsyncIterable<Assessed>;
+  batches: AsyncIterable<store.Assessed>;
   isException: boolean;
   /** An exception without a row: something that should exist and does not. */
   missing?: string;
 }
 
 /** Reads one measure of a period from the store. */
-export async function take(snapshot: Snapshot, measure: Measure, period: Period): Promise<Measured> {
+export async function take(snapshot: store.Snapshot, measure: Measure, period: Period): Promise<Measured> {
   const { from, to, asOf } = period;
-  const shown = (list: List): Measured => ({ ...rowsOf(snapshot, list), isException: false });
-  const exceptions = (of: Inventoried, filter: KeyFilter, because: string): Measured => ({
-    schema: assessedItems[of],
-    batches: judgeListed(
+  const shown = (list: store.List): Measured => ({ ...rowsOf(snapshot, list), isException: false });
+  const exceptions = (of: store.Inventoried, filter: store.KeyFilter, because: string): Measured => ({
+    schema: store.assessedItems[of],
+    batches: store.judgeListed(
       snapshot,
-      inventoryList(of, { asOf, isThere: true, ...filter }, { organizations: null }),
+      store.inventoryList(of, { asOf, isThere: true, ...filter }, { organizations: null }),
       because,
     ),
     isException: true,
   });
-  const unreviewed = (of: Inventoried, days: number) => {
+  const unreviewed = (of: store.Inventoried, days: number) => {
     const since = daysBefore(asOf, days);
     return exceptions(of, { notReviewedSince: since }, `no review that was signed since ${since} includes it`);
   };
-  const assessed = (of: Inventoried, measured: KeyMeasure): Measured => ({
-    schema: assessedItems[of],
-    batches: assess(snapshot, { of, measured, asOf }),
+  const assessed = (of: store.Inventoried, measured: KeyMeasure): Measured => ({
+    schema: store.assessedItems[of],
+    batches: store.assess(snapshot, { of, measured, asOf }),
     isException: true,
   });
   // A key that one listing lacked may still exist.
-  const inventory = (of: Inventoried) => shown(inventoryList(of, { asOf, isThere: true }, { organizations: null }));
+  const inventory = (of: store.Inventoried) =>
+    shown(store.inventoryList(of, { asOf, isThere: true }, { organizations: null }));
   switch (measure.measure) {
     case 'inventory':
       return inventory('keys');
@@ -94,25 +72,25 @@ export async function take(snapshot: Snapshot, measure: Measure, period: Period)
     case 'findings':
       return await takeFindings(snapshot, period);
     case 'revocations':
-      return shown(revocationList({ from, to }, null));
+      return shown(store.revocationList({ from, to }, null));
     case 'rotations':
-      return shown(rotationList({ from, to }, null));
+      return shown(store.rotationList({ from, to }, null));
     case 'exemptions':
-      return shown(exemptionList({ from, to }, null));
+      return shown(store.exemptionList({ from, to }, null));
     case 'decisions':
-      return shown(planDecisionList({ from, to }));
+      return shown(store.planDecisionList({ from, to }));
     case 'incidents':
-      return shown(incidentList({ from, to }, null));
+      return shown(store.incidentList({ from, to }, null));
     case 'reviewed_keys':
-      return shown(reviewItemList({ from, to }));
+      return shown(store.reviewItemList({ from, to }));
     case 'reviews':
       return await takeReviews(snapshot, measure.within_days, period);
     case 'operation_counts':
-      return shown(operationBucketList({ from, to, size: 'day', by: ['action'] }, null));
+      return shown(store.operationBucketList({ from, to, size: 'day', by: ['action'] }, null));
     case 'operation_history':
       return await takeHistory(snapshot, measure.days, period);
     case 'access_log':
-      return shown(accessList({ from, to }));
+      return shown(store.accessList({ from, to }));
     default:
       return measure satisfies never;
   }
@@ -126,42 +104,46 @@ export const daysBefore = (at: string, days: number) => new Date(Date.parse(at) 
  * Undefined if there is none, with the reason.
  */
 export async function findPlanOf(
-  snapshot: Snapshot,
+  snapshot: store.Snapshot,
   { from, to }: Period,
 ): Promise<{ id: string } | { missing: string }> {
-  const [plan] = await readItems(snapshot, planList({ madeFrom: from, madeTo: to, asOf: to, isWhole: true }), 1);
+  const [plan] = await store.readItems(
+    snapshot,
+    store.planList({ madeFrom: from, madeTo: to, asOf: to, isWhole: true }),
+    1,
+  );
   if (plan === undefined) return { missing: 'No plan was created in the period.' };
-  const [kept] = await readItems(snapshot, planList({ id: plan.id, findingsTo: to }), 1);
+  const [kept] = await store.readItems(snapshot, store.planList({ id: plan.id, findingsTo: to }), 1);
   return kept ?? { missing: `Plan ${plan.id} was made again after the period, with other findings.` };
 }
 
 /** Returns the findings of the period's newest plan. */
-async function takeFindings(snapshot: Snapshot, period: Period): Promise<Measured> {
+async function takeFindings(snapshot: store.Snapshot, period: Period): Promise<Measured> {
   const plan = await findPlanOf(snapshot, period);
   const planId = 'id' in plan ? plan.id : '';
   const missing = 'missing' in plan ? plan : {};
-  return { ...rowsOf(snapshot, findingList({ planId }, null)), isException: false, ...missing };
+  return { ...rowsOf(snapshot, store.findingList({ planId }, null)), isException: false, ...missing };
 }
 
-function rowsOf(snapshot: Snapshot, list: List): Pick<Measured, 'schema' | 'batches'> {
+function rowsOf(snapshot: store.Snapshot, list: store.List): Pick<Measured, 'schema' | 'batches'> {
   return { schema: list.schema, batches: toRows(snapshot.stream(list)) };
 }
 
-async function* toRows(batches: AsyncIterable<string[]>): AsyncGenerator<Assessed> {
+async function* toRows(batches: AsyncIterable<string[]>): AsyncGenerator<store.Assessed> {
   for await (const exceptions of batches) yield { exceptions, unknown: [] };
 }
 
 /** Returns the reviews signed in the period. An exception is added if none was signed in the required days before its end. */
-async function takeReviews(snapshot: Snapshot, days: number, { from, to, asOf }: Period): Promise<Measured> {
+async function takeReviews(snapshot: store.Snapshot, days: number, { from, to, asOf }: Period): Promise<Measured> {
   const since = daysBefore(asOf, days);
-  const recent = await readOne(snapshot, reviewList({ from: since, to, isIntact: true }));
+  const recent = await store.readOne(snapshot, store.reviewList({ from: since, to, isIntact: true }));
   const missing =
     recent === undefined ? { missing: `No access review was signed in the ${days} days before ${asOf}.` } : {};
-  return { ...rowsOf(snapshot, reviewList({ from, to })), isException: false, ...missing };
+  return { ...rowsOf(snapshot, store.reviewList({ from, to })), isException: false, ...missing };
 }
 
 /** Returns the intervals for which the archive may lack operations, in the days before the end. */
-async function takeHistory(snapshot: Snapshot, days: number, { asOf }: Period): Promise<Measured> {
+async function takeHistory(snapshot: store.Snapshot, days: number, { asOf }: Period): Promise<Measured> {
   const request = { organizations: null, from: daysBefore(asOf, days), to: asOf, settledAt: asOf };
   const { holes, holes_not_named: more } = await readOperationGaps(snapshot, request);
   const missing = more === 0 ? {} : { missing: `${more} more intervals are not listed here.` };
@@ -169,6 +151,6 @@ async function takeHistory(snapshot: Snapshot, days: number, { asOf }: Period): 
   return { schema: operationGap, batches: oneBatch(items), isException: true, ...missing };
 }
 
-async function* oneBatch(items: string[]): AsyncGenerator<Assessed> {
+async function* oneBatch(items: string[]): AsyncGenerator<store.Assessed> {
   yield await Promise.resolve({ exceptions: items, unknown: [] });
 }

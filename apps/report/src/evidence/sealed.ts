@@ -1,22 +1,12 @@
 import { verifyPage } from '@keywarden/core/ledger';
-import {
-  makeReceipts,
-  type PlacedEvent,
-  readDropEvents,
-  readSealEvents,
-  readSignedTree,
-  type SealedProject,
-  type SignedTree,
-  type Snapshot,
-  sealedOperationList,
-} from '@keywarden/db/report';
+import * as store from '@keywarden/db/report';
 import type { Ending } from '../environment.ts';
 import { conflict } from '../problem.ts';
 import { type Written, writeLines, writeText, type Zip } from './files.ts';
 import { createZip } from './zip.ts';
 
 export interface SealedRequest {
-  projects: SealedProject[];
+  projects: store.SealedProject[];
   /** The first day, and the day after the last. */
   from: string;
   to: string;
@@ -25,36 +15,36 @@ export interface SealedRequest {
 }
 
 /** Returns the newest checkpoint, preferably one that a witness cosigned in the last hour. Throws a Problem (409) before the first. */
-async function requireTree(snapshot: Snapshot): Promise<SignedTree> {
-  const tree = await readSignedTree(snapshot, { prefersCosigned: true });
+async function requireTree(snapshot: store.Snapshot): Promise<store.SignedTree> {
+  const tree = await store.readSignedTree(snapshot, { prefersCosigned: true });
   if (tree === null)
     throw conflict('The ledger has no signed checkpoint yet; the daemon with its key signs one within a minute.');
   return tree;
 }
 
-export const originOf = ({ note }: SignedTree) => note.slice(0, note.indexOf('\n'));
+export const originOf = ({ note }: store.SignedTree) => note.slice(0, note.indexOf('\n'));
 
 /**
  * Writes the operations of projects and days as one zip archive, with the receipts of their seals: anybody with the ledger's public key can check that they
  * are exactly those that were archived.
  */
 export async function* writeSealedOperations(
-  snapshot: Snapshot,
+  snapshot: store.Snapshot,
   { projects, from, to, madeAt, fileName }: SealedRequest,
 ): AsyncGenerator<Uint8Array, Ending> {
   const tree = await requireTree(snapshot);
   const zip = createZip(madeAt);
   const files: object[] = [];
   let records = 0;
-  const drops = await readDropEvents(snapshot, { from, to, size: tree.size });
+  const drops = await store.readDropEvents(snapshot, { from, to, size: tree.size });
   const retention = yield* writeReceipts(zip, 'retention.ndjson', receiptsOf(snapshot, [drops], tree));
   for (const [index, { number, name }] of projects.entries()) {
     const place = String(index + 1).padStart(5, '0');
-    const events = readSealEvents(snapshot, { project: number, from, to, size: tree.size });
+    const events = store.readSealEvents(snapshot, { project: number, from, to, size: tree.size });
     const seals = yield* writeReceipts(zip, `seals/${place}.ndjson`, receiptsOf(snapshot, events, tree));
     const lines = writeLines(zip, `operations/${place}.ndjson`);
     const range = { from: `${from}T00:00:00Z`, to: `${to}T00:00:00Z` };
-    for await (const items of snapshot.stream(sealedOperationList(range, number))) {
+    for await (const items of snapshot.stream(store.sealedOperationList(range, number))) {
       lines.write(items);
       yield zip.take();
     }
@@ -72,11 +62,11 @@ export async function* writeSealedOperations(
 
 /** Yields the receipts of each batch of events. */
 export async function* receiptsOf(
-  snapshot: Snapshot,
-  batches: AsyncIterable<PlacedEvent[]> | PlacedEvent[][],
-  tree: SignedTree,
+  snapshot: store.Snapshot,
+  batches: AsyncIterable<store.PlacedEvent[]> | store.PlacedEvent[][],
+  tree: store.SignedTree,
 ): AsyncGenerator<string[]> {
-  for await (const events of batches) yield await makeReceipts(snapshot, events, tree);
+  for await (const events of batches) yield await store.makeReceipts(snapshot, events, tree);
 }
 
 /** Writes a file of receipts, each as the member `receipt` of a line. Takes the bytes of each batch. */

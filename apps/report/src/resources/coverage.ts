@@ -1,13 +1,5 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
-import {
-  gapReasons,
-  inventoryCoverage,
-  listCoverage,
-  listInventoryCoverage,
-  operationCoverage,
-  type ProjectCoverage,
-  readControlPlaneNow,
-} from '@keywarden/db/report';
+import * as store from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
 import { daysOf, lastDays, renderMonths } from '../dashboard/calendar.ts';
@@ -27,7 +19,7 @@ export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db }: Serv
     of: { projectId?: string | undefined; organizations: string[] | null; after: string | null },
     limit: number,
   ) => {
-    const rows = await listCoverage(db, { ...of, limit: limit + 1 });
+    const rows = await store.listCoverage(db, { ...of, limit: limit + 1 });
     const shown = rows.slice(0, limit);
     return {
       projects: shown.map(({ coverage }) => coverage),
@@ -39,7 +31,7 @@ export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db }: Serv
     summary: 'For each project, the times for which the archive has every operation, and the gaps with their reasons',
     access,
     filters: { project_id: word.optional() },
-    item: operationCoverage,
+    item: store.operationCoverage,
     listFor: ({ query: { project_id: projectId }, organizations }) => ({
       list: {
         order: [{ type: 'bigint' }],
@@ -54,9 +46,9 @@ export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db }: Serv
     path: '/v1/coverage/inventory',
     summary: 'The complete key listings of each account and organization, and gaps of more than a day between them',
     access,
-    response: listOf(inventoryCoverage),
+    response: listOf(store.inventoryCoverage),
     handle: async ({ organizations }) => {
-      const scopes = await listInventoryCoverage(db);
+      const scopes = await store.listInventoryCoverage(db);
       const items = scopes.filter(
         ({ scope }) => organizations === null || organizations.some((id) => scope === `organization:${id}`),
       );
@@ -66,7 +58,7 @@ export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db }: Serv
 
   page('/coverage', access, async ({ principal: { organizations }, query }) => {
     const { cursor } = readQuery({ cursor: word.regex(/^\d{1,18}$/).optional() }, query);
-    const untilMs = Date.parse(await readControlPlaneNow(db));
+    const untilMs = Date.parse(await store.readControlPlaneNow(db));
     const { projects, next } = await read({ organizations, after: cursor ?? null }, 50);
     const days = lastDays({ untilMs, days: 365 });
     const months = projects.map((project) => ({
@@ -84,7 +76,7 @@ export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db }: Serv
 }
 
 /** Returns a table of the times for which the archive may lack operations of a project. */
-export function gapTable(gaps: ProjectCoverage['unknown']): Html {
+export function gapTable(gaps: store.ProjectCoverage['unknown']): Html {
   return table({
     caption: 'Coverage gaps',
     items: gaps.slice(0, 100),
@@ -92,7 +84,7 @@ export function gapTable(gaps: ProjectCoverage['unknown']): Html {
     columns: [
       { label: 'From', cell: ({ from }) => time(from) },
       { label: 'To', cell: ({ to }) => time(to) },
-      { label: 'Reason', is: 'text', cell: ({ reason }) => gapReasons[reason] },
+      { label: 'Reason', is: 'text', cell: ({ reason }) => store.gapReasons[reason] },
     ],
   });
 }

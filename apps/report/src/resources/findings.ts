@@ -1,12 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import {
-  findingItem,
-  findingList,
-  listBlindSpots,
-  listInventoryGaps,
-  planList,
-  readControlPlaneNow,
-} from '@keywarden/db/report';
+import * as store from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
 import { columnsFor, linkTo } from '../dashboard/columns.ts';
@@ -15,7 +8,7 @@ import { digits, type ListQuery, word } from '../parameters.ts';
 import type { Resource } from '../resource.ts';
 import { requireOne } from '../route.ts';
 
-const { action, disposition } = findingItem.shape;
+const { action, disposition } = store.findingItem.shape;
 
 const filters = {
   plan_id: word.optional().openapi({ description: 'Default: the newest plan' }),
@@ -26,7 +19,7 @@ const filters = {
   key: digits.optional().openapi({ description: "The key's number in Keywarden" }),
 };
 
-export const findingColumns = columnsFor(findingItem, {
+export const findingColumns = columnsFor(store.findingItem, {
   key: {
     label: 'Key',
     is: 'text',
@@ -52,13 +45,13 @@ export const findingColumns = columnsFor(findingItem, {
 });
 
 /** The findings of a plan. */
-export const findings: Resource<typeof findingItem, typeof filters> = {
+export const findings: Resource<typeof store.findingItem, typeof filters> = {
   name: 'findings',
   summary: 'Keys that match rules, with the evidence; from the newest plan unless plan_id names another',
   access: allow('viewer'),
-  item: findingItem,
+  item: store.findingItem,
   filters,
-  list: ({ query, organizations }) => findingList(query, organizations),
+  list: ({ query, organizations }) => store.findingList(query, organizations),
   page: {
     title: 'Findings',
     fields: {
@@ -74,13 +67,13 @@ export const findings: Resource<typeof findingItem, typeof filters> = {
   file: {
     summary: 'Findings of a plan as a file',
     async check({ db, query: { planId: id } }) {
-      if (id !== undefined) await requireOne(db, planList({ id }), ['plan with this id', '/v1/plans']);
+      if (id !== undefined) await requireOne(db, store.planList({ id }), ['plan with this id', '/v1/plans']);
     },
     // The current gaps of the inventory that the findings are based on.
     async trailer({ db, organizations }: Pick<ListQuery<z.ZodRawShape>, 'db' | 'organizations'>) {
-      const at = await readControlPlaneNow(db);
-      const holes = await listInventoryGaps(db, { from: at, to: at, organizations });
-      return { holes, blind_spots: await listBlindSpots(db, organizations) };
+      const at = await store.readControlPlaneNow(db);
+      const holes = await store.listInventoryGaps(db, { from: at, to: at, organizations });
+      return { holes, blind_spots: await store.listBlindSpots(db, organizations) };
     },
   },
 };

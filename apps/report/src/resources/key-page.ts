@@ -1,24 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import {
-  credentialItem,
-  credentialList,
-  exemptionList,
-  findingItem,
-  findingList,
-  keyItem,
-  keyList,
-  keyObservation,
-  keyObservationList,
-  keyUse,
-  keyUseList,
-  type List,
-  listRules,
-  readOne,
-  reviewedKey,
-  reviewItemList,
-  revocationList,
-  rotationList,
-} from '@keywarden/db/report';
+import * as store from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow, mayAct } from '../access/roles.ts';
 import { grantExemption } from '../actions/exemptions.ts';
@@ -32,26 +13,26 @@ import { exemptionColumns } from './exemptions.ts';
 import { revocationColumns } from './revocations.ts';
 import { requestPart, rotationColumns } from './rotations.ts';
 
-type Key = z.infer<typeof keyItem>;
-type Credential = z.infer<typeof credentialItem>;
+type Key = z.infer<typeof store.keyItem>;
+type Credential = z.infer<typeof store.credentialItem>;
 
-const findingColumns = columnsFor(findingItem, {
+const findingColumns = columnsFor(store.findingItem, {
   rule: 'Rule',
   reason: 'Why',
   action: 'Action',
   disposition: 'Disposition',
   why_held: 'Held because',
 });
-const useColumns = columnsFor(keyUse, {
+const useColumns = columnsFor(store.keyUse, {
   last_used_at: 'Last use in the hour',
   address: { label: 'From', cell: ({ address }) => address ?? 'unknown' },
 });
-const observationColumns = columnsFor(keyObservation, {
+const observationColumns = columnsFor(store.keyObservation, {
   seen_at: 'Seen',
   event: 'Event',
   record: { label: 'Name at that time', cell: ({ record }) => (typeof record?.name === 'string' ? record.name : '') },
 });
-const reviewColumns = columnsFor(reviewedKey, {
+const reviewColumns = columnsFor(store.reviewedKey, {
   review_id: 'Review',
   decision: { label: 'Decision', cell: ({ decision }) => decision ?? 'undecided' },
   reason: 'Why',
@@ -66,15 +47,15 @@ export function keyPage({ page, form }: Pages, services: Services): void {
     const number = readParameter(c, 'key', digits);
     const { organizations } = principal;
     const found =
-      (await readOne(db, keyList({ number }, { organizations }))) ??
-      (await readOne(db, credentialList({ number }, { organizations })));
+      (await store.readOne(db, store.keyList({ number }, { organizations }))) ??
+      (await store.readOne(db, store.credentialList({ number }, { organizations })));
     if (found === undefined) throw notFound('key with this number', '/keys');
-    const key = z.union([keyItem, credentialItem]).parse(JSON.parse(found));
+    const key = z.union([store.keyItem, store.credentialItem]).parse(JSON.parse(found));
     const isApiKey = !('expires_at' in key);
     const of = { key: number };
     const part = async <S extends z.ZodObject>(
       title: string,
-      list: List<S>,
+      list: store.List<S>,
       shown: { columns: Column<z.output<S>>[]; empty: string; caption?: string; limit?: number },
       before: Part = '',
     ) => section(title, html`${before}${await firstPart(db, list, { caption: title, ...shown })}`);
@@ -83,14 +64,14 @@ export function keyPage({ page, form }: Pages, services: Services): void {
       title: key.name,
       body: html`
         ${describeKey(key)}
-        ${await part('Findings', findingList(of, organizations), { columns: findingColumns, empty: 'The newest plan has no finding for it.' })}
-        ${await part('Observed use', keyUseList(number), { caption: 'Use', columns: useColumns, empty: 'No use was observed.' })}
-        ${await part('Observations', keyObservationList(number), { caption: 'Observations', columns: observationColumns, empty: 'It was never observed.', limit: 200 })}
-        ${await part('Revocations', revocationList(of, organizations), { columns: withProof(visit, 'revocation', revocationColumns), empty: 'There was no attempt to revoke it.' })}
-        ${isApiKey ? await part('Rotations', rotationList(of, organizations), { columns: withProof(visit, 'rotation', rotationColumns), empty: 'It was never rotated.' }, requests) : ''}
-        ${await part('Exemptions', exemptionList(of, organizations), { columns: withProof(visit, 'exemption', exemptionColumns), empty: 'It is not exempt from anything.' })}
-        ${organizations === null ? await part('Reviews', reviewItemList(of), { columns: reviewColumns, empty: 'It is not in any review.' }) : ''}
-        ${mayAct(principal, 'operator') && key.state !== 'gone' ? actionForms({ key: number, rules: await listRules(db), rotates: isApiKey }) : ''}
+        ${await part('Findings', store.findingList(of, organizations), { columns: findingColumns, empty: 'The newest plan has no finding for it.' })}
+        ${await part('Observed use', store.keyUseList(number), { caption: 'Use', columns: useColumns, empty: 'No use was observed.' })}
+        ${await part('Observations', store.keyObservationList(number), { caption: 'Observations', columns: observationColumns, empty: 'It was never observed.', limit: 200 })}
+        ${await part('Revocations', store.revocationList(of, organizations), { columns: withProof(visit, 'revocation', revocationColumns), empty: 'There was no attempt to revoke it.' })}
+        ${isApiKey ? await part('Rotations', store.rotationList(of, organizations), { columns: withProof(visit, 'rotation', rotationColumns), empty: 'It was never rotated.' }, requests) : ''}
+        ${await part('Exemptions', store.exemptionList(of, organizations), { columns: withProof(visit, 'exemption', exemptionColumns), empty: 'It is not exempt from anything.' })}
+        ${organizations === null ? await part('Reviews', store.reviewItemList(of), { columns: reviewColumns, empty: 'It is not in any review.' }) : ''}
+        ${mayAct(principal, 'operator') && key.state !== 'gone' ? actionForms({ key: number, rules: await store.listRules(db), rotates: isApiKey }) : ''}
       `,
     };
   });

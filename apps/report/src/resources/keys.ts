@@ -1,21 +1,5 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
-import {
-  credentialItem,
-  credentialList,
-  type Inventoried,
-  inventoryGap,
-  inventoryList,
-  keyItem,
-  keyList,
-  keyObservation,
-  keyObservationList,
-  keyUse,
-  keyUseList,
-  listBlindSpots,
-  listInventoryGaps,
-  readControlPlaneNow,
-  seesKey,
-} from '@keywarden/db/report';
+import * as store from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
 import { columnsFor, linkTo } from '../dashboard/columns.ts';
@@ -31,7 +15,7 @@ import { credentialFilters, keyFilters, requirePast, toKeyFilter } from './key-f
 const access = allow('viewer');
 const sorts = ['number', 'name', 'created_at', 'last_used_at'] as const;
 
-export const keyColumns = columnsFor(keyItem, {
+export const keyColumns = columnsFor(store.keyItem, {
   name: {
     label: 'Name',
     sort: 'name',
@@ -65,7 +49,7 @@ export function ownerCell({ owner, creator }: { owner: string; creator: { id: st
   return linkTo('owner', owner, name);
 }
 
-const credentialColumns = columnsFor(credentialItem, {
+const credentialColumns = columnsFor(store.credentialItem, {
   name: { label: 'Name', sort: 'name', cell: ({ number, name }) => link(`/keys/${number}`, name) },
   kind: 'Kind',
   state: 'State',
@@ -100,11 +84,11 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
     summary:
       'All API keys ever observed; with as_of, the keys that existed at a past time, and the gaps in that inventory',
     access,
-    item: keyItem,
+    item: store.keyItem,
     filters: keyFilters,
     sorts,
     check: async ({ query }) => await requirePast(db, query.asOf),
-    list: ({ query, ...shown }) => keyList(toKeyFilter(query), shown),
+    list: ({ query, ...shown }) => store.keyList(toKeyFilter(query), shown),
     more: gapsThen('keys'),
     page: {
       title: 'Keys',
@@ -127,7 +111,7 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
       summary: 'Keys as a file; with as_of, the keys that existed at a past time',
       trailer: async ({ db: reader, query, organizations }) => ({
         ...(await gapsAt(reader, { asOf: query.asOf, organizations, of: 'keys' })),
-        blind_spots: await listBlindSpots(reader, organizations),
+        blind_spots: await store.listBlindSpots(reader, organizations),
       }),
     },
   });
@@ -136,11 +120,11 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
     summary:
       'All credentials ever observed that are not API keys; with as_of, those that existed at a past time, and the gaps in that inventory',
     access,
-    item: credentialItem,
+    item: store.credentialItem,
     filters: credentialFilters,
     sorts,
     check: async ({ query }) => await requirePast(db, query.asOf),
-    list: ({ query, ...shown }) => credentialList(toKeyFilter(query), shown),
+    list: ({ query, ...shown }) => store.credentialList(toKeyFilter(query), shown),
     more: gapsThen('credentials'),
     page: {
       title: 'Other credentials',
@@ -181,11 +165,11 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
 function addOne(
   app: OpenAPIHono<Env>,
   { db }: Services,
-  { of, one, uses, versions }: { of: Inventoried; one: 'key' | 'credential'; uses: string; versions: string },
+  { of, one, uses, versions }: { of: store.Inventoried; one: 'key' | 'credential'; uses: string; versions: string },
 ): void {
   const params = z.object({ [one]: digits.openapi({ description: `The ${one}'s number in Keywarden` }) });
   const path = `/v1/${of}/{${one}}`;
-  const item = of === 'keys' ? keyItem : credentialItem;
+  const item = of === 'keys' ? store.keyItem : store.credentialItem;
   addRoute(app, {
     path,
     summary: of === 'keys' ? 'One key' : 'One credential',
@@ -193,11 +177,14 @@ function addOne(
     params,
     response: item,
     handle: async ({ params: { [one]: number }, organizations }) =>
-      await requireOne(db, inventoryList(of, { number }, { organizations }), [`${one} with this number`, `/v1/${of}`]),
+      await requireOne(db, store.inventoryList(of, { number }, { organizations }), [
+        `${one} with this number`,
+        `/v1/${of}`,
+      ]),
   });
   const numberOf = async (given: Record<string, string>, organizations: string[] | null) => {
     const number = given[one] ?? '';
-    if (await seesKey(db, number, { organizations, of })) return number;
+    if (await store.seesKey(db, number, { organizations, of })) return number;
     throw notFound(`${one} with this number`, `/v1/${of}`);
   };
   addList(app, db, {
@@ -205,17 +192,19 @@ function addOne(
     summary: `A ${one}'s history: ${versions}`,
     access,
     params,
-    item: keyObservation,
-    listFor: async (request) => ({ list: keyObservationList(await numberOf(request.params, request.organizations)) }),
+    item: store.keyObservation,
+    listFor: async (request) => ({
+      list: store.keyObservationList(await numberOf(request.params, request.organizations)),
+    }),
   });
   addList(app, db, {
     path: `${path}/uses`,
     summary: uses,
     access,
     params,
-    item: keyUse,
+    item: store.keyUse,
     listFor: async (request) => ({
-      list: keyUseList(await numberOf(request.params, request.organizations)),
+      list: store.keyUseList(await numberOf(request.params, request.organizations)),
     }),
   });
 }
@@ -223,28 +212,28 @@ function addOne(
 interface Then {
   asOf: string | undefined;
   organizations: string[] | null;
-  of: Inventoried;
+  of: store.Inventoried;
 }
 
 /** Returns the gaps of an inventory at a time; without `asOf`, now. */
 async function gapsAt(db: ListQuery<z.ZodRawShape>['db'], { asOf, organizations, of }: Then) {
-  const at = asOf ?? (await readControlPlaneNow(db));
-  return { as_of: at, holes: await listInventoryGaps(db, { from: at, to: at, organizations, of }) };
+  const at = asOf ?? (await store.readControlPlaneNow(db));
+  return { as_of: at, holes: await store.listInventoryGaps(db, { from: at, to: at, organizations, of }) };
 }
 
 type AsOf = Pick<ListQuery<z.ZodRawShape>, 'db' | 'organizations'> & { query: { asOf?: string | undefined } };
 
 /** The gaps as further fields of a list, if the query has `as_of`. */
-function gapsThen(of: Inventoried) {
+function gapsThen(of: store.Inventoried) {
   return {
-    shape: { as_of: z.string().optional(), holes: z.array(inventoryGap).optional() },
+    shape: { as_of: z.string().optional(), holes: z.array(store.inventoryGap).optional() },
     read: async ({ db, query, organizations }: AsOf) =>
       query.asOf === undefined ? undefined : await gapsAt(db, { asOf: query.asOf, organizations, of }),
   };
 }
 
 /** Returns the gaps as a part of a page. */
-async function gapPart({ db }: Services, { query, principal }: Visit, of: Inventoried): Promise<Part> {
+async function gapPart({ db }: Services, { query, principal }: Visit, of: store.Inventoried): Promise<Part> {
   if (query.as_of !== undefined && Number.isNaN(Date.parse(query.as_of))) return '';
   const { organizations } = principal;
   const { as_of: at, holes } = await gapsAt(db, { asOf: query.as_of, organizations, of });

@@ -1,15 +1,7 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import { parseVerifier, verifyReceipt } from '@keywarden/core/ledger';
 import { addDays } from '@keywarden/core/values';
-import {
-  ledgerEventItem,
-  ledgerEventList,
-  ledgerRecordKinds,
-  listLedgerKeys,
-  listSealedProjects,
-  readReceipt,
-  readSignedTree,
-} from '@keywarden/db/report';
+import * as store from '@keywarden/db/report';
 import type { Context } from 'hono';
 import { html } from 'hono/html';
 import { allow, allowWhole } from '../access/roles.ts';
@@ -29,10 +21,10 @@ const eventNumber = z.string().regex(/^[1-9]\d{0,17}$/);
 /** A record of the report: `plan/p-123`. */
 const record = z
   .string()
-  .regex(new RegExp(`^(${ledgerRecordKinds.join('|')})/[\\w-]{1,40}$`))
+  .regex(new RegExp(`^(${store.ledgerRecordKinds.join('|')})/[\\w-]{1,40}$`))
   .transform((text) => {
     const [kind, id = ''] = text.split('/');
-    return { kind: z.enum(ledgerRecordKinds).parse(kind), id };
+    return { kind: z.enum(store.ledgerRecordKinds).parse(kind), id };
   });
 const missing: Missing = ['event with this number', '/v1/ledger/events'];
 
@@ -49,17 +41,17 @@ function addEvents(app: OpenAPIHono<Env>, pages: Pages, services: Services): voi
     name: 'ledger/events',
     summary: 'Events of the ledger, newest first',
     access: allowWhole('auditor'),
-    item: ledgerEventItem,
+    item: store.ledgerEventItem,
     filters: {
       type: word.optional(),
       subject: word.optional().openapi({ description: 'The row that it is about: plan_approval/17' }),
       about: record.optional().openapi({
-        description: `A record with everything that belongs to it, such as a plan with its approvals: plan/p-123. Kinds: ${ledgerRecordKinds.join(', ')}`,
+        description: `A record with everything that belongs to it, such as a plan with its approvals: plan/p-123. Kinds: ${store.ledgerRecordKinds.join(', ')}`,
       }),
       from: instant.optional().openapi({ description: 'Recorded at this instant or later' }),
       to: instant.optional().openapi({ description: 'Recorded before this instant' }),
     },
-    list: ({ query }) => ledgerEventList(query),
+    list: ({ query }) => store.ledgerEventList(query),
     page: {
       title: 'Ledger',
       fields: {
@@ -69,7 +61,7 @@ function addEvents(app: OpenAPIHono<Env>, pages: Pages, services: Services): voi
         from: 'From',
         to: 'Before',
       },
-      columns: columnsFor(ledgerEventItem, {
+      columns: columnsFor(store.ledgerEventItem, {
         recorded_at: 'Recorded',
         type: 'Event',
         subject: 'Row',
@@ -81,7 +73,7 @@ function addEvents(app: OpenAPIHono<Env>, pages: Pages, services: Services): voi
       }),
       empty: 'No event matches.',
       above: async () => {
-        const tree = await readSignedTree(db);
+        const tree = await store.readSignedTree(db);
         return section(
           'The signed tree',
           tree === null
@@ -97,7 +89,7 @@ function addEvents(app: OpenAPIHono<Env>, pages: Pages, services: Services): voi
 
 function addReceipts(app: OpenAPIHono<Env>, pages: Pages, { db }: Services): void {
   const answerReceipt = async (c: Context<Env>, { event, fileName }: { event: string; fileName: string }) => {
-    const receipt = await readReceipt(db, event);
+    const receipt = await store.readReceipt(db, event);
     if (receipt === null)
       throw conflict('The event is not in the signed tree yet; the daemon with its key adds it within a minute.');
     const headers = { 'content-disposition': `attachment; filename="${fileName}"` };
@@ -110,7 +102,7 @@ function addReceipts(app: OpenAPIHono<Env>, pages: Pages, { db }: Services): voi
     params: z.object({ event: eventNumber }),
     response: { contentTypes: ['text/plain'] },
     handle: async ({ c, params: { event } }) => {
-      await requireItem(db, ledgerEventList({ number: event }), missing);
+      await requireItem(db, store.ledgerEventList({ number: event }), missing);
       return await answerReceipt(c, { event, fileName: `keywarden-event-${event}.tlog-proof` });
     },
   });
@@ -122,16 +114,16 @@ function addReceipts(app: OpenAPIHono<Env>, pages: Pages, { db }: Services): voi
     params: z.object({ sha256: z.string().regex(/^[\da-f]{64}$/) }),
     response: { contentTypes: ['text/plain'] },
     handle: async ({ c, params: { sha256 } }) => {
-      const list = ledgerEventList({ type: 'export.completed', subject: `report_export/${sha256}` });
+      const list = store.ledgerEventList({ type: 'export.completed', subject: `report_export/${sha256}` });
       const { number } = await requireItem(db, list, ['export of a file with this SHA-256', '/v1/ledger/events']);
       return await answerReceipt(c, { event: number, fileName: `keywarden-export-${sha256.slice(0, 16)}.tlog-proof` });
     },
   });
   pages.page('/ledger/events/:event', allowWhole('auditor'), async ({ c }) => {
     const event = readParameter(c, 'event', eventNumber);
-    const found = await requireItem(db, ledgerEventList({ number: event }), missing);
-    const receipt = await readReceipt(db, event);
-    const keys = (await listLedgerKeys(db)).flatMap(({ publicKey }) => parseVerifier(publicKey) ?? []);
+    const found = await requireItem(db, store.ledgerEventList({ number: event }), missing);
+    const receipt = await store.readReceipt(db, event);
+    const keys = (await store.listLedgerKeys(db)).flatMap(({ publicKey }) => parseVerifier(publicKey) ?? []);
     const proven = receipt === null ? 'the event waits for the daemon with the key' : verifyReceipt(receipt, keys);
     const isProven = typeof proven !== 'string';
     const shown: [string, Part][] = isProven
@@ -174,7 +166,7 @@ function addSealedOperations(app: OpenAPIHono<Env>, { db, streams, now }: Servic
     handle: async ({ c, organizations, query: { project_id: projectId, from, to } }) => {
       if (!(from <= to)) throw badParameter('from, to: the last day is before the first.');
       const end = addDays(to, 1);
-      const projects = await listSealedProjects(db, { projectId, organizations, from, to: end });
+      const projects = await store.listSealedProjects(db, { projectId, organizations, from, to: end });
       if (projectId !== undefined && projects.length === 0)
         throw notFound('project with this id and a seal, and a day in this period', '/v1/projects');
       // Two files for each, and three beside them.

@@ -1,16 +1,6 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import { dayMs } from '@keywarden/core/values';
-import {
-  findProjectNumbers,
-  findShards,
-  operationBucket,
-  operationBucketList,
-  operationItem,
-  operationList,
-  operationVersion,
-  operationVersionList,
-  projectList,
-} from '@keywarden/db/report';
+import * as store from '@keywarden/db/report';
 import { allow } from '../access/roles.ts';
 import { columnsFor } from '../dashboard/columns.ts';
 import type { Pages } from '../dashboard/page.ts';
@@ -38,7 +28,7 @@ const filters = {
   to: instant.optional().openapi({ description: 'Created before this instant' }),
 };
 
-export const operationColumns = columnsFor(operationItem, {
+export const operationColumns = columnsFor(store.operationItem, {
   created_at: 'Created',
   action: 'Action',
   status: 'Status',
@@ -59,11 +49,11 @@ export function addOperations(app: OpenAPIHono<Env>, pages: Pages, services: Ser
     name: 'operations',
     summary: 'Operations, newest first, including those that the control plane has pruned',
     access,
-    item: operationItem,
+    item: store.operationItem,
     filters,
     list: async ({ db: reader, query, organizations }) => {
-      const projects = await findProjectNumbers(reader, { projectId: query.projectId, organizations });
-      return operationList(query, projects, await findShards(reader, projects));
+      const projects = await store.findProjectNumbers(reader, { projectId: query.projectId, organizations });
+      return store.operationList(query, projects, await store.findShards(reader, projects));
     },
     page: {
       title: 'Operations',
@@ -84,7 +74,7 @@ export function addOperations(app: OpenAPIHono<Env>, pages: Pages, services: Ser
       // A file of no operations would say that the project had none.
       async check({ db: reader, query: { projectId: id }, organizations }) {
         if (id !== undefined)
-          await requireOne(reader, projectList({ id }, organizations), ['project with this id', '/v1/projects']);
+          await requireOne(reader, store.projectList({ id }, organizations), ['project with this id', '/v1/projects']);
       },
       trailer: async ({ db: reader, query, organizations }) =>
         await readOperationGaps(reader, { ...query, organizations }),
@@ -96,11 +86,11 @@ export function addOperations(app: OpenAPIHono<Env>, pages: Pages, services: Ser
     summary: 'Every observed version of an operation, newest first',
     access,
     params: z.object({ project_id: word, operation_id: z.guid() }),
-    item: operationVersion,
+    item: store.operationVersion,
     listFor: async ({ params, organizations }) => {
-      const projects = await findProjectNumbers(db, { projectId: params.project_id, organizations });
+      const projects = await store.findProjectNumbers(db, { projectId: params.project_id, organizations });
       if (projects === null || projects.length === 0) throw notFound('project with this id', '/v1/projects');
-      return { list: operationVersionList(projects, params.operation_id) };
+      return { list: store.operationVersionList(projects, params.operation_id) };
     },
   });
 
@@ -119,14 +109,14 @@ export function addOperations(app: OpenAPIHono<Env>, pages: Pages, services: Ser
         .optional()
         .openapi({ description: 'Comma-separated fields to group by: action, status, project' }),
     },
-    item: operationBucket,
+    item: store.operationBucket,
     listFor: async ({ query, organizations }) => {
       const buckets = (Date.parse(query.to) - Date.parse(query.from)) / sizeMs[query.size];
       if (!(buckets <= mostBuckets))
         throw badParameter(`from, to: span more than ${mostBuckets} buckets; choose a larger size or a shorter time.`);
-      const projects = await findProjectNumbers(db, { projectId: query.project_id, organizations });
+      const projects = await store.findProjectNumbers(db, { projectId: query.project_id, organizations });
       const by = groupings.filter((name) => query.by?.split(',').includes(name));
-      return { list: operationBucketList({ ...camelled(query), by }, projects) };
+      return { list: store.operationBucketList({ ...camelled(query), by }, projects) };
     },
   });
 }

@@ -1,16 +1,5 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
-import {
-  type EnforcementState,
-  findingItem,
-  findingList,
-  hasApproved as hasApprovedPlan,
-  planDecision,
-  planDecisionList,
-  planItem,
-  planList,
-  readEnforcementState,
-  readPlanDocument,
-} from '@keywarden/db/report';
+import * as store from '@keywarden/db/report';
 import { html, raw } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
 import { approvePlan, rejectPlan } from '../actions/plans.ts';
@@ -28,7 +17,7 @@ const access = allowWhole('viewer');
 const operator = allowWhole('operator');
 const params = z.object({ plan_id: word });
 
-type Plan = z.infer<typeof planItem>;
+type Plan = z.infer<typeof store.planItem>;
 
 /** Adds plans, and their approvals and rejections. */
 export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
@@ -37,14 +26,14 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
     name: 'plans',
     summary: 'Plans, newest first',
     access,
-    item: planItem,
+    item: store.planItem,
     filters: {},
-    list: () => planList(),
+    list: () => store.planList(),
     page: {
       title: 'Plans',
       fields: {},
       proof: 'plan',
-      columns: columnsFor(planItem, {
+      columns: columnsFor(store.planItem, {
         id: {
           label: 'Plan',
           cell: ({ id, derived_from: from }) =>
@@ -65,16 +54,22 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
 
   pages.page('/plans/:plan', access, async (visit) => {
     const id = readParameter(visit.c, 'plan', word);
-    const plan = await requireItem(db, planList({ id }), ['plan with this id', '/plans']);
+    const plan = await requireItem(db, store.planList({ id }), ['plan with this id', '/plans']);
     const hasApproved =
-      plan.approvers > 0 && (await hasApprovedPlan(services.sql, { plan: id, person: visit.principal.name }));
-    const decisions = await firstPart(db, planDecisionList({ planId: id }), {
+      plan.approvers > 0 && (await store.hasApproved(services.sql, { plan: id, person: visit.principal.name }));
+    const decisions = await firstPart(db, store.planDecisionList({ planId: id }), {
       caption: 'Decisions',
-      columns: columnsFor(planDecision, { at: 'When', decision: 'Decision', by: 'By', via: 'Via', reason: 'Why' }),
+      columns: columnsFor(store.planDecision, {
+        at: 'When',
+        decision: 'Decision',
+        by: 'By',
+        via: 'Via',
+        reason: 'Why',
+      }),
       empty: 'The plan has no approval or rejection.',
     });
     const found = await findingsPart(visit, services, plan);
-    const state = await readEnforcementState(db);
+    const state = await store.readEnforcementState(db);
     const mayDecide = mayAct(visit.principal, 'operator');
     return {
       title: plan.derived_from === null ? `Plan ${id}` : `Plan ${id}, a part of ${plan.derived_from}`,
@@ -108,7 +103,7 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
   });
   pages.form('/plans/:plan/reject', operator, async ({ c, principal }, sent) => {
     const plan = readParameter(c, 'plan', word);
-    await requireOne(db, planList({ id: plan }), ['plan with this id', '/plans']);
+    await requireOne(db, store.planList({ id: plan }), ['plan with this id', '/plans']);
     await rejectPlan(services, { plan, principal, reason: readReason(sent) });
     return { to: `/plans/${plan}`, flash: 'rejected' };
   });
@@ -116,18 +111,19 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
 
 function planRoutes(app: OpenAPIHono<Env>, services: Services): void {
   const { db } = services;
-  const findPlan = async (id: string) => await requireOne(db, planList({ id }), ['plan with this id', '/v1/plans']);
+  const findPlan = async (id: string) =>
+    await requireOne(db, store.planList({ id }), ['plan with this id', '/v1/plans']);
   addRoute(app, {
     path: '/v1/plans/{plan_id}',
     summary: 'One plan, with the document that it hashes',
     access,
     params,
     response: z
-      .strictObject({ ...planItem.shape, document: z.record(z.string(), z.unknown()) })
+      .strictObject({ ...store.planItem.shape, document: z.record(z.string(), z.unknown()) })
       .openapi('PlanWithDocument'),
     handle: async ({ params: { plan_id: id } }) => {
       const plan = await findPlan(id);
-      return `${plan.slice(0, -1)},"document":${await readPlanDocument(db, id)}}`;
+      return `${plan.slice(0, -1)},"document":${await store.readPlanDocument(db, id)}}`;
     },
   });
   addList(app, db, {
@@ -135,10 +131,10 @@ function planRoutes(app: OpenAPIHono<Env>, services: Services): void {
     summary: 'The approvals and rejections of a plan, newest first',
     access,
     params,
-    item: planDecision,
+    item: store.planDecision,
     listFor: async ({ params: { plan_id: planId } }) => {
       await findPlan(planId);
-      return { list: planDecisionList({ planId }) };
+      return { list: store.planDecisionList({ planId }) };
     },
   });
   addRoute(app, {
@@ -148,7 +144,7 @@ function planRoutes(app: OpenAPIHono<Env>, services: Services): void {
       'Approves a plan produced within the last day, so that the daemon carries it out; above second_person_above keys, two people must approve',
     access: operator,
     params,
-    response: planItem,
+    response: store.planItem,
     status: 201,
     handle: async ({ params: { plan_id: plan }, principal }) => {
       await findPlan(plan);
@@ -163,7 +159,7 @@ function planRoutes(app: OpenAPIHono<Env>, services: Services): void {
     access: operator,
     params,
     body: z.strictObject({ reason }),
-    response: planItem,
+    response: store.planItem,
     status: 201,
     handle: async ({ params: { plan_id: plan }, body, principal }) => {
       await findPlan(plan);
@@ -196,13 +192,13 @@ function standing(plan: Plan): Part {
 async function findingsPart(visit: Visit, services: Services, { id, items, held, reported }: Plan): Promise<Html> {
   const counts = { planned: items, held, reported };
   const titles = { planned: 'To revoke', held: 'Held', reported: 'Reported' } as const;
-  const kinds = findingItem.shape.disposition.options;
+  const kinds = store.findingItem.shape.disposition.options;
   const shown = visit.query.disposition ?? kinds.find((kind) => counts[kind] > 0) ?? 'planned';
   const found = await listPart({ ...visit, query: { ...visit.query, disposition: shown } }, services, {
-    item: findingItem,
-    filters: { disposition: findingItem.shape.disposition },
+    item: store.findingItem,
+    filters: { disposition: store.findingItem.shape.disposition },
     fields: {},
-    list: ({ query }) => findingList({ planId: id, ...query }, null),
+    list: ({ query }) => store.findingList({ planId: id, ...query }, null),
     caption: 'Findings of the plan',
     columns: findingColumns.filter(({ label }) => shown === 'held' || label !== 'Disposition'),
     empty: 'The plan has no such finding.',
@@ -233,7 +229,7 @@ function noticesOf(plan: Plan): Html {
 
 function decisionForms(
   { id, items, approvers, approvers_needed: needed, superseded_by: newer }: Plan,
-  { hasApproved, state }: { hasApproved: boolean; state: EnforcementState | undefined },
+  { hasApproved, state }: { hasApproved: boolean; state: store.EnforcementState | undefined },
 ): Html {
   const keys = items === 1 ? '1 key' : `${items} keys`;
   const pass = state?.nextAt == null ? 'its next pass' : html`its next pass, ${ago(state.nextAt)}`;

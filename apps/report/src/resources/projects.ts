@@ -1,16 +1,6 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import { z } from '@hono/zod-openapi';
-import {
-  findProjectNumbers,
-  keyList,
-  listCoverage,
-  operationList,
-  organizationItem,
-  organizationList,
-  projectItem,
-  projectList,
-  readControlPlaneNow,
-} from '@keywarden/db/report';
+import * as store from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
 import { daysOf, lastDays, renderCalendar } from '../dashboard/calendar.ts';
@@ -33,21 +23,21 @@ export function addProjects(app: OpenAPIHono<Env>, pages: Pages, services: Servi
     name: 'organizations',
     summary: 'Observed organizations',
     access: allow('viewer'),
-    item: organizationItem,
+    item: store.organizationItem,
     filters: {},
-    list: ({ organizations }) => organizationList(organizations),
+    list: ({ organizations }) => store.organizationList(organizations),
   });
   addResource(app, pages, services, {
     name: 'projects',
     summary: 'Observed projects, including projects that are gone',
     access: allow('viewer'),
-    item: projectItem,
+    item: store.projectItem,
     filters: { organization_id: word.optional(), state: z.enum(['active', 'gone']).optional() },
-    list: ({ query, organizations }) => projectList(query, organizations),
+    list: ({ query, organizations }) => store.projectList(query, organizations),
     page: {
       title: 'Projects',
       fields: { organization_id: 'Organization' },
-      columns: columnsFor(projectItem, {
+      columns: columnsFor(store.projectItem, {
         id: { label: 'Project', cell: ({ id }) => linkTo('project_id', id) },
         name: 'Name',
         organization_id: { label: 'Organization', cell: ({ organization_id: id }) => id },
@@ -62,17 +52,20 @@ export function addProjects(app: OpenAPIHono<Env>, pages: Pages, services: Servi
 
   pages.page('/projects/:project', allow('viewer'), async ({ c, principal: { organizations } }) => {
     const id = readParameter(c, 'project', word);
-    const project = await requireItem(db, projectList({ id }, organizations), ['project with this id', '/projects']);
-    const numbers = await findProjectNumbers(db, { projectId: id, organizations });
-    const controlPlaneNowMs = Date.parse(await readControlPlaneNow(db));
-    const [{ coverage } = {}] = await listCoverage(db, { projectId: id, organizations, limit: 1 });
-    const newest = await firstPart(db, operationList({}, numbers), {
+    const project = await requireItem(db, store.projectList({ id }, organizations), [
+      'project with this id',
+      '/projects',
+    ]);
+    const numbers = await store.findProjectNumbers(db, { projectId: id, organizations });
+    const controlPlaneNowMs = Date.parse(await store.readControlPlaneNow(db));
+    const [{ coverage } = {}] = await store.listCoverage(db, { projectId: id, organizations, limit: 1 });
+    const newest = await firstPart(db, store.operationList({}, numbers), {
       limit: 20,
       caption: 'Newest operations',
       columns: operationColumns.filter(({ label }) => label !== 'Project'),
       empty: 'The archive has no operation of this project.',
     });
-    const keys = await firstPart(db, keyList({ projectId: id }, { organizations }), {
+    const keys = await firstPart(db, store.keyList({ projectId: id }, { organizations }), {
       caption: 'Keys of this project',
       columns: keyColumns,
       empty: 'There is no key for only this project.',

@@ -1,16 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import {
-  choosePart,
-  countRevokedKeys,
-  planList,
-  readEnforcementState,
-  readItems,
-  reviewDecision,
-  reviewedKeyInContext,
-  type reviewItem,
-  reviewItemsInContext,
-  reviewList,
-} from '@keywarden/db/report';
+import * as store from '@keywarden/db/report';
 import { html, raw } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
 import { makePart } from '../actions/plans.ts';
@@ -38,9 +27,9 @@ import { ownerCell, placeCell } from './keys.ts';
 import { readChoice } from './review-choice.ts';
 
 const auditor = allowWhole('auditor');
-const decisions = reviewDecision.shape.decision;
+const decisions = store.reviewDecision.shape.decision;
 
-type Review = z.infer<typeof reviewItem>;
+type Review = z.infer<typeof store.reviewItem>;
 
 /** Adds the pages of access reviews: to open one, to decide about its keys and to sign it. */
 export function reviewPages({ page, form }: Pages, services: Services): void {
@@ -53,7 +42,10 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
 
   const idOf = ({ c }: Visit) => readParameter(c, 'review', digits);
   page('/reviews/:review', allowWhole('viewer'), async (visit) => {
-    const review = await requireItem(db, reviewList({ number: idOf(visit) }), ['review with this number', '/reviews']);
+    const review = await requireItem(db, store.reviewList({ number: idOf(visit) }), [
+      'review with this number',
+      '/reviews',
+    ]);
     const mayDecide = review.state === 'open' && mayAct(visit.principal, 'auditor');
     const keys = await keyPart(visit, services, { review, mayDecide });
     const campaign = review.campaign_id === null ? undefined : await findCampaign(db, review.campaign_id);
@@ -94,15 +86,15 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
   });
 }
 
-const newestPlan = async ({ db }: Services) => (await readItems(db, planList({ isNewest: true }), 1))[0];
+const newestPlan = async ({ db }: Services) => (await store.readItems(db, store.planList({ isNewest: true }), 1))[0];
 
 /** Returns what follows from a signed review: the part of the newest plan that revokes what the review decided. */
 async function planForm(services: Services, { id, revoke }: Review): Promise<Html> {
   const plan = await newestPlan(services);
-  const keys = plan === undefined ? [] : await choosePart(services.db, plan.id, { review: id });
-  const state = await readEnforcementState(services.db);
+  const keys = plan === undefined ? [] : await store.choosePart(services.db, plan.id, { review: id });
+  const state = await store.readEnforcementState(services.db);
   const next = state?.nextAt == null ? '' : html`, ${ago(state.nextAt)}`;
-  const gone = await countRevokedKeys(services.db, id);
+  const gone = await store.countRevokedKeys(services.db, id);
   if (keys.length === 0 && gone === revoke)
     return section(
       'Carry out the review',
@@ -153,7 +145,7 @@ function describe(review: Review, proof: [string, Part][]): Html {
     ${review.holes.length === 0 ? '' : html`<p class="notice warn">The inventory of ${review.holes.length} scopes was incomplete then.</p>`}`;
 }
 
-type ReviewedKey = z.infer<typeof reviewedKeyInContext>;
+type ReviewedKey = z.infer<typeof store.reviewedKeyInContext>;
 
 function reachInWords({ reach, projects }: ReviewedKey['context']): string {
   const count =
@@ -189,11 +181,11 @@ async function keyPart(
   { review, mayDecide }: { review: Review; mayDecide: boolean },
 ): Promise<Html> {
   return await listPart(visit, services, {
-    item: reviewedKeyInContext,
+    item: store.reviewedKeyInContext,
     filters: { decision: z.enum([...decisions.options, 'undecided']).optional() },
     // HTML forbids nested forms, so the links above the table filter instead.
     fields: {},
-    list: ({ query }) => reviewItemsInContext({ review: review.id, ...query }),
+    list: ({ query }) => store.reviewItemsInContext({ review: review.id, ...query }),
     caption: 'Keys of the review',
     columns: [
       ...(mayDecide ? [markColumn] : []),

@@ -1,17 +1,5 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
-import {
-  type Reader,
-  readItems,
-  readReviewDocument,
-  reviewDecision,
-  reviewDecisionList,
-  reviewedKey,
-  reviewedKeyInContext,
-  reviewItem,
-  reviewItemList,
-  reviewItemsInContext,
-  reviewList,
-} from '@keywarden/db/report';
+import * as store from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
 import { decideReview, openReview, requireReview, signReview } from '../actions/reviews.ts';
@@ -28,7 +16,7 @@ import { reviewPages } from './review-pages.ts';
 const access = allowWhole('viewer');
 const auditor = allowWhole('auditor');
 const params = z.object({ review: digits });
-const decisions = reviewDecision.shape.decision;
+const decisions = store.reviewDecision.shape.decision;
 
 const newReview = z.strictObject(choiceFields).refine(coversOne, coversBoth).openapi('NewReview');
 
@@ -48,14 +36,14 @@ export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Servic
     name: 'reviews',
     summary: 'Access reviews, newest first',
     access,
-    item: reviewItem,
-    filters: { state: reviewItem.shape.state.optional(), campaign_id: digits.optional() },
-    list: ({ query }) => reviewList(query),
+    item: store.reviewItem,
+    filters: { state: store.reviewItem.shape.state.optional(), campaign_id: digits.optional() },
+    list: ({ query }) => store.reviewList(query),
     page: {
       title: 'Reviews',
       fields: { state: 'State' },
       proof: 'review',
-      columns: columnsFor(reviewItem, {
+      columns: columnsFor(store.reviewItem, {
         title: { label: 'Review', cell: ({ id, title }) => link(`/reviews/${id}`, title) },
         state: 'State',
         as_of: 'Keys as of',
@@ -80,8 +68,8 @@ export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Servic
     summary: 'The keys of one access review, or of all, with the decision about each, as a file',
     access,
     filters: { review: digits.optional() },
-    item: reviewedKey,
-    list: ({ query }) => reviewItemList(query),
+    item: store.reviewedKey,
+    list: ({ query }) => store.reviewItemList(query),
     async check({ db, query: { review } }) {
       if (review !== undefined) await readReview(db, review);
     },
@@ -98,17 +86,17 @@ export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Servic
 }
 
 /** Returns the gaps of all reviews, each with the review that it is of. */
-async function listGapsOfReviews(db: Reader): Promise<object[]> {
-  const reviews = await readItems(db, reviewList({}), Number.MAX_SAFE_INTEGER);
+async function listGapsOfReviews(db: store.Reader): Promise<object[]> {
+  const reviews = await store.readItems(db, store.reviewList({}), Number.MAX_SAFE_INTEGER);
   return reviews.flatMap(({ id, holes }) => holes.map((hole) => ({ review_id: id, ...hole })));
 }
 
-const readReview = async (db: Reader, number: string) =>
-  await requireItem(db, reviewList({ number }), ['review with this number', '/v1/reviews']);
+const readReview = async (db: store.Reader, number: string) =>
+  await requireItem(db, store.reviewList({ number }), ['review with this number', '/v1/reviews']);
 
 /** Returns a review as the API shows it. */
-const showReview = async (db: Reader, number: string) =>
-  await requireOne(db, reviewList({ number }), ['review with this number', '/v1/reviews']);
+const showReview = async (db: store.Reader, number: string) =>
+  await requireOne(db, store.reviewList({ number }), ['review with this number', '/v1/reviews']);
 
 /** Adds what can be read of one review. */
 function addReads(app: OpenAPIHono<Env>, { db, sql }: Services): void {
@@ -117,7 +105,7 @@ function addReads(app: OpenAPIHono<Env>, { db, sql }: Services): void {
     summary: 'One review and its progress',
     access,
     params,
-    response: reviewItem,
+    response: store.reviewItem,
     handle: async ({ params: { review } }) => await showReview(db, review),
   });
   addList(app, db, {
@@ -126,10 +114,10 @@ function addReads(app: OpenAPIHono<Env>, { db, sql }: Services): void {
     access,
     params,
     filters: { decision: z.enum(['keep', 'revoke', 'rotate', 'undecided']).optional() },
-    item: reviewedKeyInContext,
+    item: store.reviewedKeyInContext,
     listFor: async ({ params: { review }, query }) => {
       await requireReview(db, review);
-      return { list: reviewItemsInContext({ review, decision: query.decision }) };
+      return { list: store.reviewItemsInContext({ review, decision: query.decision }) };
     },
   });
   addList(app, db, {
@@ -137,10 +125,10 @@ function addReads(app: OpenAPIHono<Env>, { db, sql }: Services): void {
     summary: 'Every decision of a review, including replaced ones, oldest first',
     access,
     params,
-    item: reviewDecision,
+    item: store.reviewDecision,
     listFor: async ({ params: { review } }) => {
       await requireReview(db, review);
-      return { list: reviewDecisionList(review) };
+      return { list: store.reviewDecisionList(review) };
     },
   });
   addRoute(app, {
@@ -154,7 +142,7 @@ function addReads(app: OpenAPIHono<Env>, { db, sql }: Services): void {
     }),
     handle: async ({ params: { review } }) => {
       await requireReview(db, review);
-      return await readReviewDocument(sql, review);
+      return await store.readReviewDocument(sql, review);
     },
   });
 }
@@ -168,7 +156,7 @@ function addActions(app: OpenAPIHono<Env>, services: Services): void {
     summary: 'Opens a review of a frozen snapshot of keys: those that exist now, or existed at as_of',
     access: auditor,
     body: newReview,
-    response: reviewItem,
+    response: store.reviewItem,
     status: 201,
     handle: async ({ c, body, principal }) => {
       const review = await toReviewRequest(db, body, await c.req.json<z.input<typeof newReview>>());
@@ -182,7 +170,7 @@ function addActions(app: OpenAPIHono<Env>, services: Services): void {
     access: auditor,
     params,
     body: decision,
-    response: reviewItem,
+    response: store.reviewItem,
     status: 201,
     handle: async ({ params: { review }, body, principal }) => {
       await decideReview(services, { review, ...body, reason: body.reason ?? null, principal });

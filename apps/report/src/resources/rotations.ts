@@ -1,15 +1,5 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
-import {
-  keyList,
-  type Principal,
-  type Reader,
-  readItems,
-  rotationItem,
-  rotationList,
-  rotationRequestItem,
-  rotationRequestList,
-  requestRotation as storeRequest,
-} from '@keywarden/db/report';
+import * as store from '@keywarden/db/report';
 import { allow } from '../access/roles.ts';
 import { requireSink } from '../actions/reviews.ts';
 import { columnsFor } from '../dashboard/columns.ts';
@@ -23,7 +13,7 @@ import { addList, addRoute, requireItem, requireOne } from '../route.ts';
 
 const access = allow('viewer');
 
-export const rotationColumns = columnsFor(rotationItem, {
+export const rotationColumns = columnsFor(store.rotationItem, {
   id: 'Rotation',
   key: 'Key',
   successor_id: 'Successor',
@@ -34,7 +24,7 @@ export const rotationColumns = columnsFor(rotationItem, {
   why: 'Why',
 });
 
-const requestColumns = columnsFor(rotationRequestItem, {
+const requestColumns = columnsFor(store.rotationRequestItem, {
   requested_at: 'Requested',
   key: 'Key',
   requested_by: 'Requested by',
@@ -53,14 +43,14 @@ export function addRotations(app: OpenAPIHono<Env>, pages: Pages, services: Serv
     name: 'rotations',
     summary: 'Rotations, newest first: the state of each, and its history',
     access,
-    item: rotationItem,
+    item: store.rotationItem,
     filters: {
-      state: rotationItem.shape.state.optional(),
+      state: store.rotationItem.shape.state.optional(),
       open: flag.optional().openapi({ description: 'true: only open rotations; false: only ended ones' }),
       key: digits.optional().openapi({ description: 'Rotations of this key or of another key in its key lineage' }),
       ...range,
     },
-    list: ({ query, organizations }) => rotationList(query, organizations),
+    list: ({ query, organizations }) => store.rotationList(query, organizations),
     page: {
       title: 'Rotations',
       fields: { state: 'State', open: 'Open' },
@@ -76,17 +66,17 @@ export function addRotations(app: OpenAPIHono<Env>, pages: Pages, services: Serv
     summary: 'One rotation',
     access,
     params: z.object({ rotation_id: z.string().regex(/^[a-z0-9]{8}$/) }),
-    response: rotationItem,
+    response: store.rotationItem,
     handle: async ({ params: { rotation_id: id }, organizations }) =>
-      await requireOne(db, rotationList({ id }, organizations), ['rotation with this id', '/v1/rotations']),
+      await requireOne(db, store.rotationList({ id }, organizations), ['rotation with this id', '/v1/rotations']),
   });
   addList(app, db, {
     path: '/v1/rotation-requests',
     summary: 'Rotation requests made through the report, newest first, with the answers of the daemon',
     access,
     filters: { key: digits.optional() },
-    item: rotationRequestItem,
-    listFor: ({ query, organizations }) => ({ list: rotationRequestList(query, organizations) }),
+    item: store.rotationRequestItem,
+    listFor: ({ query, organizations }) => ({ list: store.rotationRequestList(query, organizations) }),
   });
   addRoute(app, {
     method: 'post',
@@ -96,11 +86,11 @@ export function addRotations(app: OpenAPIHono<Env>, pages: Pages, services: Serv
     body: z
       .strictObject({ key: digits.openapi({ description: "The key's number in Keywarden" }), reason })
       .openapi('NewRotationRequest'),
-    response: rotationRequestItem,
+    response: store.rotationRequestItem,
     status: 202,
     handle: async ({ body, principal, organizations }) => {
       const number = await requestRotation(services, { principal, ...body });
-      const list = rotationRequestList({ key: body.key, number }, organizations);
+      const list = store.rotationRequestList({ key: body.key, number }, organizations);
       return await requireOne(db, list, ['request with this number', '/v1/rotation-requests']);
     },
   });
@@ -112,20 +102,24 @@ export function addRotations(app: OpenAPIHono<Env>, pages: Pages, services: Serv
 }
 
 /** Returns rotation requests as a table, or an empty text if there are none. */
-export async function requestPart(db: Reader, of: { key?: string }, organizations: string[] | null): Promise<Part> {
-  const items = await readItems(db, rotationRequestList(of, organizations), 50);
+export async function requestPart(
+  db: store.Reader,
+  of: { key?: string },
+  organizations: string[] | null,
+): Promise<Part> {
+  const items = await store.readItems(db, store.rotationRequestList(of, organizations), 50);
   return items.length === 0 ? '' : table({ caption: 'Rotation requests', items, empty: '', columns: requestColumns });
 }
 
 /** Requests a rotation on behalf of the principal and returns the request's number. Throws a Problem for a key that is gone. */
 async function requestRotation(
   { db, sql, marks }: Services,
-  { principal, key, reason }: { principal: Principal; key: string; reason: string },
+  { principal, key, reason }: { principal: store.Principal; key: string; reason: string },
 ): Promise<string> {
-  const list = keyList({ number: key }, { organizations: principal.organizations });
+  const list = store.keyList({ number: key }, { organizations: principal.organizations });
   const { state } = await requireItem(db, list, [`key with number ${key}`, '/v1/keys']);
   if (state === 'gone') throw conflict('This key is gone; there is nothing to rotate.');
   await requireSink(db, [key]);
   await marks.move();
-  return await storeRequest(sql, { key, principal, reason });
+  return await store.requestRotation(sql, { key, principal, reason });
 }

@@ -1,14 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { OpenAPIHono, z } from '@hono/zod-openapi';
-import {
-  type ArchivedRecord,
-  findProjectNumbers,
-  listArchivedOperations,
-  listArchivedOrganizations,
-  listArchivedProjects,
-  type Position,
-  type Reader,
-} from '@keywarden/db/report';
+import * as store from '@keywarden/db/report';
 import type { Context, Handler } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { authenticated } from '../access/authenticate.ts';
@@ -115,7 +107,7 @@ function addOrganizations(api: OpenAPIHono<Env>, { db }: Services): void {
   };
   addRead(api, '/users/me/organizations', organizations, async (c) => {
     requireWhole(c);
-    const { records } = await listArchivedOrganizations(db, { organizations: null, page: everyone });
+    const { records } = await store.listArchivedOrganizations(db, { organizations: null, page: everyone });
     return c.json({ organizations: records.map(render) });
   });
 
@@ -124,10 +116,10 @@ function addOrganizations(api: OpenAPIHono<Env>, { db }: Services): void {
   );
 }
 
-async function requireOrganization(c: Context<Env>, db: Reader, id: string): Promise<ArchivedRecord> {
+async function requireOrganization(c: Context<Env>, db: store.Reader, id: string): Promise<store.ArchivedRecord> {
   const { organizations } = c.get('principal');
   const request = { id, organizations, page: { limit: 1, after: null } };
-  const [found] = id.includes('\0') ? [] : (await listArchivedOrganizations(db, request)).records;
+  const [found] = id.includes('\0') ? [] : (await store.listArchivedOrganizations(db, request)).records;
   if (found === undefined) throw new Refusal(404, { message: 'organization not found' });
   return found;
 }
@@ -146,7 +138,7 @@ function addProjects(api: OpenAPIHono<Env>, { db }: Services): void {
     const after = cursor === undefined ? null : splitCursor(cursor, /^\d{1,18}$/);
     const organizationId = readWord(c, 'org_id');
     if (organizationId !== undefined) await requireOrganization(c, db, organizationId);
-    const { records, next } = await listArchivedProjects(db, {
+    const { records, next } = await store.listArchivedProjects(db, {
       organizationId,
       organizations,
       search: readWord(c, 'search'),
@@ -168,7 +160,7 @@ function addProjects(api: OpenAPIHono<Env>, { db }: Services): void {
     const id = c.req.param('project_id');
     const { organizations } = c.get('principal');
     const request = { id, state: 'any', organizations, page: { limit: 1, after: null } } as const;
-    const [found] = id.includes('\0') ? [] : (await listArchivedProjects(db, request)).records;
+    const [found] = id.includes('\0') ? [] : (await store.listArchivedProjects(db, request)).records;
     if (found === undefined) throw new Refusal(404, { message: 'project not found' });
     return c.json({ project: render(found) });
   });
@@ -179,7 +171,9 @@ function addOperations(api: OpenAPIHono<Env>, { db }: Services): void {
     const id = c.req.param('project_id') ?? '';
     const { organizations } = c.get('principal');
     // If several control planes have a project of this id, the first observed one is used.
-    const [number] = id.includes('\0') ? [] : ((await findProjectNumbers(db, { projectId: id, organizations })) ?? []);
+    const [number] = id.includes('\0')
+      ? []
+      : ((await store.findProjectNumbers(db, { projectId: id, organizations })) ?? []);
     if (number === undefined) throw new Refusal(404, { message: 'project not found' });
     return { project: number, projectId: id };
   };
@@ -196,7 +190,7 @@ function addOperations(api: OpenAPIHono<Env>, { db }: Services): void {
     const isBare = cursor !== undefined && isInstant(cursor);
     const after = cursor === undefined || isBare ? null : splitCursor(cursor, placeAndId);
     const below = isBare ? cursor : null;
-    const { records, next } = await listArchivedOperations(db, { ...project, below, page: { limit, after } });
+    const { records, next } = await store.listArchivedOperations(db, { ...project, below, page: { limit, after } });
     return c.body(
       `{"operations":[${records}]${next === null ? '' : `,"pagination":${JSON.stringify(pagination(next).pagination)}`}}`,
       200,
@@ -209,7 +203,7 @@ function addOperations(api: OpenAPIHono<Env>, { db }: Services): void {
     const project = await findProject(c);
     const id = c.req.param('operation_id');
     const request = { ...project, id, page: { limit: 1, after: null } };
-    const found = uuid.test(id) ? (await listArchivedOperations(db, request)).records : '';
+    const found = uuid.test(id) ? (await store.listArchivedOperations(db, request)).records : '';
     if (found === '') throw new Refusal(404, { message: 'operation not found' });
     return c.body(`{"operation":${found}}`, 200, json);
   });
@@ -253,7 +247,7 @@ function readLimit(c: Context, { max, fallback }: { max: number; fallback: numbe
   throw new Refusal(400, { message: `parameter "limit" in query has an error: number must be from 1 to ${max}` });
 }
 
-function splitCursor(cursor: string, id: RegExp): Position {
+function splitCursor(cursor: string, id: RegExp): store.Position {
   const [instant = '', ...last] = cursor.split('_');
   if (isInstant(instant) && id.test(last.join('_'))) return [instant, ...last];
   throw new Refusal(400, { message: 'invalid cursor' });
@@ -262,14 +256,14 @@ function splitCursor(cursor: string, id: RegExp): Position {
 const isInstant = (text: string) => instant.safeParse(text).success;
 
 /** Returns a record without fields that the control plane did not send. Values in `extra` override columns. */
-function render({ extra, ...columns }: ArchivedRecord): Record<string, unknown> {
+function render({ extra, ...columns }: store.ArchivedRecord): Record<string, unknown> {
   return { ...Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== null)), ...extra };
 }
 
 const json = { 'content-type': 'application/json' };
 
 /** Returns the cursor of the next page, with its time in the control plane's form; the last page has none. */
-function pagination(next: Position | null) {
+function pagination(next: store.Position | null) {
   return next === null
     ? {}
     : { pagination: { cursor: [next[0]?.replace(' ', 'T').replace('+00', 'Z'), ...next.slice(1)].join('_') } };
