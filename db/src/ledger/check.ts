@@ -1,16 +1,4 @@
-import {
-  type Checkpoint,
-  emptyRoot,
-  growTree,
-  hashLeaf,
-  hashSize,
-  isTreeOf,
-  parseCheckpoint,
-  splitNote,
-  type Tile,
-  tilePath,
-  tileWidth,
-} from '@keywarden/core/ledger';
+import * as ledger from '@keywarden/core/ledger';
 import { canonicalJson, sha256 } from '@keywarden/core/values';
 import { and, asc, gt, gte, isNotNull, isNull, sql } from 'drizzle-orm';
 import { ledgerEvent } from '../schema/ledger.ts';
@@ -28,10 +16,10 @@ const eventsAtOnce = 20 * 256;
 export async function findTreeFault(store: Sql, { signal }: { signal: AbortSignal }): Promise<[string] | null> {
   return await store.begin('isolation level repeatable read read only', async (tx) => {
     const newest = await readNewestCheckpoint(builderOf(tx));
-    const note = newest === null ? null : parseCheckpoint(splitNote(newest.note)?.text ?? '');
+    const note = newest === null ? null : ledger.parseCheckpoint(ledger.splitNote(newest.note)?.text ?? '');
     if (newest !== null && note === null) return ['the newest checkpoint is no signed note'];
     const fault =
-      (await compareTree(tx, note ?? { size: 0, root: emptyRoot }, signal)) ?? (await findUnlikeWaiting(tx));
+      (await compareTree(tx, note ?? { size: 0, root: ledger.emptyRoot }, signal)) ?? (await findUnlikeWaiting(tx));
     return fault === null ? null : [fault];
   });
 }
@@ -92,10 +80,10 @@ const unlike = (event: ComparedEvent) => `the event of ${event.subject} is not w
 /** Compares the events that have a place. The last of them may wait to be signed. */
 async function compareTree(
   tx: Tx,
-  { size, root }: Pick<Checkpoint, 'size' | 'root'>,
+  { size, root }: Pick<ledger.Checkpoint, 'size' | 'root'>,
   signal: AbortSignal,
 ): Promise<string | null> {
-  let edge: Tile[] = [];
+  let edge: ledger.Tile[] = [];
   let at = 0;
   let isSigned = size === 0;
   for (;;) {
@@ -107,7 +95,7 @@ async function compareTree(
       .where(at === 0 ? isNotNull(leafIndex) : gte(leafIndex, String(at)))
       .orderBy(asc(leafIndex))
       .limit(eventsAtOnce);
-    const leaves = rows.map((row) => hashLeaf(row.leaf));
+    const leaves = rows.map((row) => ledger.hashLeaf(row.leaf));
     for (const [offset, row] of rows.entries()) {
       const place = at + offset;
       if (Number(row.leafIndex) !== place)
@@ -117,9 +105,9 @@ async function compareTree(
       if (!isEntryOf(row)) return unlike(row);
     }
     if (size > at && size <= at + rows.length) {
-      isSigned = isTreeOf({ size, root }, growTree(at, edge, leaves.slice(0, size - at)));
+      isSigned = ledger.isTreeOf({ size, root }, ledger.growTree(at, edge, leaves.slice(0, size - at)));
     }
-    const changed = growTree(at, edge, leaves);
+    const changed = ledger.growTree(at, edge, leaves);
     at += rows.length;
     const isLast = rows.length < eventsAtOnce;
     // A tile at the edge is compared when it has all that it will have.
@@ -132,14 +120,14 @@ async function compareTree(
   return isSigned ? null : 'the events are not those that the newest checkpoint signs';
 }
 
-const isFull = ({ hashes }: Tile) => hashes.length === tileWidth * hashSize;
+const isFull = ({ hashes }: ledger.Tile) => hashes.length === ledger.tileWidth * ledger.hashSize;
 
-async function compareTiles(tx: Tx, tiles: Tile[]): Promise<string | null> {
+async function compareTiles(tx: Tx, tiles: ledger.Tile[]): Promise<string | null> {
   const stored = await readTiles(builderOf(tx), tiles);
   for (const { level, index, hashes } of tiles) {
     const other = stored.find((tile) => tile.level === level && tile.index === index);
     if (other === undefined || Buffer.compare(other.hashes, hashes) !== 0)
-      return `${tilePath({ level, index })} is not the tile of its events`;
+      return `${ledger.tilePath({ level, index })} is not the tile of its events`;
   }
   return null;
 }

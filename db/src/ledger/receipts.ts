@@ -1,11 +1,4 @@
-import {
-  addSignatures,
-  formatReceipt,
-  hashRanges,
-  leftOutOfEvidence,
-  rangesOfInclusion,
-  tilesOf,
-} from '@keywarden/core/ledger';
+import * as ledger from '@keywarden/core/ledger';
 import { sha256 } from '@keywarden/core/values';
 import { and, asc, eq, gt, lt, not, type SQL, sql } from 'drizzle-orm';
 import type { Reader } from '../list.ts';
@@ -51,7 +44,7 @@ export async function readSignedTree(db: Reader, { prefersCosigned = false } = {
     order by ${preferred} c.size desc limit 1`);
   return row === undefined
     ? null
-    : { size: Number(row.size), note: addSignatures(String(row.note), String(row.lines)) };
+    : { size: Number(row.size), note: ledger.addSignatures(String(row.note), String(row.lines)) };
 }
 
 /** Which events are read: some, those about some rows, or all that archives of evidence have, after a place in the tree. */
@@ -76,7 +69,7 @@ function conditionOf(choice: EventChoice): SQL | undefined {
   const { number, subject, type, leafIndex } = ledgerEvent;
   if ('numbers' in choice) return anyOf(number, choice.numbers);
   if ('subjects' in choice) return anyOf(subject, choice.subjects);
-  return and(not(anyOf(type, leftOutOfEvidence)), gt(leafIndex, String(choice.after)));
+  return and(not(anyOf(type, ledger.leftOutOfEvidence)), gt(leafIndex, String(choice.after)));
 }
 
 /**
@@ -84,14 +77,14 @@ function conditionOf(choice: EventChoice): SQL | undefined {
  * recorded.
  */
 export async function makeReceipts(db: Reader, events: PlacedEvent[], { size, note }: SignedTree): Promise<string[]> {
-  const ranges = events.map(({ leafIndex }) => rangesOfInclusion(leafIndex, size));
-  const tiles = await readTiles(db, tilesOf(ranges.flat()));
+  const ranges = events.map(({ leafIndex }) => ledger.rangesOfInclusion(leafIndex, size));
+  const tiles = await readTiles(db, ledger.tilesOf(ranges.flat()));
   const receipts: string[] = [];
   for (const [place, event] of events.entries()) {
     const { leaf, content, salt, leafIndex: index } = event;
     const personal = salt === null ? {} : await readPersonalData(db, event, salt);
-    const hashes = hashRanges(ranges[place] ?? [], tiles);
-    receipts.push(formatReceipt({ leaf, content, salt, personal }, { index, hashes, checkpoint: note }));
+    const hashes = ledger.hashRanges(ranges[place] ?? [], tiles);
+    receipts.push(ledger.formatReceipt({ leaf, content, salt, personal }, { index, hashes, checkpoint: note }));
   }
   return receipts;
 }

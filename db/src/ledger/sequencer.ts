@@ -1,15 +1,4 @@
-import {
-  createTimeOrder,
-  edgeOf,
-  emptyRoot,
-  growTree,
-  hashLeaf,
-  isTreeOf,
-  rootOf,
-  type Tile,
-  type TreeHead,
-  tilesOf,
-} from '@keywarden/core/ledger';
+import * as ledger from '@keywarden/core/ledger';
 import { isInstant } from '@keywarden/core/values';
 import { and, asc, gte, isNull, lt, sql } from 'drizzle-orm';
 import { openLedgerIncident } from '../incidents/incidents.ts';
@@ -44,17 +33,17 @@ export interface Sequencer {
   /** The most events to add in one transaction. */
   limit: number;
   /** The last tree that this machine has signed or seen; null before the first. */
-  seen: TreeHead | null;
+  seen: ledger.TreeHead | null;
   /** What the last run of this machine returned as `latestMs`. It is kept outside the database; absent or null if it is not known. */
   latestMs?: number | null;
   /** Returns the tree that a note of our key states; null for any other note. */
-  open: (note: string) => TreeHead | null;
+  open: (note: string) => ledger.TreeHead | null;
   /**
    * Returns the signed checkpoint of a tree. It is called only for a tree that continues the last one, and whose events have their places for good. It
    * remembers the tree outside the database before it returns: a person who has the signature must not make it sign another tree of that size. It returns null if
    * it has signed a later tree, or another one of that size.
    */
-  sign: (head: TreeHead) => string | null;
+  sign: (head: ledger.TreeHead) => string | null;
 }
 
 /**
@@ -80,14 +69,14 @@ export async function integrateEvents(store: Sql, sequencer: Sequencer): Promise
 async function claimLog(tx: Tx, { open, sign }: Sequencer): Promise<Inconsistency | null> {
   const newest = await lockAndReadNewest(tx);
   if (newest !== null) return open(newest) === null ? 'signature' : null;
-  const note = sign({ size: 0, root: emptyRoot });
+  const note = sign({ size: 0, root: ledger.emptyRoot });
   if (note !== null) await builderOf(tx).insert(ledgerCheckpoint).values({ size: '0', note });
   return null;
 }
 
 async function signTree(
   tx: Tx,
-  head: TreeHead,
+  head: ledger.TreeHead,
   integrated: Integrated,
   { open, sign }: Sequencer,
 ): Promise<Integrated | Inconsistency> {
@@ -118,7 +107,7 @@ type Entry = Pick<typeof ledgerEvent.$inferSelect, 'number' | 'leaf'>;
 
 interface Placed extends Integrated {
   /** The tree to sign; null if the newest checkpoint signs it. */
-  unsigned: TreeHead | null;
+  unsigned: ledger.TreeHead | null;
 }
 
 async function placeEvents(tx: Tx, { limit, seen, latestMs = null, open }: Sequencer): Promise<Placed | Inconsistency> {
@@ -126,10 +115,10 @@ async function placeEvents(tx: Tx, { limit, seen, latestMs = null, open }: Seque
   const db = builderOf(tx);
   const [clock] = await tx`select extract(epoch from clock_timestamp()) * 1000 as now_ms`;
   const nowMs = Math.floor(Number(clock?.now_ms));
-  const signed = note === null ? { size: 0, root: emptyRoot } : open(note);
+  const signed = note === null ? { size: 0, root: ledger.emptyRoot } : open(note);
   if (signed === null) return 'signature';
-  const edge = await readTiles(db, edgeOf(signed.size));
-  if (!isTreeOf(signed, edge)) return 'hashes';
+  const edge = await readTiles(db, ledger.edgeOf(signed.size));
+  if (!ledger.isTreeOf(signed, edge)) return 'hashes';
   // Events that have their places, although no checkpoint signs them, are added in that order.
   const { number, leaf, leafIndex } = ledgerEvent;
   const placed = await db
@@ -147,9 +136,12 @@ async function placeEvents(tx: Tx, { limit, seen, latestMs = null, open }: Seque
     .where(isNull(leafIndex))
     .orderBy(asc(number))
     .limit(most);
-  const leaves = [...placed, ...waiting].map((event) => hashLeaf(event.leaf));
-  const tiles = growTree(signed.size, edge, leaves);
-  if (seen !== null && !isTreeOf(seen, overlay(await readTiles(db, tilesOf([{ from: 0, to: seen.size }])), tiles)))
+  const leaves = [...placed, ...waiting].map((event) => ledger.hashLeaf(event.leaf));
+  const tiles = ledger.growTree(signed.size, edge, leaves);
+  if (
+    seen !== null &&
+    !ledger.isTreeOf(seen, overlay(await readTiles(db, ledger.tilesOf([{ from: 0, to: seen.size }])), tiles))
+  )
     return 'forked';
   const size = known + waiting.length;
   const hasMore = waiting.length === limit;
@@ -159,7 +151,7 @@ async function placeEvents(tx: Tx, { limit, seen, latestMs = null, open }: Seque
   const next = waiting.length < most ? nowMs : latest;
   const integrated = { note, size, added: waiting.length, hasMore, latestMs: placed.length > 0 ? latestMs : next };
   if (leaves.length === 0) return { ...integrated, unsigned: null };
-  const root = rootOf(size, overlay(edge, tiles));
+  const root = ledger.rootOf(size, overlay(edge, tiles));
   if (root === null) return 'hashes';
   await tx`select keywarden.place_events(${known}, ${waiting.map((event) => event.number)}::bigint[])`;
   await saveTiles(db, tiles);
@@ -177,7 +169,7 @@ async function reportBackdated(
   tx: Tx,
   { events, size, before, nowMs }: { events: Entry[]; size: number; before: number | null; nowMs: number },
 ): Promise<number | null> {
-  const { contradicts, latestMs } = createTimeOrder({ nowMs, latestMs: before });
+  const { contradicts, latestMs } = ledger.createTimeOrder({ nowMs, latestMs: before });
   if (before === null || before > nowMs)
     for (const { leaf } of await readLastEntries(tx, size)) contradicts(recordedOf(leaf));
   const found = events.flatMap(({ number, leaf }) => {
@@ -211,7 +203,7 @@ const tailSize = 256;
 
 const longestTime = 'YYYY-MM-DDTHH:MM:SS.SSSSSSZ'.length;
 
-async function saveTiles(db: Db, tiles: Tile[]): Promise<void> {
+async function saveTiles(db: Db, tiles: ledger.Tile[]): Promise<void> {
   await db
     .insert(ledgerTile)
     .values(tiles.map((tile) => ({ ...tile, index: String(tile.index) })))
@@ -219,6 +211,6 @@ async function saveTiles(db: Db, tiles: Tile[]): Promise<void> {
 }
 
 /** Returns tiles, those that have changed in the place of the stored ones. */
-function overlay(stored: Tile[], changed: Tile[]): Tile[] {
+function overlay(stored: ledger.Tile[], changed: ledger.Tile[]): ledger.Tile[] {
   return [...new Map([...stored, ...changed].map((tile) => [`${tile.level} ${tile.index}`, tile])).values()];
 }

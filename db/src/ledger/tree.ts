@@ -1,22 +1,11 @@
-import {
-  type Hash,
-  hashRanges,
-  isTreeOf,
-  type LeafRange,
-  rangesOfConsistency,
-  rangesOfInclusion,
-  type Tile,
-  type TileCoordinates,
-  type TreeHead,
-  tilesOf,
-} from '@keywarden/core/ledger';
+import * as ledger from '@keywarden/core/ledger';
 import { sql } from 'drizzle-orm';
 import type { Reader } from '../list.ts';
 
 // The tree of the ledger, read from its tiles. Nothing here trusts the database: every root is computed from hashes.
 
 /** Returns these tiles, as far as the store has them. */
-export async function readTiles(db: Reader, wanted: TileCoordinates[]): Promise<Tile[]> {
+export async function readTiles(db: Reader, wanted: ledger.TileCoordinates[]): Promise<ledger.Tile[]> {
   if (wanted.length === 0) return [];
   const levels = sql.param(wanted.map(({ level }) => level));
   const indexes = sql.param(wanted.map(({ index }) => String(index)));
@@ -31,24 +20,27 @@ export async function readTiles(db: Reader, wanted: TileCoordinates[]): Promise<
 }
 
 /** Returns the hashes of ranges of leaves. Throws a RangeError if the store lacks a hash. */
-async function readHashes(db: Reader, ranges: LeafRange[]): Promise<Hash[]> {
-  return hashRanges(ranges, await readTiles(db, tilesOf(ranges)));
+async function readHashes(db: Reader, ranges: ledger.LeafRange[]): Promise<ledger.Hash[]> {
+  return ledger.hashRanges(ranges, await readTiles(db, ledger.tilesOf(ranges)));
 }
 
 /** Returns the hashes that prove that a leaf is in the tree of this size. */
-export async function readInclusion(db: Reader, { index, size }: { index: number; size: number }): Promise<Hash[]> {
-  return await readHashes(db, rangesOfInclusion(index, size));
+export async function readInclusion(
+  db: Reader,
+  { index, size }: { index: number; size: number },
+): Promise<ledger.Hash[]> {
+  return await readHashes(db, ledger.rangesOfInclusion(index, size));
 }
 
 /** Returns the hashes that prove that the tree of this size continues a smaller one. */
 export async function readConsistency(
   db: Reader,
   { oldSize, size }: { oldSize: number; size: number },
-): Promise<Hash[]> {
-  return await readHashes(db, rangesOfConsistency(oldSize, size));
+): Promise<ledger.Hash[]> {
+  return await readHashes(db, ledger.rangesOfConsistency(oldSize, size));
 }
 
 /** Returns whether the store's tree begins with the leaves of a tree that was seen before. */
-export async function continues(db: Reader, seen: TreeHead): Promise<boolean> {
-  return isTreeOf(seen, await readTiles(db, tilesOf([{ from: 0, to: seen.size }])));
+export async function continues(db: Reader, seen: ledger.TreeHead): Promise<boolean> {
+  return ledger.isTreeOf(seen, await readTiles(db, ledger.tilesOf([{ from: 0, to: seen.size }])));
 }

@@ -1,12 +1,4 @@
-import {
-  type Checkpoint,
-  formatCheckpoint,
-  isSameHash,
-  openNote,
-  parseCheckpoint,
-  type Signer,
-  signNote,
-} from '@keywarden/core/ledger';
+import * as ledger from '@keywarden/core/ledger';
 import {
   continues,
   type Inconsistency,
@@ -76,7 +68,7 @@ export const reasons: Record<Inconsistency, string> = {
 };
 
 /** Checks the newest checkpoint of a machine without the ledger's key, and remembers it. */
-async function followLedger(context: LedgerContext, signers: Signer[]): Promise<Grown> {
+async function followLedger(context: LedgerContext, signers: ledger.Signer[]): Promise<Grown> {
   const { store, environment } = context;
   const seen = readSeen(environment.KEYWARDEN_DATA);
   const newest = await readNewestCheckpoint(store.db);
@@ -108,12 +100,12 @@ export async function reportInconsistent(
 }
 
 /** Returns the checkpoint of a note that one of these keys signed, under the name of the log; null for any other note. */
-function openCheckpoint(note: string, signers: Signer[]): Checkpoint | null {
-  const opened = openNote(
+function openCheckpoint(note: string, signers: ledger.Signer[]): ledger.Checkpoint | null {
+  const opened = ledger.openNote(
     note,
     signers.map(({ verifier }) => verifier),
   );
-  const checkpoint = opened === null ? null : parseCheckpoint(opened.text);
+  const checkpoint = opened === null ? null : ledger.parseCheckpoint(opened.text);
   return checkpoint?.origin === signers[0]?.verifier.name ? checkpoint : null;
 }
 
@@ -123,15 +115,15 @@ function openCheckpoint(note: string, signers: Signer[]): Checkpoint | null {
  */
 export function signAndRemember(
   { environment, now }: LedgerContext,
-  head: Pick<Checkpoint, 'size' | 'root'>,
-  signers: Signer[],
+  head: Pick<ledger.Checkpoint, 'size' | 'root'>,
+  signers: ledger.Signer[],
 ): string | null {
   const origin = signers[0]?.verifier.name ?? '';
   const seen = readSeen(environment.KEYWARDEN_DATA);
   const isPassed =
-    seen !== null && (seen.size > head.size || (seen.size === head.size && !isSameHash(seen.root, head.root)));
+    seen !== null && (seen.size > head.size || (seen.size === head.size && !ledger.isSameHash(seen.root, head.root)));
   if (isPassed && seen.origin === origin) return null;
-  const note = signNote(formatCheckpoint({ origin, ...head }), signers, Math.floor(now() / 1000));
+  const note = ledger.signNote(ledger.formatCheckpoint({ origin, ...head }), signers, Math.floor(now() / 1000));
   writeSeen(environment.KEYWARDEN_DATA, note);
   return note;
 }

@@ -1,16 +1,7 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ControlPlaneError, readBytes, readRetryAfterMs } from '@keywarden/core/client';
-import {
-  type Checkpoint,
-  hashSize,
-  isSameHash,
-  type TileLevel,
-  tilePath,
-  tileWidth,
-  unpackContents,
-  unpackEntries,
-} from '@keywarden/core/ledger';
+import * as ledger from '@keywarden/core/ledger';
 import { codeOf, isLoopback, makeFolder, UserError, usageError } from '@keywarden/runtime';
 import { holdFolder } from '../hold-folder.ts';
 import { eachAtOnce } from '../sync/run.ts';
@@ -90,7 +81,7 @@ async function copyInto({ folder, work, judge, get }: Copying): Promise<LedgerCo
   if (earlier !== null) assertLater({ earlier, newest, note, folder });
   let files = 0;
   await eachAtOnce(listTiles(newest.size), async ({ level, index, width }) => {
-    const path = tilePath({ level, index, width });
+    const path = ledger.tilePath({ level, index, width });
     if (existsSync(join(folder, path))) return;
     const bytes = await get(path);
     if (countOf(level, bytes) !== width) throw notAnswering(`${path} of the report is cut`);
@@ -126,8 +117,8 @@ function assertLater({
   note,
   folder,
 }: {
-  earlier: Checkpoint;
-  newest: Checkpoint;
+  earlier: ledger.Checkpoint;
+  newest: ledger.Checkpoint;
   note: string;
   folder: string;
 }): void {
@@ -136,7 +127,7 @@ function assertLater({
       'incomplete',
       `The folder has ${earlier.size} events of the ledger ${earlier.origin}, and the report has ${newest.size} of ${newest.origin}. Keep the folder, and ask the operator why.`,
     );
-  if (earlier.size === newest.size && !isSameHash(earlier.root, newest.root)) {
+  if (earlier.size === newest.size && !ledger.isSameHash(earlier.root, newest.root)) {
     writeFileSync(join(folder, `checkpoint.${newest.size}.other`), note);
     throw new UserError(
       'incomplete',
@@ -159,7 +150,7 @@ function readAddress(report: string): string {
 }
 
 interface ListedTile {
-  level: TileLevel;
+  level: ledger.TileLevel;
   index: number;
   /** How many entries, contents or hashes it has. */
   width: number;
@@ -170,20 +161,20 @@ function* listTiles(size: number): Generator<ListedTile, undefined> {
   yield* listRow('entries', size);
   yield* listRow('contents', size);
   // Each level has a hash of each whole tile below.
-  for (let [level, count] = [0, size]; count > 0; level += 1, count = Math.floor(count / tileWidth))
+  for (let [level, count] = [0, size]; count > 0; level += 1, count = Math.floor(count / ledger.tileWidth))
     yield* listRow(level, count);
 }
 
-function* listRow(level: TileLevel, count: number): Generator<ListedTile, undefined> {
-  for (let index = 0; index * tileWidth < count; index += 1)
-    yield { level, index, width: Math.min(tileWidth, count - index * tileWidth) };
+function* listRow(level: ledger.TileLevel, count: number): Generator<ListedTile, undefined> {
+  for (let index = 0; index * ledger.tileWidth < count; index += 1)
+    yield { level, index, width: Math.min(ledger.tileWidth, count - index * ledger.tileWidth) };
 }
 
 /** Returns how many entries, contents or hashes a file has; null if it is cut. */
-function countOf(level: TileLevel, bytes: Uint8Array): number | null {
-  if (level === 'entries') return unpackEntries(bytes)?.length ?? null;
-  if (level === 'contents') return unpackContents(Buffer.from(bytes).toString())?.length ?? null;
-  return bytes.length / hashSize;
+function countOf(level: ledger.TileLevel, bytes: Uint8Array): number | null {
+  if (level === 'entries') return ledger.unpackEntries(bytes)?.length ?? null;
+  if (level === 'contents') return ledger.unpackContents(Buffer.from(bytes).toString())?.length ?? null;
+  return bytes.length / ledger.hashSize;
 }
 
 async function download({ token, fetch, sleep, signal, nowMs }: Download, url: string): Promise<Uint8Array> {

@@ -1,15 +1,4 @@
-import {
-  createTimeOrder,
-  type LoggedEvent,
-  leftOutOfEvidence,
-  readLeaf,
-  readLogged,
-  readSeal,
-  type Seal,
-  tilePath,
-  tileWidth,
-  unpackContents,
-} from '@keywarden/core/ledger';
+import * as ledger from '@keywarden/core/ledger';
 import { sha256 } from '@keywarden/core/values';
 import { createLateTimes } from './late-times.ts';
 import { type ArchiveResult, addSentence, type SealedDays, type SignedHead, type Verdict } from './verdict.ts';
@@ -25,17 +14,17 @@ export type Beside = { file: string; head: SignedHead } & Pick<
 /** Looks for events for which an archive has no receipt, and for events that were recorded long before an earlier one. */
 export function createEntryReader(beside: Beside[], nowMs: number) {
   const left: { file: string; event: string }[] = [];
-  const order = createTimeOrder({ nowMs });
+  const order = ledger.createTimeOrder({ nowMs });
   const misplaced: number[] = [];
   const others: { file: string; index: number }[] = [];
   const times = createLateTimes();
   return {
     read(at: number, entries: Uint8Array[]): void {
       for (const [place, entry] of entries.entries()) {
-        const leaf = readLeaf(Buffer.from(entry).toString());
+        const leaf = ledger.readLeaf(Buffer.from(entry).toString());
         const { type, subject, recorded } = leaf ?? {};
         const index = at + place;
-        const isInEvidence = !leftOutOfEvidence.includes(String(type));
+        const isInEvidence = !ledger.leftOutOfEvidence.includes(String(type));
         for (const { file, leaves } of beside) {
           const leafOfReceipt = leaves?.get(index);
           if (leafOfReceipt !== undefined && leafOfReceipt !== sha256(Buffer.from(entry).toString()))
@@ -86,19 +75,19 @@ export function createContentReader(
   return {
     /** Compares a bundle of contents with its entries. Returns what is wrong with it; null if nothing is, or the copy does not have it. */
     read(at: number, entries: Uint8Array[]): string | null {
-      const path = tilePath({ level: 'contents', index: at / tileWidth, width: entries.length });
+      const path = ledger.tilePath({ level: 'contents', index: at / ledger.tileWidth, width: entries.length });
       const bundle = readOf(path);
       if (bundle === null) {
         missing += entries.length;
         return null;
       }
-      const contents = unpackContents(bundle.toString());
+      const contents = ledger.unpackContents(bundle.toString());
       if (contents?.length !== entries.length) return `${path} is cut`;
       for (const [place, content] of contents.entries()) {
-        const event = readLogged({ leaf: Buffer.from(entries[place] ?? []).toString(), content });
+        const event = ledger.readLogged({ leaf: Buffer.from(entries[place] ?? []).toString(), content });
         if (typeof event === 'string') return `${path} has other contents than its entries`;
         signers.read(event);
-        const seal = readSeal(event);
+        const seal = ledger.readSeal(event);
         if (seal === null) continue;
         const lost = chains.lostBy(seal);
         if (lost > 0)
@@ -162,14 +151,14 @@ export function createContentReader(
 
 /** Follows the seals of each day, which name each other: a project has one history. */
 function createChains() {
-  const newest = new Map<string, Map<string, Pick<Seal, 'number' | 'operations'>>>();
+  const newest = new Map<string, Map<string, Pick<ledger.Seal, 'number' | 'operations'>>>();
   return {
     /** Returns how many operations fewer a seal has than the one before of its day. Call it before `follows`. */
-    lostBy: ({ project, day, operations }: Seal): number =>
+    lostBy: ({ project, day, operations }: ledger.Seal): number =>
       (newest.get(project)?.get(day)?.operations ?? 0) - operations,
     /** Returns whether a seal names the one before of its day, of those that were passed on. */
-    follows({ project, day, number, operations, replaces }: Seal): boolean {
-      const days = newest.get(project) ?? new Map<string, Pick<Seal, 'number' | 'operations'>>();
+    follows({ project, day, number, operations, replaces }: ledger.Seal): boolean {
+      const days = newest.get(project) ?? new Map<string, Pick<ledger.Seal, 'number' | 'operations'>>();
       newest.set(project, days);
       const before = days.get(day)?.number ?? null;
       days.set(day, { number, operations });
@@ -183,7 +172,7 @@ function createSigners() {
   const keys = new Map<unknown, unknown>();
   const ended = new Set<unknown>();
   return {
-    read({ type, content }: LoggedEvent): void {
+    read({ type, content }: ledger.LoggedEvent): void {
       if (type === 'ledger.key_added') keys.set(content.number, content.public_key);
       if (type === 'ledger.key_ended' && typeof content.ended_at === 'string') ended.add(content.number);
     },
@@ -192,7 +181,7 @@ function createSigners() {
   };
 }
 
-function isDue({ project, day, gaps }: Seal, days: SealedDays | undefined): boolean {
+function isDue({ project, day, gaps }: ledger.Seal, days: SealedDays | undefined): boolean {
   if (days === undefined || day < days.from || day > days.to) return false;
   return days.projects === 'with gaps' ? gaps.length > 0 : days.projects.has(project);
 }

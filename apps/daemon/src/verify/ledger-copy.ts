@@ -1,23 +1,6 @@
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
-import {
-  type Checkpoint,
-  decodeHash,
-  emptyRoot,
-  encodeHash,
-  growTree,
-  type Hash,
-  hashLeaf,
-  hashSize,
-  isSameHash,
-  isTreeOf,
-  parseTilePath,
-  type Tile,
-  tilePath,
-  tileWidth,
-  unpackContents,
-  unpackEntries,
-} from '@keywarden/core/ledger';
+import * as ledger from '@keywarden/core/ledger';
 import { codeOf } from '@keywarden/runtime';
 import { type Beside, createContentReader, createEntryReader } from './copy-readers.ts';
 import {
@@ -39,7 +22,7 @@ import {
 interface Earlier {
   name: string;
   size: number;
-  root: Hash;
+  root: ledger.Hash;
 }
 
 /**
@@ -92,31 +75,32 @@ function compareCopy(
     archives: beside.filter(({ head }) => head.origin === origin),
   });
   for (const each of earlier) if (each.size === 0) compare(each, [], verdict);
-  if (size === 0 && !isSameHash(newest.root, emptyRoot)) return damaged('its checkpoint signs no empty tree');
+  if (size === 0 && !ledger.isSameHash(newest.root, ledger.emptyRoot))
+    return damaged('its checkpoint signs no empty tree');
 
-  let edge: Tile[] = [];
-  for (let at = 0; at < size; at += tileWidth) {
-    const width = Math.min(tileWidth, size - at);
-    const path = tilePath({ level: 'entries', index: at / tileWidth, width });
-    const entries = unpackEntries(readOf(path) ?? new Uint8Array());
+  let edge: ledger.Tile[] = [];
+  for (let at = 0; at < size; at += ledger.tileWidth) {
+    const width = Math.min(ledger.tileWidth, size - at);
+    const path = ledger.tilePath({ level: 'entries', index: at / ledger.tileWidth, width });
+    const entries = ledger.unpackEntries(readOf(path) ?? new Uint8Array());
     if (entries?.length !== width) return damaged(`${path} is missing, or cut`);
-    const hashes = entries.map(hashLeaf);
+    const hashes = entries.map(ledger.hashLeaf);
     for (const each of earlier)
       if (each.size > at && each.size <= at + width)
-        compare(each, growTree(at, edge, hashes.slice(0, each.size - at)), verdict);
-    const changed = growTree(at, edge, hashes);
+        compare(each, ledger.growTree(at, edge, hashes.slice(0, each.size - at)), verdict);
+    const changed = ledger.growTree(at, edge, hashes);
     for (const { level, index, hashes: computed } of changed) {
-      const tile = tilePath({ level, index, width: computed.length / hashSize });
+      const tile = ledger.tilePath({ level, index, width: computed.length / ledger.hashSize });
       const stored = readOf(tile);
       if (stored !== null && Buffer.compare(stored, computed) !== 0)
         return damaged(`${tile} is not the tile of its entries`);
     }
-    if (at + width === size && !isTreeOf(newest, changed))
+    if (at + width === size && !ledger.isTreeOf(newest, changed))
       return damaged('its entries are not those that its checkpoint signs');
     leaves.read(at, entries);
     const mistake = contents.read(at, entries);
     if (mistake !== null) return damaged(mistake);
-    edge = changed.filter(({ hashes }) => hashes.length < tileWidth * hashSize);
+    edge = changed.filter(({ hashes }) => hashes.length < ledger.tileWidth * ledger.hashSize);
   }
   addHead(newest, judge, verdict);
   verdict.proven.push(`the copy has exactly these ${size} events`);
@@ -145,22 +129,25 @@ export function readHead(folder: string, judge: Judge): SignedHead | null {
 const headOf = ({ origin, size, root, witnesses }: CosignedCheckpoint): SignedHead => ({
   origin,
   size,
-  root: encodeHash(root),
+  root: ledger.encodeHash(root),
   witnesses,
 });
 
 /** Returns whether a file is a tile or bundle as it was earlier, with fewer hashes or entries: a copy that is continued in one folder keeps them. */
 function isBeginning(folder: string, name: string, used: Set<string>): boolean {
-  const tile = parseTilePath(name);
-  if (tile === null || tile.width === tileWidth) return false;
+  const tile = ledger.parseTilePath(name);
+  if (tile === null || tile.width === ledger.tileWidth) return false;
   const whole = [...used].find((each) => {
-    const other = parseTilePath(each);
+    const other = ledger.parseTilePath(each);
     return other?.level === tile.level && other.index === tile.index && other.width > tile.width;
   });
   const [bytes, all] = [read(join(folder, name)), whole === undefined ? null : read(join(folder, whole))];
   if (bytes === null || all === null || !bytes.equals(all.subarray(0, bytes.length))) return false;
-  if (typeof tile.level === 'number') return bytes.length === tile.width * hashSize;
-  return (tile.level === 'entries' ? unpackEntries(bytes) : unpackContents(bytes.toString()))?.length === tile.width;
+  if (typeof tile.level === 'number') return bytes.length === tile.width * ledger.hashSize;
+  return (
+    (tile.level === 'entries' ? ledger.unpackEntries(bytes) : ledger.unpackContents(bytes.toString()))?.length ===
+    tile.width
+  );
 }
 
 /** Lists the files below the folder of tiles, as paths below the copy. */
@@ -177,7 +164,12 @@ export const openCheckpoint = (file: string, judge: Judge): CosignedCheckpoint |
 
 function readEarlier(
   folder: string,
-  { newest, judge, verdict, checkpoint }: { newest: Checkpoint; judge: Judge; verdict: Verdict; checkpoint: string },
+  {
+    newest,
+    judge,
+    verdict,
+    checkpoint,
+  }: { newest: ledger.Checkpoint; judge: Judge; verdict: Verdict; checkpoint: string },
 ): Earlier[] {
   const names = readdirSync(folder).filter(
     (name) => name.startsWith('checkpoint.') || (name === 'checkpoint' && join(folder, name) !== checkpoint),
@@ -196,18 +188,18 @@ function readEarlier(
 }
 
 /** Returns the trees of receipts and archives that the copy must continue. One of more events, or of another ledger, is not compared. */
-function earlierOf(beside: Beside[], newest: Checkpoint, { unproven }: Verdict): Earlier[] {
+function earlierOf(beside: Beside[], newest: ledger.Checkpoint, { unproven }: Verdict): Earlier[] {
   return beside.flatMap(({ file, head }) => {
     if (head.origin !== newest.origin) addSentence(unproven, `${file} is of another ledger, ${head.origin}`);
     else if (head.size > newest.size)
       addSentence(unproven, `${file} is newer than the copy: its tree has ${head.size} events`);
-    else return [{ name: file, size: head.size, root: decodeHash(head.root) ?? emptyRoot }];
+    else return [{ name: file, size: head.size, root: ledger.decodeHash(head.root) ?? ledger.emptyRoot }];
     return [];
   });
 }
 
-function compare({ name, ...head }: Earlier, tiles: Tile[], verdict: Verdict): void {
-  if (isTreeOf(head, tiles)) addSentence(verdict.proven, `the copy continues ${name}`);
+function compare({ name, ...head }: Earlier, tiles: ledger.Tile[], verdict: Verdict): void {
+  if (ledger.isTreeOf(head, tiles)) addSentence(verdict.proven, `the copy continues ${name}`);
   else addSentence(verdict.wrong, `${name} has other events than the copy`);
 }
 

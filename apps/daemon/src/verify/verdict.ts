@@ -1,12 +1,4 @@
-import {
-  type Checkpoint,
-  openNote,
-  type ProvenEvent,
-  parseCheckpoint,
-  splitNote,
-  type Verifier,
-  verifyReceipt,
-} from '@keywarden/core/ledger';
+import * as ledger from '@keywarden/core/ledger';
 import { ZodError } from 'zod';
 
 /** What a verification found, each as a sentence without a subject's file. */
@@ -21,12 +13,12 @@ export interface Verdict {
 export const wrong = (...sentences: string[]): Verdict => ({ proven: [], unproven: [], wrong: sentences });
 
 /** The tree that the ledger's key signed, and who cosigned it. */
-export type SignedHead = Pick<ProvenEvent, 'origin' | 'size' | 'root' | 'witnesses'>;
+export type SignedHead = Pick<ledger.ProvenEvent, 'origin' | 'size' | 'root' | 'witnesses'>;
 
 /** The event of a receipt, or why it proves none; and which witnesses of the given keys did not cosign. */
 export interface ReceiptResult {
   kind: 'receipt';
-  event: ProvenEvent | string;
+  event: ledger.ProvenEvent | string;
   unproven: string[];
 }
 
@@ -89,7 +81,7 @@ export function addSentence(list: string[], sentence: string): void {
 
 /** The keys to check with, and the time: nothing can have been recorded later. */
 export interface Judge {
-  keys: Verifier[];
+  keys: ledger.Verifier[];
   nowMs: number;
 }
 
@@ -97,20 +89,20 @@ export interface Judge {
 const aheadMs = 3_600_000;
 
 /** Checks a receipt. Returns what it proves, or why it proves nothing. */
-export function judgeReceipt(receipt: string, { keys, nowMs }: Judge): ProvenEvent | string {
-  const proven = verifyReceipt(receipt, keys);
+export function judgeReceipt(receipt: string, { keys, nowMs }: Judge): ledger.ProvenEvent | string {
+  const proven = ledger.verifyReceipt(receipt, keys);
   if (typeof proven === 'string') return proven;
   return isOfFuture(proven, nowMs) ? 'it is of a time in the future' : proven;
 }
 
 /** A checkpoint with who cosigned it, and the public keys of the ledger that signed it. */
-export type CosignedCheckpoint = Checkpoint & Pick<SignedHead, 'witnesses'> & { signedBy: string[] };
+export type CosignedCheckpoint = ledger.Checkpoint & Pick<SignedHead, 'witnesses'> & { signedBy: string[] };
 
 /** Returns a checkpoint with its cosignatures, or why it is none. */
 export function openSigned(note: string, { keys, nowMs }: Judge): CosignedCheckpoint | string {
-  const opened = openNote(note, keys);
+  const opened = ledger.openNote(note, keys);
   if (opened === null && isOfOtherKey(note, keys)) return otherKey;
-  const checkpoint = opened === null ? null : parseCheckpoint(opened.text);
+  const checkpoint = opened === null ? null : ledger.parseCheckpoint(opened.text);
   const isSigned = opened?.signatures.some(({ by }) => by.kind === 'log' && by.name === checkpoint?.origin) === true;
   if (opened === null || checkpoint === null || !isSigned) return 'is not signed with one of the given keys';
   const witnesses = opened.signatures.flatMap(({ by, time }) =>
@@ -124,16 +116,16 @@ export function openSigned(note: string, { keys, nowMs }: Judge): CosignedCheckp
 export const otherKey = 'is signed with a key that was not given: name that key of the ledger, too';
 
 /** Returns whether all signatures of a note under the name of a given ledger have ids of other keys. */
-function isOfOtherKey(note: string, keys: Verifier[]): boolean {
+function isOfOtherKey(note: string, keys: ledger.Verifier[]): boolean {
   const logs = keys.filter(({ kind }) => kind === 'log');
-  const own = splitNote(note)?.lines.filter(({ name }) => logs.some((each) => each.name === name)) ?? [];
+  const own = ledger.splitNote(note)?.lines.filter(({ name }) => logs.some((each) => each.name === name)) ?? [];
   return (
     own.length > 0 && own.every(({ bytes }) => !logs.some(({ id }) => id === bytes.subarray(0, 4).toString('hex')))
   );
 }
 
 /** Returns whether something was recorded or cosigned after the present, or at no time at all. */
-function isOfFuture({ recorded, witnesses }: Partial<ProvenEvent>, nowMs: number): boolean {
+function isOfFuture({ recorded, witnesses }: Partial<ledger.ProvenEvent>, nowMs: number): boolean {
   const times = [
     ...(recorded === undefined ? [] : [Date.parse(recorded)]),
     ...(witnesses ?? []).map(({ time }) => time * 1000),
@@ -143,7 +135,7 @@ function isOfFuture({ recorded, witnesses }: Partial<ProvenEvent>, nowMs: number
 
 /** Checks the receipts of one archive, which was made from one signed tree. */
 export interface ReceiptJudge {
-  judge: (receipt: string) => ProvenEvent | string;
+  judge: (receipt: string) => ledger.ProvenEvent | string;
   /** The tree of the receipts; null before the first. */
   head: () => SignedHead | null;
   /** The SHA-256 of each leaf, by its index. */
@@ -186,7 +178,7 @@ export function addHead(
 }
 
 /** Returns a sentence for each witness of the given keys that did not cosign. */
-export const missingWitnesses = (witnesses: SignedHead['witnesses'], keys: Verifier[]): string[] =>
+export const missingWitnesses = (witnesses: SignedHead['witnesses'], keys: ledger.Verifier[]): string[] =>
   keys
     .filter(
       ({ kind, name, id }) => kind === 'witness' && !witnesses.some((each) => each.name === name && each.id === id),

@@ -1,19 +1,4 @@
-import {
-  type Checkpoint,
-  decodeHash,
-  emptyRoot,
-  formatCheckpoint,
-  type Hash,
-  isConsistent,
-  isSameHash,
-  openNote,
-  parseCheckpoint,
-  parseSize,
-  type Signer,
-  signatureLines,
-  splitNote,
-  type Verifier,
-} from '@keywarden/core/ledger';
+import * as ledger from '@keywarden/core/ledger';
 import { sha256 } from '@keywarden/core/values';
 import { readDataFile, UserError, writeDataFile } from '@keywarden/runtime';
 import { Hono } from 'hono';
@@ -23,9 +8,9 @@ import { holdFolder } from '../hold-folder.ts';
 // A witness by c2sp.org/tlog-witness: it cosigns a checkpoint only if its tree continues the last one that it cosigned of that log.
 
 export interface Witness {
-  signer: Signer;
+  signer: ledger.Signer;
   /** The public keys of the logs that it knows. A log is its name; it may have several keys. */
-  logs: Verifier[];
+  logs: ledger.Verifier[];
   /** The folder with the last cosigned checkpoint of each log. */
   folder: string;
   /** In ms since 1970. */
@@ -66,31 +51,31 @@ function addCheckpoint({ signer, logs, folder, now }: Witness, body: string): An
   const request = parseRequest(body);
   if (request === null) return { status: 400, text: 'The request has another form than c2sp.org/tlog-witness.\n' };
   const { oldSize, proof, note } = request;
-  const split = splitNote(note);
-  const checkpoint = split === null ? null : parseCheckpoint(split.text);
-  if (checkpoint === null || (checkpoint.size === 0 && !isSameHash(checkpoint.root, emptyRoot)))
+  const split = ledger.splitNote(note);
+  const checkpoint = split === null ? null : ledger.parseCheckpoint(split.text);
+  if (checkpoint === null || (checkpoint.size === 0 && !ledger.isSameHash(checkpoint.root, ledger.emptyRoot)))
     return { status: 400, text: 'The request has no checkpoint of c2sp.org/tlog-checkpoint.\n' };
   const { origin } = checkpoint;
   const keys = logs.filter(({ name }) => name === origin);
   if (keys.length === 0) return { status: 404, text: 'This witness does not know the log.\n' };
-  const opened = openNote(note, keys);
+  const opened = ledger.openNote(note, keys);
   if (opened === null) return { status: 403, text: 'The checkpoint is not signed with a key of the log.\n' };
   if (oldSize > checkpoint.size) return { status: 400, text: 'The old size is larger than that of the checkpoint.\n' };
   const last = readLast(folder, origin);
-  const isOther = oldSize === checkpoint.size && last !== null && !isSameHash(last.root, checkpoint.root);
+  const isOther = oldSize === checkpoint.size && last !== null && !ledger.isSameHash(last.root, checkpoint.root);
   if (oldSize !== (last?.size ?? 0) || isOther) return { status: 409, text: `${last?.size ?? 0}\n`, isSize: true };
-  if (last === null ? proof.length > 0 : !isConsistent(last, checkpoint, proof))
+  if (last === null ? proof.length > 0 : !ledger.isConsistent(last, checkpoint, proof))
     return { status: 422, text: 'The checkpoint does not continue the last one that this witness cosigned.\n' };
   if (last === null || checkpoint.size > last.size)
-    writeDataFile(folder, fileOf(origin), formatCheckpoint(checkpoint).trimEnd());
-  return { status: 200, text: signatureLines(opened.text, [signer], Math.floor(now() / 1000)) };
+    writeDataFile(folder, fileOf(origin), ledger.formatCheckpoint(checkpoint).trimEnd());
+  return { status: 200, text: ledger.signatureLines(opened.text, [signer], Math.floor(now() / 1000)) };
 }
 
-function parseRequest(body: string): { oldSize: number; proof: Hash[]; note: string } | null {
+function parseRequest(body: string): { oldSize: number; proof: ledger.Hash[]; note: string } | null {
   const end = body.indexOf('\n\n');
   const [first = '', ...lines] = body.slice(0, Math.max(end, 0)).split('\n');
-  const oldSize = first.startsWith('old ') ? parseSize(first.slice('old '.length)) : null;
-  const proof = lines.map(decodeHash);
+  const oldSize = first.startsWith('old ') ? ledger.parseSize(first.slice('old '.length)) : null;
+  const proof = lines.map(ledger.decodeHash);
   if (end < 0 || oldSize === null || proof.length > 63 || !proof.every((hash) => hash !== null)) return null;
   return { oldSize, proof, note: body.slice(end + 2) };
 }
@@ -98,10 +83,10 @@ function parseRequest(body: string): { oldSize: number; proof: Hash[]; note: str
 const fileOf = (origin: string) => `witnessed-${sha256(origin).slice(0, 16)}`;
 
 /** Returns the last checkpoint of a log that this witness cosigned; null before the first. Throws a UserError for a damaged file. */
-function readLast(folder: string, origin: string): Checkpoint | null {
+function readLast(folder: string, origin: string): ledger.Checkpoint | null {
   const text = readDataFile(folder, fileOf(origin));
   if (text === undefined) return null;
-  const checkpoint = parseCheckpoint(`${text}\n`);
+  const checkpoint = ledger.parseCheckpoint(`${text}\n`);
   if (checkpoint?.origin !== origin)
     throw new UserError(
       'store',
