@@ -1,12 +1,6 @@
 import { hashPolicy } from '@keywarden/core/policy';
 import { canonicalJson, sha256 } from '@keywarden/core/values';
-import {
-  closeIncidentsOf,
-  listReplicaPolicies,
-  openIncident,
-  type ReplicaPolicy,
-  recordReplicaPolicy,
-} from '@keywarden/db/daemon';
+import * as db from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
 import type { Config } from '@keywarden/runtime/config';
 import type { Context } from './context.ts';
@@ -50,14 +44,14 @@ export async function reportCurrentPolicy(
 ): Promise<void> {
   const { store, replica } = context;
   if (replica === null) return;
-  await recordReplicaPolicy(store.db, {
+  await db.recordReplicaPolicy(store.db, {
     replica,
     policySha256: current instanceof UserError ? null : hashRules(current),
     why: current instanceof UserError ? current.message : null,
   });
-  const why = describeDisagreement(await listReplicaPolicies(store.db));
-  if (why === null) await closeIncidentsOf(store.db, { kind: 'configuration', by: 'keywarden' });
-  else await openIncident(store.db, { kind: 'configuration', scope: '', detail: { why } });
+  const why = describeDisagreement(await db.listReplicaPolicies(store.db));
+  if (why === null) await db.closeIncidentsOf(store.db, { kind: 'configuration', by: 'keywarden' });
+  else await db.openIncident(store.db, { kind: 'configuration', scope: '', detail: { why } });
 }
 
 /**
@@ -65,14 +59,14 @@ export async function reportCurrentPolicy(
  */
 export async function whyDisagreeing({ store, config }: Pick<Context, 'store' | 'config'>): Promise<string | null> {
   const own = { replica: '', policySha256: hashRules(config), why: null, reportedAt: '' };
-  return describeDisagreement([own, ...(await listReplicaPolicies(store.db))]);
+  return describeDisagreement([own, ...(await db.listReplicaPolicies(store.db))]);
 }
 
 /** Hashes the policy and the channels that must accept its notifications. */
 const hashRules = ({ policy, channels }: Pick<Config, 'policy' | 'channels'>): string =>
   sha256(canonicalJson([hashPolicy(policy), channels.map(({ name }) => name).toSorted()]));
 
-function describeDisagreement(reported: ReplicaPolicy[]): string | null {
+function describeDisagreement(reported: db.ReplicaPolicy[]): string | null {
   const broken = reported.find(({ policySha256 }) => policySha256 === null);
   if (broken !== undefined) return `a replica cannot use its configuration file: ${broken.why}`;
   const policies = new Set(reported.map(({ policySha256 }) => policySha256?.slice(0, 12)));

@@ -1,29 +1,24 @@
 import { dayMs, monthOf } from '@keywarden/core/values';
-import {
-  announceExpiredMonths,
-  checkSeals,
-  dropExpiredMonth,
-  type ExpiredMonth,
-  forgetAccesses,
-  openLedgerIncident,
-  readOperationRetention,
-} from '@keywarden/db/daemon';
+import * as db from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
 import type { Context } from './context.ts';
 
 /**
  * Returns the dry run: the months of operations that exceed `retention.operations`. Throws if the database has another retention.
  */
-export async function findExpiredMonths({ store, config }: Pick<Context, 'store' | 'config'>): Promise<ExpiredMonth[]> {
+export async function findExpiredMonths({
+  store,
+  config,
+}: Pick<Context, 'store' | 'config'>): Promise<db.ExpiredMonth[]> {
   const configured = config.retention.operations;
-  const enforced = await readOperationRetention(store.sql);
+  const enforced = await db.readOperationRetention(store.sql);
   if ((configured?.ms ?? null) !== enforced) {
     throw new UserError(
       'retention',
       `retention.operations is ${configured?.text ?? 'not set'} and the database keeps operations ${inWords(enforced)}; only its owner may change that: run keywarden migrate as the owner.`,
     );
   }
-  return await announceExpiredMonths(store.sql);
+  return await db.announceExpiredMonths(store.sql);
 }
 
 /**
@@ -33,17 +28,17 @@ export async function findExpiredMonths({ store, config }: Pick<Context, 'store'
  */
 export async function dropDueMonths(
   { store, log, signal }: Pick<Context, 'store' | 'log' | 'signal'>,
-  { months, by, evenIfChanged = false }: { months: ExpiredMonth[]; by: string; evenIfChanged?: boolean },
+  { months, by, evenIfChanged = false }: { months: db.ExpiredMonth[]; by: string; evenIfChanged?: boolean },
 ): Promise<void> {
   const due = months.filter(({ isDue }) => isDue);
   const isDue = (month: string) => due.some((each) => each.month === month);
-  const faults = due.length === 0 ? [] : await checkSeals(store.sql, { signal, months: isDue });
+  const faults = due.length === 0 ? [] : await db.checkSeals(store.sql, { signal, months: isDue });
   const changed = new Set(faults.map(({ day }) => monthOf(day)).filter(isDue));
   if (changed.size > 0)
-    await openLedgerIncident(store.db, `months to drop differ from their seals: ${[...changed].join(', ')}`);
+    await db.openLedgerIncident(store.db, `months to drop differ from their seals: ${[...changed].join(', ')}`);
   for (const { month, operations } of due) {
     if (changed.has(month) && !evenIfChanged) continue;
-    await dropExpiredMonth(store.sql, { month, by });
+    await db.dropExpiredMonth(store.sql, { month, by });
     log.info({ month, operations, by }, 'dropped a month of operations that exceeded its retention');
   }
   if (changed.size > 0 && !evenIfChanged) {
@@ -58,7 +53,7 @@ export async function dropDueMonths(
 export async function enforceRetention(context: Context): Promise<void> {
   const { access_log: accessLog } = context.config.retention;
   // Do this first: a retention that cannot be applied is no reason to keep data that exceeds another one.
-  const rows = accessLog === undefined ? 0 : await forgetAccesses(context.store.sql, accessLog.ms);
+  const rows = accessLog === undefined ? 0 : await db.forgetAccesses(context.store.sql, accessLog.ms);
   if (rows > 0) context.log.info({ rows }, 'deleted entries of the access log that exceed retention.access_log');
   const months = await findExpiredMonths(context);
   const named = months.filter(({ isDue }) => !isDue).map(({ month }) => month);

@@ -1,13 +1,5 @@
 import { parseDuration } from '@keywarden/core/values';
-import {
-  type KeyFilter,
-  keyList,
-  keyObservationList,
-  keyUseList,
-  listKeyOwners,
-  listLiveKeys,
-  readItems,
-} from '@keywarden/db/daemon';
+import * as db from '@keywarden/db/daemon';
 import { usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 import { makeKeyFinder } from './choose-keys.ts';
@@ -51,7 +43,7 @@ export const keysListCommand: CommandOf = {
       throw usageError(`${idleFor} is not a duration; write it as 90d.`);
     return await withContext(async ({ store }) => {
       if (organization !== undefined) await requireOrganization(store.db, organization);
-      const filter: KeyFilter = {
+      const filter: db.KeyFilter = {
         organizationId: organization,
         owner,
         text: name,
@@ -59,7 +51,7 @@ export const keysListCommand: CommandOf = {
         state: wanted,
         isThere: wanted === undefined,
       };
-      const keys = await readItems(store.db, keyList(filter, { organizations: null }), shown);
+      const keys = await db.readItems(store.db, db.keyList(filter, { organizations: null }), shown);
       const columns: Columns<(typeof keys)[number]> = {
         KEY: ({ id }) => id,
         KIND: ({ kind }) => kind,
@@ -82,11 +74,11 @@ export const keysShowCommand: CommandOf = {
   examples: ['1234567'],
   needs: storeOnly,
   async run({ store }: Context, name: string, { json }: { json?: boolean }) {
-    const { number } = makeKeyFinder(await listLiveKeys(store.db, { withOthers: false }))(name);
-    const [key] = await readItems(store.db, keyList({ number }, { organizations: null }), 1);
+    const { number } = makeKeyFinder(await db.listLiveKeys(store.db, { withOthers: false }))(name);
+    const [key] = await db.readItems(store.db, db.keyList({ number }, { organizations: null }), 1);
     if (key === undefined) throw usageError(`Key ${name} is not an API key; the report shows other credentials.`);
-    const uses = await readItems(store.db, keyUseList(number), json ? shown : 10);
-    const changes = await readItems(store.db, keyObservationList(number), shown);
+    const uses = await db.readItems(store.db, db.keyUseList(number), json ? shown : 10);
+    const changes = await db.readItems(store.db, db.keyObservationList(number), shown);
     const facts: [string, string | null][] = [
       ['key', `${key.id} "${key.name}"`],
       ['kind', key.kind],
@@ -121,7 +113,7 @@ export const ownerListCommand: CommandOf = {
   examples: [''],
   needs: storeOnly,
   async run({ store }: Context) {
-    const owners = await listKeyOwners(store.db);
+    const owners = await db.listKeyOwners(store.db);
     const columns: Columns<(typeof owners)[number]> = {
       OWNER: (each) => each.owner,
       KEYS: ({ keys }) => String(keys),

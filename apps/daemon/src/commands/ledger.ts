@@ -1,14 +1,5 @@
 import { parseVerifier, verifyReceipt } from '@keywarden/core/ledger';
-import {
-  ledgerEventList,
-  listCosigned,
-  listLedgerKeys,
-  noteLedgerKeys,
-  readItems,
-  readNewestCheckpoint,
-  readOldestWaiting,
-  readReceipt,
-} from '@keywarden/db/daemon';
+import * as db from '@keywarden/db/daemon';
 import { exitCode, requireDataFolder, UserError, usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 import { beginAnew } from '../ledger/begin-anew.ts';
@@ -69,18 +60,18 @@ export const ledgerCommand: CommandOf = {
 
 /** Ends all keys of the ledger but the newest of this machine, which the former ones endorse while they are there. */
 async function endFormer({ store, environment }: Context): Promise<void> {
-  await noteLedgerKeys(store.db, endorsedKeysOf(readSigningKeys(environment)));
-  const kept = endFormerKeys(environment, (await readNewestCheckpoint(store.db))?.note ?? null).text;
+  await db.noteLedgerKeys(store.db, endorsedKeysOf(readSigningKeys(environment)));
+  const kept = endFormerKeys(environment, (await db.readNewestCheckpoint(store.db))?.note ?? null).text;
   await endOtherKeys(store.db, [kept]);
 }
 
 async function readState(context: Context, { check, createKey }: { check: boolean; createKey: boolean }) {
   const { store, environment } = context;
   const grown = await growLedger(context, { createsKey: createKey });
-  const newest = await readNewestCheckpoint(store.db);
-  const waiting = await readOldestWaiting(store.db);
+  const newest = await db.readNewestCheckpoint(store.db);
+  const waiting = await db.readOldestWaiting(store.db);
   const failures = grown.state === 'grown' ? await askWitnesses(context, context.signal) : [];
-  const cosigned = await listCosigned(store.db);
+  const cosigned = await db.listCosigned(store.db);
   const differs = check ? await whyLedgerDiffers(context) : null;
   const faults = [
     ...(grown.state === 'inconsistent' ? [`the ledger is not the one that was signed: ${grown.why}`] : []),
@@ -148,7 +139,7 @@ export const receiptCommand: CommandOf = {
     if (grown.state === 'inconsistent')
       throw new UserError('store', `The ledger is not the one that was signed: ${grown.why}.`);
     // The newest are first.
-    const events = await readItems(store.db, ledgerEventList({ subject }), mostEvents);
+    const events = await db.readItems(store.db, db.ledgerEventList({ subject }), mostEvents);
     const event = events.find((each) => type === undefined || each.type === type);
     if (event === undefined)
       throw usageError(
@@ -156,10 +147,10 @@ export const receiptCommand: CommandOf = {
           ? `The ledger has no event about ${subject}; name a table and a number, as in plan_approval/17.`
           : `The ledger has no event ${type} about ${subject}; it has ${[...new Set(events.toReversed().map((each) => each.type))].join(', ')}.`,
       );
-    const receipt = await readReceipt(store.db, event.number);
+    const receipt = await db.readReceipt(store.db, event.number);
     if (receipt === null)
       throw usageError('The event is not in the signed ledger yet; the machine with its key adds it within a minute.');
-    const keys = (await listLedgerKeys(store.db)).flatMap(({ publicKey }) => parseVerifier(publicKey) ?? []);
+    const keys = (await db.listLedgerKeys(store.db)).flatMap(({ publicKey }) => parseVerifier(publicKey) ?? []);
     const proven = verifyReceipt(receipt, keys);
     if (typeof proven === 'string')
       throw new UserError('store', `The store cannot prove this event: ${proven}; keywarden ledger --check says more.`);

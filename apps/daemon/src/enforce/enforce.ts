@@ -1,14 +1,7 @@
 import { hostname } from 'node:os';
 import { type Facts, type Plan, type PlanItem, toItem } from '@keywarden/core/policy';
 import { sha256 } from '@keywarden/core/values';
-import {
-  closeSettledBreakers,
-  endApproval,
-  listReportApprovals,
-  openIncident,
-  reportBrokenReviews,
-  saveEnforcementState,
-} from '@keywarden/db/daemon';
+import * as db from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
 import { Cron } from 'croner';
 import type { Connection } from '../connect.ts';
@@ -68,10 +61,11 @@ async function recordIncidents(
   const open = new Set(document.breakers.map(({ scope }) => scope));
   // For a scope that was not judged, it is unknown whether its breaker is closed.
   const shut = facts.scopes.filter(({ scope, nowMs }) => nowMs !== null && !open.has(scope)).map(({ scope }) => scope);
-  await closeSettledBreakers(store.db, shut);
-  await reportBrokenReviews(store.sql);
+  await db.closeSettledBreakers(store.db, shut);
+  await db.reportBrokenReviews(store.sql);
   for (const { scope, ...detail } of document.breakers)
-    if (scopes.has(scope)) await openIncident(store.db, { kind: 'breaker', scope, detail: { ...detail, plan_id: id } });
+    if (scopes.has(scope))
+      await db.openIncident(store.db, { kind: 'breaker', scope, detail: { ...detail, plan_id: id } });
 }
 
 /**
@@ -96,14 +90,14 @@ export async function recordState(
     nextAt: next?.toISOString() ?? null,
     sinks: config.sinks.length,
   };
-  await saveEnforcementState(store.db, machine, state, { isFirst });
+  await db.saveEnforcementState(store.db, machine, state, { isFirst });
   return { why, approvals };
 }
 
 /** Applies the approved plans. A plan that fails does not stop the others, nor automatic enforcement. */
 async function carryOutApproved(context: Context, connections: Connection[], since: string | null): Promise<Applied[]> {
   const applied: Applied[] = [];
-  for (const { number, planId } of await listReportApprovals(context.store.sql, since)) {
+  for (const { number, planId } of await db.listReportApprovals(context.store.sql, since)) {
     try {
       const items = await readItems(context, { planId, approval: number });
       if (items === undefined) continue;
@@ -130,7 +124,7 @@ async function readItems(
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
     context.log.error({ plan: planId, err: error }, 'an approved plan cannot be carried out');
-    await endApproval(context.store.db, approval, 'stopped');
+    await db.endApproval(context.store.db, approval, 'stopped');
     return undefined;
   }
 }

@@ -1,12 +1,5 @@
 import { ControlPlaneError } from '@keywarden/core/client';
-import {
-  beginRevocation,
-  factScope,
-  isRefusedRow,
-  listObservers,
-  readPause,
-  withDestructiveCall,
-} from '@keywarden/db/daemon';
+import * as db from '@keywarden/db/daemon';
 import { codeOf, UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -66,9 +59,9 @@ async function revokeOnce(context: Context, task: GuardedRevocation, target: Tar
   return await withProcessLock(context, scopeLock(target.connection.controlPlane, target.scope), async (context) => {
     const ready = await rejudge(context, task, target);
     if ('why' in ready) return skipped(ready);
-    return await withDestructiveCall(context.store.locks, context, async () => {
+    return await db.withDestructiveCall(context.store.locks, context, async () => {
       const intent = await withinQuota(context, task, ready, async () =>
-        beginRevocation(context.store.sql, {
+        db.beginRevocation(context.store.sql, {
           cause: task.cause,
           key: task.key.number,
           connection: target.connection.name,
@@ -107,7 +100,7 @@ async function withinQuota<T>(
 
 /** R7: returns why every replica is paused, or null. */
 export async function whyPaused({ store }: Pick<Context, 'store'>): Promise<string | null> {
-  const pause = await readPause(store.db);
+  const pause = await db.readPause(store.db);
   if (pause === null) return null;
   return `paused by ${pause.pausedBy} since ${pause.pausedAt}${pause.reason === null ? '' : ` (${pause.reason})`}; run keywarden resume to end the pause`;
 }
@@ -118,10 +111,10 @@ async function findTarget(
   { key, connections, refused }: GuardedRevocation,
 ): Promise<Target | undefined> {
   for (const controlPlane of new Set(connections.map((connection) => connection.controlPlane))) {
-    const prefix = factScope(controlPlane, '');
+    const prefix = db.factScope(controlPlane, '');
     if (!key.scope.startsWith(prefix)) continue;
     const scope = parseScope(key.scope.slice(prefix.length));
-    const observers = await listObservers(store.db, { controlPlane, scope: scopeName(scope) });
+    const observers = await db.listObservers(store.db, { controlPlane, scope: scopeName(scope) });
     const connection = observers
       .filter((name) => !refused.has(name))
       .map((name) => connections.find((each) => each.name === name && each.controlPlane === controlPlane))
@@ -141,7 +134,7 @@ async function rejudge(
   try {
     listing = await listScope(context, connection, { scope, run: null });
   } catch (error) {
-    if (isRefusedRow(error)) return notNow(`the store cannot hold a row of its listing (${codeOf(error)})`);
+    if (db.isRefusedRow(error)) return notNow(`the store cannot hold a row of its listing (${codeOf(error)})`);
     if (!(error instanceof ControlPlaneError || error instanceof UserError)) throw error;
     if (error instanceof ControlPlaneError && error.code === 'unauthenticated') refused.add(connection.name);
     return notNow(`its scope could not be listed again: ${error.message}`);

@@ -1,14 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  addMark,
-  closeIncidentsOf,
-  hasOpenIncident,
-  openIncident,
-  readMark,
-  readMarkTime,
-  reportMarkFile,
-} from '@keywarden/db/daemon';
+import * as db from '@keywarden/db/daemon';
 import { readDataFile, writeDataFile } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 
@@ -55,7 +47,7 @@ export async function approvalScope(context: StoreContext): Promise<ApprovalScop
   if (own === null) return { why: null, since: await readDatabaseNow(context) };
   const why = await whyOlderStore(context, own);
   if (own.mayEnforce) return { why, since: null };
-  const since = own.since ?? (await readMarkTime(context.store.db, own.mark));
+  const since = own.since ?? (await db.readMarkTime(context.store.db, own.mark));
   // Without a known time, no approval so far counts.
   return { why, since: since ?? (await readDatabaseNow(context)) };
 }
@@ -68,9 +60,9 @@ async function readDatabaseNow({ store }: Pick<Context, 'store'>): Promise<strin
 /** Returns why this store may be an older copy than the one that this machine worked on; null if it is not. */
 async function whyOlderStore({ store, environment }: StoreContext, own: MachineMark): Promise<string | null> {
   if (await lacksReportMark({ store, environment })) await reportOlder({ store });
-  const state = await readMark(store.db, own.mark);
+  const state = await db.readMark(store.db, own.mark);
   if (state === 'missing') await reportOlder({ store });
-  if (state === 'missing' || (await hasOpenIncident(store.db, 'high_water_mark')))
+  if (state === 'missing' || (await db.hasOpenIncident(store.db, 'high_water_mark')))
     return 'this store is not the one that enforced last, or it is an older copy; check what it lacks, then run keywarden arm';
   if (state === 'followed_long_ago')
     return 'another machine made the last mark hours ago, and this may be an older store; check what it lacks, then run keywarden arm';
@@ -99,9 +91,9 @@ export async function rememberStore(context: StoreContext): Promise<void> {
 
 /** Records a person's permission for this store, seen from this machine, to enforce automatically. */
 export async function armMachine({ store, environment }: StoreContext, by: string): Promise<void> {
-  await closeIncidentsOf(store.db, { kind: 'high_water_mark', by });
-  const mark = await addMark(store.db, 'daemon');
-  const since = await readMarkTime(store.db, mark);
+  await db.closeIncidentsOf(store.db, { kind: 'high_water_mark', by });
+  const mark = await db.addMark(store.db, 'daemon');
+  const since = await db.readMarkTime(store.db, mark);
   writeMachineMark(environment.KEYWARDEN_DATA, { mark, mayEnforce: true, since });
 }
 
@@ -119,9 +111,9 @@ export function disarmMachine({ environment: { KEYWARDEN_DATA: folder } }: Pick<
  */
 async function moveMark({ store, environment }: StoreContext): Promise<void> {
   const own = readMachineMark(environment.KEYWARDEN_DATA);
-  if (own !== null && (await readMark(store.db, own.mark)) === 'missing') return await reportOlder({ store });
-  const mark = await addMark(store.db, 'daemon');
-  const since = own?.since ?? (await readMarkTime(store.db, own?.mark ?? mark));
+  if (own !== null && (await db.readMark(store.db, own.mark)) === 'missing') return await reportOlder({ store });
+  const mark = await db.addMark(store.db, 'daemon');
+  const since = own?.since ?? (await db.readMarkTime(store.db, own?.mark ?? mark));
   writeMachineMark(environment.KEYWARDEN_DATA, { mark, mayEnforce: own?.mayEnforce ?? false, since });
 }
 
@@ -130,15 +122,15 @@ async function moveMark({ store, environment }: StoreContext): Promise<void> {
  * removes that mark, because the incident stays open.
  */
 async function lacksReportMark({ store, environment: { KEYWARDEN_DATA: folder } }: StoreContext): Promise<boolean> {
-  const mark = readDataFile(folder, reportMarkFile);
-  if (mark === undefined || (await readMark(store.db, mark)) !== 'missing') return false;
-  rmSync(join(folder, reportMarkFile), { force: true });
+  const mark = readDataFile(folder, db.reportMarkFile);
+  if (mark === undefined || (await db.readMark(store.db, mark)) !== 'missing') return false;
+  rmSync(join(folder, db.reportMarkFile), { force: true });
   return true;
 }
 
 async function reportOlder({ store }: Pick<Context, 'store'>): Promise<void> {
   const detail = { why: 'the store lacks the last mark of a machine' };
-  await openIncident(store.db, { kind: 'high_water_mark', scope: '', detail });
+  await db.openIncident(store.db, { kind: 'high_water_mark', scope: '', detail });
 }
 
 function readMachineMark(folder: string): MachineMark | null {

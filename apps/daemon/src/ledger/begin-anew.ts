@@ -1,11 +1,5 @@
 import type { Signer } from '@keywarden/core/ledger';
-import {
-  continues,
-  integrateEvents,
-  noteLedgerKeys,
-  readNewestCheckpoint,
-  recordBeginning,
-} from '@keywarden/db/daemon';
+import * as db from '@keywarden/db/daemon';
 import { usageError } from '@keywarden/runtime';
 import { eventsAtOnce, type LedgerContext, reasons, signAndRemember } from './ledger.ts';
 import { endOtherKeys, endorsedKeysOf } from './public-keys.ts';
@@ -20,10 +14,10 @@ import { readSigningKeys, replaceLedgerKey } from './signing-keys.ts';
 export async function beginAnew(context: LedgerContext, { reason, by }: { reason: string; by: string }): Promise<void> {
   const { store, environment } = context;
   const folder = environment.KEYWARDEN_DATA;
-  const [newest, seen] = [await readNewestCheckpoint(store.db), readSeen(folder)];
+  const [newest, seen] = [await db.readNewestCheckpoint(store.db), readSeen(folder)];
   const former = newest === null ? seen : readCheckpoint(newest.note);
   if (former === null) throw usageError('There is no ledger that could begin anew; the daemon begins the first one.');
-  if (newest !== null && !(await continues(store.db, { size: newest.size, root: former.root })))
+  if (newest !== null && !(await db.continues(store.db, { size: newest.size, root: former.root })))
     throw usageError(
       'The hashes in this store are not those of its own last checkpoint: it was changed, not restored. Restore a backup first.',
     );
@@ -34,8 +28,8 @@ export async function beginAnew(context: LedgerContext, { reason, by }: { reason
   const signers = readSigningKeys(environment);
   const keys = signers.map(({ verifier }) => verifier.text);
   const checkpoints = { formerCheckpoint: newest?.note ?? null, seenCheckpoint: seen?.note ?? null };
-  await recordBeginning(store.db, { ...checkpoints, reason, begunBy: by });
-  await noteLedgerKeys(store.db, endorsedKeysOf(signers));
+  await db.recordBeginning(store.db, { ...checkpoints, reason, begunBy: by });
+  await db.noteLedgerKeys(store.db, endorsedKeysOf(signers));
   putSeenAside(folder, suffixOf(former.origin));
   await signAll(context, signers);
   await endOtherKeys(store.db, keys);
@@ -46,7 +40,7 @@ async function signAll(context: LedgerContext, signers: Signer[]): Promise<void>
   const { name } = signers[0]?.verifier ?? {};
   let latestMs: number | null = null;
   for (let hasMore = true; hasMore; ) {
-    const result = await integrateEvents(context.store.sql, {
+    const result = await db.integrateEvents(context.store.sql, {
       limit: eventsAtOnce,
       seen: null,
       latestMs,

@@ -1,16 +1,5 @@
 import { dayMs } from '@keywarden/core/values';
-import {
-  checkSeals,
-  continues,
-  findTreeFault,
-  hasOpenIncident,
-  isRefusedRow,
-  listChangedMachinery,
-  listLedgerRowFaults,
-  openLedgerIncident,
-  readOldestWaiting,
-  sealDays,
-} from '@keywarden/db/daemon';
+import * as db from '@keywarden/db/daemon';
 import { assertCurrent, type Sql } from '@keywarden/db/store';
 import type { Context } from '../context.ts';
 import { growLedger, type LedgerContext, reasons, reportInconsistent } from './ledger.ts';
@@ -26,12 +15,12 @@ const mostLagMs = 3_600_000;
 export async function whyLedgerDiffers(context: LedgerContext): Promise<string | null> {
   const { store, environment } = context;
   const seen = readSeen(environment.KEYWARDEN_DATA);
-  if (seen !== null && !(await continues(store.db, seen)))
+  if (seen !== null && !(await db.continues(store.db, seen)))
     await reportInconsistent(context, `${reasons.forked}, or fewer`);
   else await growLedger(context);
-  if (await hasOpenIncident(store.db, 'ledger_inconsistent'))
+  if (await db.hasOpenIncident(store.db, 'ledger_inconsistent'))
     return 'the ledger in this store is not the one that was signed; keywarden incidents has the reason, and docs/LEDGER.md the steps';
-  const waiting = await readOldestWaiting(store.db);
+  const waiting = await db.readOldestWaiting(store.db);
   if (waiting === null || waiting.ageMs < mostLagMs) return null;
   return `${waiting.events} events have waited for a signed checkpoint since ${waiting.since}; start the daemon on a machine with the ledger's key, or see docs/LEDGER.md`;
 }
@@ -48,7 +37,7 @@ export async function checkLedger(
   { months }: { months?: (month: string) => boolean } = {},
 ): Promise<LedgerFaults> {
   // What changed while no daemon ran is sealed first. A project that cannot be sealed shows in the comparison.
-  await sealDays(store.sql, { signal });
+  await db.sealDays(store.sql, { signal });
   const faults: LedgerFaults = [];
   const failures: unknown[] = [];
   // A comparison that fails does not stop the others.
@@ -63,34 +52,34 @@ export async function checkLedger(
     nameSome('functions, triggers or views are not those of this version', await listChanged(store.sql)),
   );
   await compare(async () => await compareRows(store.sql));
-  await compare(async () => (await findTreeFault(store.sql, { signal })) ?? []);
+  await compare(async () => (await db.findTreeFault(store.sql, { signal })) ?? []);
   await compare(async () =>
     nameSome(
       'days of operations differ from their seals, or have none',
-      (await checkSeals(store.sql, { signal, months })).map(({ project, day }) => `${project} on ${day}`),
+      (await db.checkSeals(store.sql, { signal, months })).map(({ project, day }) => `${project} on ${day}`),
     ),
   );
-  if (faults.length > 0) await openLedgerIncident(store.db, faults.join('; '));
+  if (faults.length > 0) await db.openLedgerIncident(store.db, faults.join('; '));
   else if (failures.length > 0) throw failures[0];
   return faults;
 }
 
 /** Returns the changed functions and triggers. Throws a UserError if another version has migrated the store. */
 async function listChanged(sql: Sql): Promise<string[]> {
-  const changed = await listChangedMachinery(sql);
+  const changed = await db.listChangedMachinery(sql);
   if (changed.length > 0) await assertCurrent(sql);
   return changed;
 }
 
 async function compareRows(sql: Sql): Promise<LedgerFaults> {
   try {
-    const found = await listLedgerRowFaults(sql);
+    const found = await db.listLedgerRowFaults(sql);
     return nameSome(
       'rows differ from their events',
       found.map(({ subject, fault }) => `${subject} was ${fault}`),
     );
   } catch (error) {
-    if (!isRefusedRow(error)) throw error;
+    if (!db.isRefusedRow(error)) throw error;
     return ['rows cannot be compared with their events, because an event is no JSON'];
   }
 }

@@ -1,13 +1,5 @@
 import * as ledger from '@keywarden/core/ledger';
-import {
-  continues,
-  type Inconsistency,
-  integrateEvents,
-  listLedgerKeys,
-  noteLedgerKeys,
-  openLedgerIncident,
-  readNewestCheckpoint,
-} from '@keywarden/db/daemon';
+import * as db from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { endorsedKeysOf, isAccepted } from './public-keys.ts';
 import { readCheckpoint, readLatestRecorded, readSeen, rememberLatest, writeSeen } from './seen-checkpoint.ts';
@@ -27,18 +19,18 @@ export type Grown = { state: 'grown' | 'no_key'; size: number; added: number } |
  */
 export async function growLedger(context: LedgerContext, { createsKey = false } = {}): Promise<Grown> {
   const { store, environment } = context;
-  const newest = await readNewestCheckpoint(store.db);
+  const newest = await db.readNewestCheckpoint(store.db);
   const isNew = newest === null && createsKey && readSigningKeys(environment).length === 0;
   const hasCreated = isNew && createLedgerKey(environment);
   const signers = readSigningKeys(environment);
   const isOurs = newest === null || openCheckpoint(newest.note, signers) !== null;
   if (signers.length === 0 || !isOurs) return await followLedger(context, signers);
-  await noteLedgerKeys(store.db, endorsedKeysOf(signers));
+  await db.noteLedgerKeys(store.db, endorsedKeysOf(signers));
   let added = 0;
   for (;;) {
     const seen = readSeen(environment.KEYWARDEN_DATA);
     const latestMs = readLatestRecorded(environment.KEYWARDEN_DATA);
-    const result = await integrateEvents(store.sql, {
+    const result = await db.integrateEvents(store.sql, {
       limit: eventsAtOnce,
       seen,
       latestMs,
@@ -59,7 +51,7 @@ export async function growLedger(context: LedgerContext, { createsKey = false } 
   }
 }
 
-export const reasons: Record<Inconsistency, string> = {
+export const reasons: Record<db.Inconsistency, string> = {
   signature: 'its last checkpoint is not signed with the key of the ledger',
   hashes: 'its hashes are not those of its last checkpoint',
   older: 'it has fewer events than this machine has seen',
@@ -71,7 +63,7 @@ export const reasons: Record<Inconsistency, string> = {
 async function followLedger(context: LedgerContext, signers: ledger.Signer[]): Promise<Grown> {
   const { store, environment } = context;
   const seen = readSeen(environment.KEYWARDEN_DATA);
-  const newest = await readNewestCheckpoint(store.db);
+  const newest = await db.readNewestCheckpoint(store.db);
   if (newest === null)
     return seen === null ? { state: 'no_key', size: 0, added: 0 } : await reportInconsistent(context, reasons.older);
   const checkpoint = readCheckpoint(newest.note);
@@ -80,11 +72,11 @@ async function followLedger(context: LedgerContext, signers: ledger.Signer[]): P
   // A machine whose own key has this name accepts no other key of it.
   if (signers.some(({ verifier }) => verifier.name === checkpoint.origin))
     return await reportInconsistent(context, reasons.signature);
-  if (!isAccepted(environment, newest.note, await listLedgerKeys(store.db)))
+  if (!isAccepted(environment, newest.note, await db.listLedgerKeys(store.db)))
     return await reportInconsistent(context, reasons.signature);
-  if (!(await continues(store.db, checkpoint))) return await reportInconsistent(context, reasons.hashes);
+  if (!(await db.continues(store.db, checkpoint))) return await reportInconsistent(context, reasons.hashes);
   // A machine that signs remembers a tree before the store has its checkpoint, but not before the store has its events.
-  if (seen !== null && !(await continues(store.db, seen)))
+  if (seen !== null && !(await db.continues(store.db, seen)))
     return await reportInconsistent(context, seen.size > checkpoint.size ? reasons.older : reasons.forked);
   writeSeen(environment.KEYWARDEN_DATA, newest.note);
   return { state: 'no_key', size: checkpoint.size, added: 0 };
@@ -95,7 +87,7 @@ export async function reportInconsistent(
   { store }: Pick<Context, 'store'>,
   why: string,
 ): Promise<{ state: 'inconsistent'; why: string }> {
-  await openLedgerIncident(store.db, why);
+  await db.openLedgerIncident(store.db, why);
   return { state: 'inconsistent', why };
 }
 

@@ -1,12 +1,5 @@
 import { type DueNotice, dueNotices, type Facts, lapsedAnnouncements, type Plan } from '@keywarden/core/policy';
-import {
-  endAnnouncements,
-  factScope,
-  listPending,
-  listWritten,
-  recordAttempt,
-  writeMessage,
-} from '@keywarden/db/daemon';
+import * as db from '@keywarden/db/daemon';
 import type { ChannelConfig } from '@keywarden/runtime/config';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -32,7 +25,7 @@ export async function announce(
   { plan, connections }: { plan: Plan & { facts: Facts }; connections: Connection[] },
 ): Promise<Announced> {
   const { store, config } = context;
-  await endAnnouncements(store.sql, lapsedAnnouncements(plan.facts, plan));
+  await db.endAnnouncements(store.sql, lapsedAnnouncements(plan.facts, plan));
   const due = dueNotices(plan);
   const total: Announced = { accepted: 0, pending: 0 };
   for (const channel of config.channels) {
@@ -49,10 +42,10 @@ async function writeNotices(
   { store }: Context,
   { channel, due, connections }: { channel: ChannelConfig; due: DueNotice[]; connections: Connection[] },
 ): Promise<void> {
-  const written = await listWritten(store.db, channel.name);
+  const written = await db.listWritten(store.db, channel.name);
   const missing = due.filter(({ key, rule, step }) => !written.has(`${key.number} ${rule} ${step}`));
   for (const connection of oneOfEachControlPlane(connections)) {
-    const prefix = factScope(connection.controlPlane, '');
+    const prefix = db.factScope(connection.controlPlane, '');
     const own = missing.filter(({ key }) => key.scope.startsWith(prefix));
     for (const group of Map.groupBy(own, ({ key, step, action }) =>
       JSON.stringify([key.owner, step, action]),
@@ -65,7 +58,7 @@ async function writeNotices(
         const at = controlPlaneNow(connection);
         const body = toBody(notices, { owner, controlPlane: connection.identity, step: first.step, at });
         const { controlPlane } = connection;
-        await writeMessage(store.sql, { controlPlane, channel: channel.name, owner, body, notices });
+        await db.writeMessage(store.sql, { controlPlane, channel: channel.name, owner, body, notices });
       }
     }
   }
@@ -82,7 +75,7 @@ export async function sendPending(
   { store, config, log, signal, now }: Context,
   { channel, connections }: { channel: ChannelConfig; connections: Connection[] },
 ): Promise<Announced> {
-  const pending = await listPending(store.db, channel.name);
+  const pending = await db.listPending(store.db, channel.name);
   let accepted = 0;
   let wasDown = false;
   for (const message of pending) {
@@ -91,12 +84,12 @@ export async function sendPending(
     if (connection === undefined || !isClockTrusted(config.policy, connection)) continue;
     const delivery = await deliver(channel, message, { signal, now });
     if (delivery.isAccepted) {
-      await recordAttempt(store.db, message.number, { acceptedAt: controlPlaneNow(connection) });
+      await db.recordAttempt(store.db, message.number, { acceptedAt: controlPlaneNow(connection) });
       accepted += 1;
       wasDown = false;
       continue;
     }
-    await recordAttempt(store.db, message.number, { error: delivery.error });
+    await db.recordAttempt(store.db, message.number, { error: delivery.error });
     log.warn({ channel: channel.name, message: message.id, error: delivery.error }, 'a notice was not accepted');
     // A receiver may reject one message for its content. Two failures in a row mean that it accepts none.
     if (delivery.isDown && wasDown) break;

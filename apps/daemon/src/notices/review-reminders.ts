@@ -1,12 +1,5 @@
 import { reminderDue } from '@keywarden/core/policy';
-import {
-  applyReviewDefaults,
-  type CampaignReview,
-  listCampaignReviews,
-  openOverdueIncident,
-  settleReviewReminders,
-  writeMessage,
-} from '@keywarden/db/daemon';
+import * as db from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
@@ -24,17 +17,17 @@ const reviewsPerMessage = 50;
 export async function remindReviewers(context: Context, connections: Connection[]): Promise<void> {
   const { store, config, log } = context;
   try {
-    const unsigned = await listCampaignReviews(store.sql);
+    const unsigned = await db.listCampaignReviews(store.sql);
     await openIncidents(context, unsigned);
-    const decided = await applyReviewDefaults(store.sql);
+    const decided = await db.applyReviewDefaults(store.sql);
     if (decided > 0) log.info({ decided }, 'undecided keys of due reviews got the default decision');
-    const reviews = decided > 0 ? await listCampaignReviews(store.sql) : unsigned;
+    const reviews = decided > 0 ? await db.listCampaignReviews(store.sql) : unsigned;
     for (const channel of config.channels) {
       const written = await writeReminders(context, { channel: channel.name, reviews, connections });
       // What an earlier pass wrote was tried with the notices of this one.
       if (written > 0) await sendPending(context, { channel, connections });
     }
-    await settleReviewReminders(store.sql);
+    await db.settleReviewReminders(store.sql);
   } catch (error) {
     context.signal.throwIfAborted();
     log.error({ err: error }, 'reviewers could not be reminded; the next pass tries again');
@@ -42,20 +35,20 @@ export async function remindReviewers(context: Context, connections: Connection[
 }
 
 /** Opens an incident for each campaign that is due, with what was undecided before the default decisions. */
-async function openIncidents({ store }: Context, unsigned: CampaignReview[]): Promise<void> {
+async function openIncidents({ store }: Context, unsigned: db.CampaignReview[]): Promise<void> {
   const due = unsigned.filter(({ nowMs, dueMs }) => nowMs >= dueMs);
   for (const [campaign, reviews] of Map.groupBy(due, (review) => review.campaign)) {
     const undecided = reviews.reduce((sum, review) => sum + review.undecided, 0);
     const [first] = reviews;
     const detail = { title: first?.campaignTitle, due_at: first?.dueAt, unsigned: reviews.length, undecided };
-    await openOverdueIncident(store.sql, campaign, detail);
+    await db.openOverdueIncident(store.sql, campaign, detail);
   }
 }
 
 /** Writes the messages of one channel, one for each campaign, person and step. Returns how many. */
 async function writeReminders(
   { store }: Context,
-  { channel, reviews, connections }: { channel: string; reviews: CampaignReview[]; connections: Connection[] },
+  { channel, reviews, connections }: { channel: string; reviews: db.CampaignReview[]; connections: Connection[] },
 ): Promise<number> {
   let written = 0;
   const due = reviews.flatMap((review) => {
@@ -78,14 +71,14 @@ async function writeReminders(
       const body = toReviewBody(included, { step, connection, owner });
       const reminder = { reviews: included.map(({ number }) => number), step };
       const { controlPlane } = connection;
-      await writeMessage(store.sql, { controlPlane, channel, owner, body, notices: [], reminder });
+      await db.writeMessage(store.sql, { controlPlane, channel, owner, body, notices: [], reminder });
       written += 1;
     }
   return written;
 }
 
 function toReviewBody(
-  reviews: CampaignReview[],
+  reviews: db.CampaignReview[],
   { step, connection, owner }: { step: string; connection: Connection; owner: string },
 ): ReviewBody {
   return {

@@ -1,10 +1,4 @@
-import {
-  listOpenRotations,
-  moveRotation,
-  type NamedKey,
-  readRotation,
-  type StoredRotation,
-} from '@keywarden/db/daemon';
+import * as db from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { withProcessLock } from '../context.ts';
@@ -29,7 +23,7 @@ export interface Rotated {
 
 /** The keys that a person requests. */
 export interface RotateRequest {
-  keys: NamedKey[];
+  keys: db.NamedKey[];
   /** The sink to use instead of that of the rule. */
   sink: string | undefined;
   by: string;
@@ -60,7 +54,7 @@ export async function rotate(context: Context, connections: Connection[], reques
 }
 
 async function rotateAll(context: Context, run: Run): Promise<Omit<Rotated, 'why'>> {
-  const moved = await moveAll(context, await listOpenRotations(context.store.db), run);
+  const moved = await moveAll(context, await db.listOpenRotations(context.store.db), run);
   const opened =
     run.stopped === null ? [...(await openRequested(context, run)), ...(await openByPolicy(context, run))] : [];
   moved.push(...(await moveAll(context, await readAll(context, opened), run)));
@@ -75,9 +69,9 @@ async function rotateRequested(
   { keys, sink, by }: RotateRequest,
   run: Run,
 ): Promise<Omit<Rotated, 'why'>> {
-  const openBefore = await listOpenRotations(context.store.db);
+  const openBefore = await db.listOpenRotations(context.store.db);
   const opened: Opened[] = [];
-  const rotations: StoredRotation[] = [];
+  const rotations: db.StoredRotation[] = [];
   for (const key of keys) {
     const known = openBefore.find((each) => each.key.number === key.number);
     if (known !== undefined) {
@@ -94,10 +88,10 @@ async function rotateRequested(
   return { opened, moved: lastOfEach(moved), orphans };
 }
 
-async function readAll({ store }: Context, opened: Opened[]): Promise<StoredRotation[]> {
-  const rotations: StoredRotation[] = [];
+async function readAll({ store }: Context, opened: Opened[]): Promise<db.StoredRotation[]> {
+  const rotations: db.StoredRotation[] = [];
   for (const { rotation: number } of opened) {
-    const rotation = number === null ? undefined : await readRotation(store.db, number);
+    const rotation = number === null ? undefined : await db.readRotation(store.db, number);
     if (rotation !== undefined) rotations.push(rotation);
   }
   return rotations;
@@ -116,7 +110,7 @@ async function afterOrphans(
   run: Run,
 ): Promise<Moved[]> {
   const waiting = moved.filter(({ rotation }) => rotation.state === 'orphaned').map(({ rotation }) => rotation);
-  const again: StoredRotation[] = [];
+  const again: db.StoredRotation[] = [];
   const over: Moved[] = [];
   for (const rotation of waiting) {
     const stays = orphans.find((orphan) => orphan.rotation === rotation.id && orphan.stays);
@@ -125,7 +119,7 @@ async function afterOrphans(
       continue;
     }
     const kept = { event: 'orphan_kept', why: stays.why, at: atOf(rotation, run) } as const;
-    over.push({ rotation: (await moveRotation(context.store.sql, rotation, kept)) ?? rotation, waits: null });
+    over.push({ rotation: (await db.moveRotation(context.store.sql, rotation, kept)) ?? rotation, waits: null });
   }
   return [...(await moveAll(context, again, run)), ...over];
 }

@@ -1,19 +1,7 @@
 import { ControlPlaneError, hasCode } from '@keywarden/core/client';
 import { before, compareInstants } from '@keywarden/core/values';
 import type { WireOperation } from '@keywarden/core/wire';
-import {
-  countOperationsSince,
-  forgetOpenWalk,
-  isAllToTheEnd,
-  listOpenOperations,
-  markGapsTried,
-  markOperationPruned,
-  type OpenOperation,
-  type OpenWalk,
-  saveOperationPage,
-  sealDays,
-  type WalkedProject,
-} from '@keywarden/db/daemon';
+import * as db from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { controlPlaneNow, datedAt, whyStale } from '../control-plane-clock.ts';
@@ -28,18 +16,18 @@ import { type Walk, walkOperations } from './walk.ts';
 /** The steps that read and write. A counter-test removes a guard from one of them; a benchmark leaves one out. */
 export interface Steps {
   walkOperations: typeof walkOperations;
-  saveOperationPage: typeof saveOperationPage;
-  sealDays: typeof sealDays;
+  saveOperationPage: typeof db.saveOperationPage;
+  sealDays: typeof db.sealDays;
 }
 
-export const guardedSteps: Steps = { walkOperations, saveOperationPage, sealDays };
+export const guardedSteps: Steps = { walkOperations, saveOperationPage: db.saveOperationPage, sealDays: db.sealDays };
 
 /** The most unfinished operations of a project in one pass. Of more, later passes follow others. */
 const openOperationsAtOnce = 500;
 
 interface Task {
   connection: Connection;
-  project: WalkedProject;
+  project: db.WalkedProject;
   counts: Counts;
   steps: Steps;
   seen: Walk['seen'];
@@ -65,7 +53,7 @@ export async function syncProject(context: Context, task: Task): Promise<void> {
   const usual = planWalk({ floor, recent, open, maxLimit });
   const plan = deepened(task.project, { plan: usual, maxLimit });
   if (plan !== usual)
-    await markGapsTried(context.store.db, { project: task.project.number, at: controlPlaneNow(task.connection) });
+    await db.markGapsTried(context.store.db, { project: task.project.number, at: controlPlaneNow(task.connection) });
   const waiting = new Map(open.map((operation) => [operation.id, operation]));
   await walk(context, task, {
     walkedAt,
@@ -88,11 +76,11 @@ async function isKnownEnd(
   operations: WireOperation[],
 ): Promise<boolean> {
   const since = before(controlPlaneNow(connection), servedMs);
-  return await isAllToTheEnd(store.sql, { project: project.number, since, ids: operations.map(({ id }) => id) });
+  return await db.isAllToTheEnd(store.sql, { project: project.number, since, ids: operations.map(({ id }) => id) });
 }
 
 /** Extends the walk down to the oldest gap in the coverage, once a day: the cause of the gap may be over. */
-function deepened({ gapAt }: WalkedProject, { plan, maxLimit }: { plan: WalkPlan; maxLimit: number }): WalkPlan {
+function deepened({ gapAt }: db.WalkedProject, { plan, maxLimit }: { plan: WalkPlan; maxLimit: number }): WalkPlan {
   if (gapAt === null || compareInstants(gapAt, plan.floor) >= 0) return plan;
   return { floor: before(gapAt, 1), firstLimit: maxLimit };
 }
@@ -101,7 +89,7 @@ function deepened({ gapAt }: WalkedProject, { plan, maxLimit }: { plan: WalkPlan
  * Resumes an interrupted walk. Returns the time of the last completed walk, which may then be this one. If the walk's next page fails,
  * newer operations are read all the same, without a saved place. The next pass tries the old place again.
  */
-async function resume(context: Context, task: Task, from: OpenWalk): Promise<string | null> {
+async function resume(context: Context, task: Task, from: db.OpenWalk): Promise<string | null> {
   const { walkedAt, number } = task.project;
   const { page_limit: maxLimit, overlap } = context.config.operations;
   try {
@@ -112,7 +100,7 @@ async function resume(context: Context, task: Task, from: OpenWalk): Promise<str
     // The control plane refuses the cursor, or writes times with other digits than in the earlier pass: begin at the newest operation.
     const isOutdated = error instanceof CursorError && !(error instanceof OverlapError);
     if (isOutdated || hasCode(error, 'rejected')) {
-      await forgetOpenWalk(context.store.sql, number);
+      await db.forgetOpenWalk(context.store.sql, number);
       return walkedAt;
     }
     if (!isOfOneProject(error)) throw error;
@@ -170,7 +158,7 @@ async function walk(
     }
   } catch (error) {
     // The pages above are proved; do not resume from the place below them.
-    if (hasPlace && error instanceof CursorError) await forgetOpenWalk(context.store.sql, project.number);
+    if (hasPlace && error instanceof CursorError) await db.forgetOpenWalk(context.store.sql, project.number);
     throw error;
   }
 }
@@ -189,7 +177,7 @@ async function save(
   { store: { sql }, lease }: Context,
   { project, counts, steps }: Omit<Task, 'connection' | 'seen'>,
   operations: WireOperation[],
-  walked: Omit<Parameters<typeof saveOperationPage>[1], 'project' | 'operations'> = {},
+  walked: Omit<Parameters<typeof db.saveOperationPage>[1], 'project' | 'operations'> = {},
 ): Promise<void> {
   const page = { project: project.number, operations, lease, ...walked };
   const { inserted, changed } = await steps.saveOperationPage(sql, page);
@@ -201,7 +189,7 @@ async function save(
 /** Returns the number of stored rows above a floor, which the walk reads again. */
 async function countRecent({ store, config }: Context, { project }: Task, floor: string): Promise<number> {
   const request = { project: project.number, since: floor, max: config.operations.page_limit };
-  return await countOperationsSince(store.sql, request);
+  return await db.countOperationsSince(store.sql, request);
 }
 
 /** Returns the operations below the floor that have not ended, or that failed and are still watched (A4). */
@@ -209,9 +197,9 @@ async function readOpen(
   { store, config }: Context,
   { connection, project }: Task,
   floor: string,
-): Promise<OpenOperation[]> {
+): Promise<db.OpenOperation[]> {
   const { page_limit: maxLimit, follow_failed_for: watched } = config.operations;
-  return await listOpenOperations(store.db, {
+  return await db.listOpenOperations(store.db, {
     project: project.number,
     before: floor,
     stillSince: before(controlPlaneNow(connection), watched.ms),
@@ -223,7 +211,7 @@ async function readOpen(
 async function askEach(
   context: Context,
   { connection, project, counts, steps }: Task,
-  open: OpenOperation[],
+  open: db.OpenOperation[],
 ): Promise<void> {
   const { store, signal } = context;
   let unreadable: ControlPlaneError | undefined;
@@ -239,7 +227,7 @@ async function askEach(
     if (operation) await save(context, { project, counts, steps }, [operation]);
     // Younger operations must still be served. If one is missing, the project itself may be gone or hidden, and may come back (A7).
     else if (compareInstants(createdAt, before(controlPlaneNow(connection), servedMs)) < 0)
-      await markOperationPruned(store.sql, { project: project.number, createdAt, id });
+      await db.markOperationPruned(store.sql, { project: project.number, createdAt, id });
   }
   if (unreadable !== undefined) throw unreadable;
 }
