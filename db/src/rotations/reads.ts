@@ -1,4 +1,18 @@
-import { and, asc, count, desc, eq, isNotNull, isNull, min, ne, or, sql as raw, type SQL } from 'drizzle-orm';
+import {
+  and,
+  asc,
+  count,
+  desc,
+  eq,
+  getTableColumns,
+  isNotNull,
+  isNull,
+  min,
+  ne,
+  or,
+  sql as raw,
+  type SQL,
+} from 'drizzle-orm';
 import { factScope } from '../keys/key-listing.ts';
 import { toInstant } from '../schema/columns.ts';
 import { incident } from '../schema/incidents.ts';
@@ -35,22 +49,18 @@ async function readRotations(
 ): Promise<StoredRotation[]> {
   const { number, id, rule, sink, via, requestedBy, policySha256, openedAt, lineageNumber, quietFor, adoptWithin } =
     rotation;
+  const { state, at: since, why, sequence } = rotationEvent;
   const last = db
-    .select({
-      state: rotationEvent.state,
-      at: rotationEvent.at,
-      why: rotationEvent.why,
-      sequence: rotationEvent.sequence,
-    })
+    .select({ state, since, why, sequence })
     .from(rotationEvent)
     .where(eq(rotationEvent.rotationNumber, number))
-    .orderBy(desc(rotationEvent.sequence))
+    .orderBy(desc(sequence))
     .limit(1)
     .as('last');
   const rows = await db
     .select({
       rotation: { number, id, rule, sink, via, requestedBy, policySha256, openedAt, lineage: lineageNumber },
-      last: { state: last.state, since: last.at, why: last.why, sequence: last.sequence },
+      last: { state: last.state, since: last.since, why: last.why, sequence: last.sequence },
       times: { quietForMs: inMs(quietFor), adoptWithinMs: inMs(adoptWithin) },
       key: {
         number: key.number,
@@ -81,28 +91,13 @@ async function readRotations(
 }
 
 async function readMints(db: Db, numbers: string[]): Promise<Map<string, StoredMint[]>> {
-  const {
-    rotationNumber,
-    attempt,
-    name,
-    connection,
-    creatorId,
-    lastListingNumber,
-    keyId,
-    outcome,
-    deliveredAt,
-    place,
-  } = rotationMint;
+  const { rotationNumber, lastListingNumber, ...mint } = getTableColumns(rotationMint);
   const rows = await db
-    .select({
-      rotationNumber,
-      mint: { attempt, name, connection, creatorId, listing: lastListingNumber, keyId, outcome, deliveredAt, place },
-      listedAt: keyListing.listedAt,
-    })
+    .select({ rotationNumber, mint: { ...mint, listing: lastListingNumber }, listedAt: keyListing.listedAt })
     .from(rotationMint)
     .innerJoin(keyListing, eq(keyListing.number, lastListingNumber))
     .where(anyOf(rotationNumber, numbers))
-    .orderBy(asc(rotationNumber), asc(attempt));
+    .orderBy(asc(rotationNumber), asc(mint.attempt));
   const groups = Map.groupBy(rows, (row) => row.rotationNumber);
   return new Map(
     [...groups].map(([number, group]) => [number, group.map(({ mint, listedAt }) => ({ ...mint, listedAt }))]),

@@ -6,7 +6,6 @@ import {
   type MintIntent,
   type Rotation,
   type RotationEvent,
-  type RotationState,
 } from '@keywarden/core/rotation';
 import type { KeyKind } from '@keywarden/core/wire';
 import { and, eq, sql as raw } from 'drizzle-orm';
@@ -84,10 +83,11 @@ export async function openRotation(sql: Sql, rotation: NewRotation): Promise<str
       returning number`;
     if (row === undefined) return undefined;
     const db = builderOf(tx);
-    await insertEvent(db, { number: String(row.number), sequence: 1, to: firstState, why: null, at: rotation.at });
+    const number = String(row.number);
+    await insertEvent(db, { rotationNumber: number, sequence: 1, state: firstState, at: rotation.at });
     const note = 'another rotation has begun';
     await closeIncidentsOfKey(db, { kind: 'rotation_stalled', key: rotation.key, note });
-    return String(row.number);
+    return number;
   });
 }
 
@@ -107,7 +107,7 @@ export async function moveRotation(
     const db = builderOf(tx);
     const { number, state, why } = moved;
     const sequence = rotation.sequence + 1;
-    if (!(await insertEvent(db, { number, sequence, to: state, why, at }))) return undefined;
+    if (!(await insertEvent(db, { rotationNumber: number, sequence, state, why, at }))) return undefined;
     await recordMint(db, moved, effects);
     if (isOver(state))
       await db
@@ -149,20 +149,8 @@ async function recordMint(db: Db, { number, mints }: StoredRotation, { mint: wha
 }
 
 /** Adds an event. Returns false if the rotation has one of this number already. */
-async function insertEvent(
-  db: Db,
-  {
-    number: rotationNumber,
-    sequence,
-    to: state,
-    why,
-    at,
-  }: { number: string; sequence: number; to: RotationState; why: string | null; at: string },
-): Promise<boolean> {
-  const rows = await db
-    .insert(rotationEvent)
-    .values({ rotationNumber, sequence, state, at, why })
-    .onConflictDoNothing()
-    .returning({ sequence: rotationEvent.sequence });
+async function insertEvent(db: Db, event: typeof rotationEvent.$inferInsert): Promise<boolean> {
+  const { sequence } = rotationEvent;
+  const rows = await db.insert(rotationEvent).values(event).onConflictDoNothing().returning({ sequence });
   return rows.length > 0;
 }
