@@ -110,11 +110,7 @@ function ensureAdministrator({ db, clock }: State, adminKey: string): void {
   const createdAt = clock.now();
   const email = 'administrator@company.example';
   db.insert('user', { id: userId, name: 'Sandbox Administrator', email, created_at: createdAt });
-  insertKey(
-    db,
-    { kind: 'personal', name: 'keywarden', userId, organizationId: null, projectId: null, createdAt },
-    adminKey,
-  );
+  insertKey(db, { kind: 'personal', name: 'keywarden', user_id: userId, created_at: createdAt }, adminKey);
 }
 
 function listen(app: Hono, port: number): Promise<ServerType> {

@@ -10,7 +10,7 @@ const goodNames =
   );
 const badNames = ['test', 'key1', 'asdf', 'tmp', 'New key', "don't delete", 'my key (2)'];
 
-type Use = Pick<NewKey, 'createdAt' | 'lastUsedAt' | 'lastUsedFrom' | 'busyEvery'>;
+type Use = Pick<NewKey, 'created_at' | 'last_used_at' | 'last_used_from_addr' | 'busy_every'>;
 
 /**
  * Makes keys of all kinds. Of each ten, two are personal (half of them the administrator's own, which it alone can see), two project-scoped, and six
@@ -37,15 +37,15 @@ export function generateKeys(
 function makePlace(
   { id, users, projects }: MadeOrganization,
   { random, turn }: { random: Random; turn: number },
-): Pick<NewKey, 'kind' | 'userId' | 'organizationId' | 'projectId'> {
+): Pick<NewKey, 'kind' | 'user_id' | 'organization_id' | 'project_id'> {
   const creator = random.pick(users).id;
   const administrator = users[0]?.id ?? creator;
-  if (turn === 0) return { kind: 'personal', userId: administrator, organizationId: null, projectId: null };
-  if (turn === 1) return { kind: 'personal', userId: creator, organizationId: null, projectId: null };
+  if (turn === 0) return { kind: 'personal', user_id: administrator };
+  if (turn === 1) return { kind: 'personal', user_id: creator };
   if (turn < 4 && projects.length > 0) {
-    return { kind: 'project', userId: creator, organizationId: id, projectId: random.pick(projects).id };
+    return { kind: 'project', user_id: creator, organization_id: id, project_id: random.pick(projects).id };
   }
-  return { kind: 'organization', userId: creator, organizationId: id, projectId: null };
+  return { kind: 'organization', user_id: creator, organization_id: id };
 }
 
 function makeUse({ createdAt: from }: MadeOrganization, { random, now }: { random: Random; now: Micros }): Use {
@@ -53,13 +53,9 @@ function makeUse({ createdAt: from }: MadeOrganization, { random, now }: { rando
   const address = `203.0.113.${random.between(1, 254)}`;
   const lastUsedFrom = random.chance(0.3) ? `${address},198.51.100.${random.between(1, 254)}` : address;
   const kind = random.next();
-  if (kind < 0.5) {
-    const busyEvery = random.pick([5 * MINUTE, HOUR, 6 * HOUR]);
-    return { createdAt, lastUsedAt: Math.max(createdAt, now - (now % busyEvery)), lastUsedFrom, busyEvery };
-  }
-  if (kind < 0.8) {
-    const lastUsedAt = createdAt + Math.floor(random.next() * (now - createdAt));
-    return { createdAt, lastUsedAt, lastUsedFrom };
-  }
-  return { createdAt, lastUsedAt: null };
+  if (kind >= 0.8) return { created_at: createdAt };
+  const used = { created_at: createdAt, last_used_from_addr: lastUsedFrom };
+  if (kind >= 0.5) return { ...used, last_used_at: createdAt + Math.floor(random.next() * (now - createdAt)) };
+  const busyEvery = random.pick([5 * MINUTE, HOUR, 6 * HOUR]);
+  return { ...used, last_used_at: Math.max(createdAt, now - (now % busyEvery)), busy_every: busyEvery };
 }

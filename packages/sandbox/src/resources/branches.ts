@@ -56,21 +56,16 @@ export function lsnAt(at: Micros): string {
 
 /** Copies databases and roles from the branch that a new one starts from. */
 export function copyCatalog(db: Database, { from, to, at }: { from: string; to: string; at: Micros }): void {
+  const copied = { from, to, at };
   db.run(
     `insert into database (branch_id, name, owner_name, created_at, updated_at)
-     select ?, name, owner_name, ?, ? from database where branch_id = ? order by id`,
-    to,
-    at,
-    at,
-    from,
+     select :to, name, owner_name, :at, :at from database where branch_id = :from order by id`,
+    copied,
   );
   db.run(
     `insert into role (branch_id, name, password, protected, no_login, created_at, updated_at)
-     select ?, name, password, protected, no_login, ?, ? from role where branch_id = ?`,
-    to,
-    at,
-    at,
-    from,
+     select :to, name, password, protected, no_login, :at, :at from role where branch_id = :from`,
+    copied,
   );
 }
 

@@ -42,16 +42,17 @@ export function recordUse(db: Database, { keyId, at, address }: { keyId: string;
   db.run('update api_key set last_used_at = ?, last_used_from_addr = ? where id = ?', at, address, id);
 }
 
+/** The columns of a new key. */
 export interface NewKey {
   kind: 'personal' | 'organization' | 'project';
   name: string;
-  userId: string;
-  organizationId: string | null;
-  projectId: string | null;
-  createdAt: Micros;
-  lastUsedAt?: Micros | null;
-  lastUsedFrom?: string;
-  busyEvery?: Micros | null;
+  user_id: string;
+  organization_id?: string;
+  project_id?: string;
+  created_at: Micros;
+  last_used_at?: Micros;
+  last_used_from_addr?: string;
+  busy_every?: Micros;
 }
 
 export function hashToken(token: string): string {
@@ -60,22 +61,8 @@ export function hashToken(token: string): string {
 
 /** Stores a key by its token's hash and returns the id's digits. */
 export function insertKey(db: Database, key: NewKey, token: string): string {
-  const row = db.get(
-    `insert into api_key (id, kind, token_hash, name, organization_id, project_id, user_id, created_at, last_used_at,
-       last_used_from_addr, busy_every)
-     values ((select coalesce(max(id), 0) + 1 from api_key), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) returning cast(id as text) as id`,
-    key.kind,
-    hashToken(token),
-    key.name,
-    key.organizationId,
-    key.projectId,
-    key.userId,
-    key.createdAt,
-    key.lastUsedAt ?? null,
-    key.lastUsedFrom ?? '',
-    key.busyEvery ?? null,
-  );
-  return String(row?.id);
+  db.insert('api_key', { ...key, token_hash: hashToken(token) });
+  return String(db.get('select cast(last_insert_rowid() as text) as id')?.id);
 }
 
 /** Returns a key as lists show it; revoke responses have the creator's bare id instead. */

@@ -2,7 +2,7 @@ import type { Context, Hono } from 'hono';
 import { z } from 'zod';
 import { requireAdministrator, requireOrganization, requirePersonal, requireProject } from '../access/rules.ts';
 import { Refusal } from '../http/errors.ts';
-import { int64, readBody } from '../http/json.ts';
+import { int64, present, readBody } from '../http/json.ts';
 import { readPath } from '../http/query.ts';
 import { insertKey, keyColumns, type NewKey, renderKey } from '../resources/keys.ts';
 import type { Env, State } from '../state.ts';
@@ -16,18 +16,12 @@ const organizationBody = z.object({ key_name: keyName, project_id: z.string().op
 
 export function apiKeyRoutes(api: Hono<Env>, state: State): void {
   const { db, clock } = state;
-  const mint = (key: Omit<NewKey, 'createdAt'>) => {
+  const mint = (key: Omit<NewKey, 'created_at'>) => {
     const token = state.newToken();
-    const created = { ...key, createdAt: clock.now() };
-    const id = insertKey(db, created, token);
-    return {
-      id: int64(id),
-      key: token,
-      name: key.name,
-      created_at: formatInstant(created.createdAt),
-      created_by: key.userId,
-      ...(key.projectId === null ? {} : { project_id: key.projectId }),
-    };
+    const at = clock.now();
+    const id = int64(insertKey(db, { ...key, created_at: at }, token));
+    const shown = { id, key: token, name: key.name, created_at: formatInstant(at), created_by: key.user_id };
+    return { ...shown, ...present({ project_id: key.project_id }) };
   };
 
   api.get('/api_keys', (c) => {
@@ -38,7 +32,7 @@ export function apiKeyRoutes(api: Hono<Env>, state: State): void {
   api.post('/api_keys', async (c) => {
     const { userId } = requirePersonal(c.get('principal'));
     const { key_name: name } = await readBody(c, personalBody);
-    return c.json(mint({ kind: 'personal', name, userId, organizationId: null, projectId: null }));
+    return c.json(mint({ kind: 'personal', name, user_id: userId }));
   });
 
   api.delete('/api_keys/:key_id', (c) => {
@@ -59,14 +53,16 @@ export function apiKeyRoutes(api: Hono<Env>, state: State): void {
     const { key_name: name, project_id: projectId } = await readBody(c, organizationBody);
     if (projectId === undefined) {
       requireAdministrator(db, principal, { of: organizationId, to: 'manage organization API keys' });
-      return c.json(mint({ kind: 'organization', name, userId, organizationId, projectId: null }));
+      return c.json(mint({ kind: 'organization', name, user_id: userId, organization_id: organizationId }));
     }
     requireOrganization(db, principal, organizationId);
     if (state.settings.project_keys === 'administrators')
       requireAdministrator(db, principal, { of: organizationId, to: 'create project-scoped API keys' });
     const project = requireProject(db, principal, projectId);
     if (project.organization_id !== organizationId) throw new Refusal(404, 'project not found');
-    return c.json(mint({ kind: 'project', name, userId, organizationId, projectId }));
+    return c.json(
+      mint({ kind: 'project', name, user_id: userId, organization_id: organizationId, project_id: projectId }),
+    );
   });
 
   api.delete('/organizations/:org_id/api_keys/:key_id', (c) => {

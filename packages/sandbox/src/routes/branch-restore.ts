@@ -41,16 +41,9 @@ export function branchRestoreRoute(api: Hono<Env>, state: State): void {
         clearCatalog(db, id);
         copyCatalog(db, { from: String(source.id), to: id, at });
       }
-      db.run(
-        `update branch set parent_id = coalesce(?, parent_id), parent_timestamp = ?, parent_lsn = ?, last_reset_at = ?, updated_at = ?
-         where id = ?`,
-        parentAfter(state, row, source),
-        point,
-        wanted.source_lsn ?? lsnAt(point),
-        at,
-        at,
-        id,
-      );
+      const restored = { parent_timestamp: point, parent_lsn: wanted.source_lsn ?? lsnAt(point), last_reset_at: at };
+      const parent = parentAfter(state, row, source) ?? undefined;
+      db.update('branch', { id, parent_id: parent, ...restored, updated_at: at });
       const active = listEndpoints(db, { projectId, branchId: id }).filter((endpoint) => endpoint.state === 'active');
       const operations = order([
         { action: 'create_branch', branchId: id },
