@@ -3,32 +3,19 @@ import { printError } from './printable.ts';
 /** Exit codes of every command: done; failed; wrong usage or configuration; done but a person must act. */
 export const exitCode = { done: 0, failed: 1, usage: 2, needsPerson: 3 } as const;
 
-/**
- * The subject of a UserError.
- * clock: our clock and the control plane's differ.
- * control_plane: it does not answer as it should.
- * held: a pause or a guard holds revocations.
- * incomplete: part of a pass failed.
- * listen: a service cannot start or listen.
- * not_possible: the request does not fit the existing data.
- * plan: a plan has changed.
- * retention: operations may not be dropped.
- * stopped: the process received a stop signal.
- * store: the database cannot be used as it is.
- * usage: a command, a setting or the configuration is wrong.
- */
+/** The subject of a UserError. */
 export type UserErrorCode =
-  | 'clock'
-  | 'control_plane'
-  | 'held'
-  | 'incomplete'
-  | 'listen'
-  | 'not_possible'
-  | 'plan'
-  | 'retention'
-  | 'stopped'
-  | 'store'
-  | 'usage';
+  | 'clock' // our clock and the control plane's differ
+  | 'control_plane' // it does not answer as it should
+  | 'held' // a pause or a guard holds revocations
+  | 'incomplete' // part of a pass failed
+  | 'listen' // a service cannot start or listen
+  | 'not_possible' // the request does not fit the existing data
+  | 'plan' // a plan has changed
+  | 'retention' // operations may not be dropped
+  | 'stopped' // the process received a stop signal
+  | 'store' // the database cannot be used as it is
+  | 'usage'; // a command, a setting or the configuration is wrong
 
 /**
  * A failure that a person can fix, with one sentence that explains how. It ends the process with exit code `exit` and prints no stack.
