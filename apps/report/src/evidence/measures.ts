@@ -48,52 +48,32 @@ export async function take(snapshot: store.Snapshot, measure: Measure, period: P
   // A key that one listing lacked may still exist.
   const inventory = (of: store.Inventoried) =>
     shown(store.inventoryList(of, { asOf, isThere: true }, { organizations: null }));
-  switch (measure.measure) {
-    case 'inventory':
-      return inventory('keys');
-    case 'idle_keys':
-      return assessed('keys', { of: 'idle', days: measure.days });
-    case 'old_keys':
-      return assessed('keys', { of: 'old', days: measure.days });
-    case 'unreviewed_keys':
-      return unreviewed('keys', measure.days);
-    case 'orphaned_keys':
-      return assessed('keys', { of: 'orphaned' });
-    case 'credentials':
-      return inventory('credentials');
-    case 'expired_credentials':
-      return exceptions('credentials', { expiresWithinMs: 0 }, 'it has expired');
-    case 'idle_credentials':
-      return assessed('credentials', { of: 'idle', days: measure.days });
-    case 'old_credentials':
-      return assessed('credentials', { of: 'old', days: measure.days });
-    case 'unreviewed_credentials':
-      return unreviewed('credentials', measure.days);
-    case 'findings':
-      return await takeFindings(snapshot, period);
-    case 'revocations':
-      return shown(store.revocationList({ from, to }, null));
-    case 'rotations':
-      return shown(store.rotationList({ from, to }, null));
-    case 'exemptions':
-      return shown(store.exemptionList({ from, to }, null));
-    case 'decisions':
-      return shown(store.planDecisionList({ from, to }));
-    case 'incidents':
-      return shown(store.incidentList({ from, to }, null));
-    case 'reviewed_keys':
-      return shown(store.reviewItemList({ from, to }));
-    case 'reviews':
-      return await takeReviews(snapshot, measure.within_days, period);
-    case 'operation_counts':
-      return shown(store.operationBucketList({ from, to, size: 'day', by: ['action'] }, null));
-    case 'operation_history':
-      return await takeHistory(snapshot, measure.days, period);
-    case 'access_log':
-      return shown(store.accessList({ from, to }));
-    default:
-      return measure satisfies never;
-  }
+  const takers: { [M in Measure as M['measure']]: (measure: M) => Measured | Promise<Measured> } = {
+    inventory: () => inventory('keys'),
+    idle_keys: ({ days }) => assessed('keys', { of: 'idle', days }),
+    old_keys: ({ days }) => assessed('keys', { of: 'old', days }),
+    unreviewed_keys: ({ days }) => unreviewed('keys', days),
+    orphaned_keys: () => assessed('keys', { of: 'orphaned' }),
+    credentials: () => inventory('credentials'),
+    expired_credentials: () => exceptions('credentials', { expiresWithinMs: 0 }, 'it has expired'),
+    idle_credentials: ({ days }) => assessed('credentials', { of: 'idle', days }),
+    old_credentials: ({ days }) => assessed('credentials', { of: 'old', days }),
+    unreviewed_credentials: ({ days }) => unreviewed('credentials', days),
+    findings: async () => await takeFindings(snapshot, period),
+    revocations: () => shown(store.revocationList({ from, to }, null)),
+    rotations: () => shown(store.rotationList({ from, to }, null)),
+    exemptions: () => shown(store.exemptionList({ from, to }, null)),
+    decisions: () => shown(store.planDecisionList({ from, to })),
+    incidents: () => shown(store.incidentList({ from, to }, null)),
+    reviewed_keys: () => shown(store.reviewItemList({ from, to })),
+    reviews: async ({ within_days: days }) => await takeReviews(snapshot, days, period),
+    operation_counts: () => shown(store.operationBucketList({ from, to, size: 'day', by: ['action'] }, null)),
+    operation_history: async ({ days }) => await takeHistory(snapshot, days, period),
+    access_log: () => shown(store.accessList({ from, to })),
+  };
+  // The table has each measure by its own name.
+  const taker = Reflect.get(takers, measure.measure) as (of: Measure) => Measured | Promise<Measured>;
+  return await taker(measure);
 }
 
 /** Returns the instant so many days before another. */
