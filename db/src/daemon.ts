@@ -29,7 +29,7 @@ export { readFacts } from './keys/facts.ts';
 export { endCredentialsOfGoneProjects } from './keys/gone-projects.ts';
 export { readHistory } from './keys/history.ts';
 export { type InventoryCoverage, listInventoryCoverage, listSuspectScopes } from './keys/inventory.ts';
-export { factScope } from './keys/key-listing.ts';
+export { scopeKeyOf } from './keys/key-listing.ts';
 export { type KeyFilter, keyList, keyObservationList, keyUseList } from './keys/list.ts';
 export { type SavedListing, saveKeyListing } from './keys/listing.ts';
 export type { ScopeReference } from './keys/scope-facts.ts';
@@ -126,7 +126,7 @@ export { listSuspectedOrphans, readRotationFacts, type SuspectedOrphan } from '.
 export {
   countUnclear,
   hasOpenOrphan,
-  isPlaceTaken,
+  isSinkPathTaken,
   listOpenRotations,
   listRotations,
   readCanaries,
@@ -135,7 +135,7 @@ export {
   readRotation,
 } from './rotations/reads.ts';
 export { answerRotationRequest, listRotationRequests } from './rotations/requests.ts';
-export { moveRotation, openRotation, type RotatedKey, type StoredRotation } from './rotations/rotations.ts';
+export { advanceRotation, openRotation, type RotatedKey, type StoredRotation } from './rotations/rotations.ts';
 export { endSlot, isSlotDue } from './rotations/slots.ts';
 export { finishRun, hasFinishedRun, type RunKind, startRun } from './runs/runs.ts';
 export type { PlanApprovalVia } from './schema/plans.ts';

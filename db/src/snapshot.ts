@@ -39,7 +39,7 @@ export async function openSnapshot(sql: Sql): Promise<Snapshot> {
   ended.catch((error: unknown) => {
     lost = { error };
     opened.reject(error);
-    for (const refuse of running) refuse(error);
+    for (const reject of running) reject(error);
   });
   const tx = await opened.promise;
   // Not a race with a promise that lives as long as the stream: that promise would keep the rows of every race.

@@ -43,7 +43,7 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
     suggestions: createSuggestions(limits.sharedReader, log),
   };
   const app = new OpenAPIHono<Env>({ defaultHook: refuseInvalid });
-  const refuse = () => {
+  const throwUnauthenticated = () => {
     throw new Problem(
       401,
       'Unauthenticated',
@@ -93,7 +93,7 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
   app.use(bodyLimit({ maxSize: 1_000_000, onError: () => refuseLongBody() }));
   app.get(
     '/metrics',
-    authenticated(services, refuse, { isRecorded: false }),
+    authenticated(services, throwUnauthenticated, { isRecorded: false }),
     permitted({ role: 'viewer', organizations: 'all' }),
     async (c) => c.body(await metrics.render(), 200, { 'content-type': metrics.contentType }),
   );
@@ -105,9 +105,9 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
   app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' });
   app.get('/openapi.json', (c) => c.json(documentOnce()));
   app.route('/api/v2', archiveRoutes(services));
-  app.route('/ledger', ledgerRoutes(services, authenticated(services, refuse)));
+  app.route('/ledger', ledgerRoutes(services, authenticated(services, throwUnauthenticated)));
 
-  app.use('/v1/*', authenticated(services, refuse));
+  app.use('/v1/*', authenticated(services, throwUnauthenticated));
   // Files need no ETag; their last line has their hash.
   const revalidate = etag();
   app.use('/v1/*', async (c, next) => {

@@ -20,7 +20,7 @@ import {
   readOwners,
   readReviewedOut,
 } from './key-facts.ts';
-import { factScope } from './key-listing.ts';
+import { scopeKeyOf } from './key-listing.ts';
 import { type FactsRequest, readScopes, type ScopeReference } from './scope-facts.ts';
 import { isCreationKnown } from './source.ts';
 
@@ -61,7 +61,7 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, request: Facts
     (row): KeyFacts => ({
       ...toKeyFacts(row),
       ...(row.isCreationKnown ? {} : { isCreationUnknown: true }),
-      ...(changedKeys.has(row.number) ? { isInQuestion: true } : {}),
+      ...(changedKeys.has(row.number) ? { hasOpenKeyChange: true } : {}),
       ...otherScopeOf(row.number),
       creator: creatorOf(row),
       owner: ownerOf(row),
@@ -127,7 +127,7 @@ type KeyRow = Omit<CredentialRow, OfOthers> & Partial<Pick<CredentialRow, OfOthe
 /** Returns the facts in a key's own row. */
 export function toKeyFacts(row: KeyRow) {
   const { number, id, kind, name, organizationId, projectId, creatorId, creatorName, createdAt } = row;
-  const scope = factScope(row.controlPlaneNumber, row.scope);
+  const scope = scopeKeyOf(row.controlPlaneNumber, row.scope);
   const { presentSince, firstSeenAt, expiresAt, branchId } = row;
   const identity = { number, scope, id, kind, name, organizationId, projectId, creatorId, creatorName };
   return {

@@ -8,7 +8,7 @@ import type { Store } from '../store.ts';
 import { readCreators } from './creators.ts';
 import { toKeyFacts } from './facts.ts';
 import { readLineages, readOwners } from './key-facts.ts';
-import { factScope } from './key-listing.ts';
+import { scopeKeyOf } from './key-listing.ts';
 
 /** Returns everything that the store has on keys, including gone ones, for a replay that starts at a given time. */
 export async function readHistory({ db, sql }: Pick<Store, 'db' | 'sql'>, from: string): Promise<History> {
@@ -78,6 +78,6 @@ async function readListingDays(db: Db, from: string): Promise<Map<string, string
     .where(and(isNull(whySuspect), raw`${listedAt} > ${from}::timestamptz - interval '2 days'`))
     .groupBy(controlPlaneNumber, scope, raw`date_trunc('hour', ${listedAt})`)
     .orderBy(asc(controlPlaneNumber), asc(scope), asc(max(listedAt)));
-  const groups = Map.groupBy(rows, (row) => factScope(row.controlPlaneNumber, row.scope));
+  const groups = Map.groupBy(rows, (row) => scopeKeyOf(row.controlPlaneNumber, row.scope));
   return new Map([...groups].map(([of, group]) => [of, group.map(({ at }) => String(at))]));
 }

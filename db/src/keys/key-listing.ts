@@ -34,6 +34,6 @@ export interface KeyListing {
 }
 
 /** Returns the name of a scope in facts and plans: its control plane's number and its own name. */
-export function factScope(controlPlane: string, scope: string): string {
+export function scopeKeyOf(controlPlane: string, scope: string): string {
   return `${controlPlane}/${scope}`;
 }

@@ -13,7 +13,7 @@ import { project } from '../schema/projects.ts';
 import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
 import { anyOf, countIf, type Db, type Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
-import { factScope } from './key-listing.ts';
+import { scopeKeyOf } from './key-listing.ts';
 
 export interface FactsRequest {
   /** Returns a control plane's current time by its own Date, in ms; null if it is not known well enough to judge. */
@@ -60,7 +60,7 @@ export async function readScopes(
   const unseen = await countUnseenMembers(db);
   const projects = needsProjects ? await readProjects(db) : null;
   const scopes = listings.map(({ controlPlane, scope, ...times }): ScopeFacts => {
-    const name = factScope(controlPlane, scope);
+    const name = scopeKeyOf(controlPlane, scope);
     return {
       scope: name,
       ...times,
@@ -269,7 +269,7 @@ async function countUnseenMembers(db: Db): Promise<Map<string, number>> {
     .select({ controlPlane: controlPlaneNumber, organizationId, n: countIf(and(isNull(leftAt), notExists(own))) })
     .from(member)
     .groupBy(controlPlaneNumber, organizationId);
-  return new Map(rows.map((row) => [factScope(row.controlPlane, `organization:${row.organizationId}`), row.n]));
+  return new Map(rows.map((row) => [scopeKeyOf(row.controlPlane, `organization:${row.organizationId}`), row.n]));
 }
 
 /** Returns the live projects of each organization. */
@@ -288,6 +288,6 @@ function groupByScope<T, Row extends Record<string, unknown>>(
   rows: readonly Row[],
   toValue: (row: Row) => T,
 ): Map<string, T[]> {
-  const groups = Map.groupBy(rows, (row) => factScope(String(row.control_plane_number), String(row.scope)));
+  const groups = Map.groupBy(rows, (row) => scopeKeyOf(String(row.control_plane_number), String(row.scope)));
   return new Map([...groups].map(([scope, group]) => [scope, group.map(toValue)]));
 }

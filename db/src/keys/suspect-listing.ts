@@ -4,7 +4,7 @@ import { alias } from 'drizzle-orm/pg-core';
 import { closeIncidentsOfScope, openIncident } from '../incidents/incidents.ts';
 import { credential, keyListing } from '../schema/keys.ts';
 import { builderOf, type Db, type Tx } from '../sql.ts';
-import { factScope, type KeyListing } from './key-listing.ts';
+import { type KeyListing, scopeKeyOf } from './key-listing.ts';
 
 /** Why absences in a listing prove nothing. */
 export interface Suspicion {
@@ -60,7 +60,7 @@ const suspectForS = 86_400;
  */
 export async function reportSuspect(tx: Tx, listing: KeyListing, why: string | null): Promise<void> {
   const { controlPlane, scope, listedAt } = listing;
-  const incident = { kind: 'listing_doubted', scope: factScope(controlPlane, scope) } as const;
+  const incident = { kind: 'listing_doubted', scope: scopeKeyOf(controlPlane, scope) } as const;
   if (why === null)
     return await closeIncidentsOfScope(builderOf(tx), { ...incident, note: 'a listing was trusted again' });
   const db = builderOf(tx);

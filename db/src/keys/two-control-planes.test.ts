@@ -5,7 +5,7 @@ import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-s
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { beginRevocation, listObservers, readNow, reconcileIntents } from '../revocations/revocations.ts';
 import type { Store } from '../store.ts';
-import { factScope } from './key-listing.ts';
+import { scopeKeyOf } from './key-listing.ts';
 import { saveKeyListing } from './listing.ts';
 
 // Two control planes in one store give the same ids to their own organizations and keys.
@@ -142,7 +142,7 @@ test('R2: an own key that only another control plane lists is unknown', async ()
   await list(other, ['5']);
   const { scopes } = await factsNow();
   const unknownAt = (controlPlane: string) =>
-    scopes.find((each) => each.scope === factScope(controlPlane, scope))?.unknownOwnKey;
+    scopes.find((each) => each.scope === scopeKeyOf(controlPlane, scope))?.unknownOwnKey;
   expect(unknownAt(one)).toEqual([]);
   expect(unknownAt(other)).toEqual([nameOf(other)]);
 });

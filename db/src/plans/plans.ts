@@ -2,10 +2,10 @@ import {
   explain,
   type Finding,
   findingsOf,
-  flaggedKinds,
   limitInWords,
   type Plan,
   type Policy,
+  temporaryHoldKinds,
 } from '@keywarden/core/policy';
 import { canonicalJson } from '@keywarden/core/values';
 import { and, asc, desc, eq, gt, notExists, sql as raw } from 'drizzle-orm';
@@ -98,7 +98,7 @@ function toRows(plan: Plan) {
       why_held: hold?.text ?? null,
       hold_kind: hold?.kind ?? null,
       in_breaker:
-        rule.action === 'revoke' && broken.has(key.scope) && (hold === null || flaggedKinds.includes(hold.kind)),
+        rule.action === 'revoke' && broken.has(key.scope) && (hold === null || temporaryHoldKinds.includes(hold.kind)),
       rule_limit: limitInWords(evidence),
       evidence: { ...evidence, created_at: key.createdAt, use: key.use },
       reason: explain(finding),

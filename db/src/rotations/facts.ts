@@ -34,7 +34,7 @@ export async function readRotationFacts(
   return {
     old: toSighting(rowOf(numbers.old)),
     successor: toSighting(rowOf(numbers.successor)),
-    successorDoubt: await findDoubt({ db, sql }, rotation, rowOf(numbers.successor)),
+    whySuccessorUnproven: await findDoubt({ db, sql }, rotation, rowOf(numbers.successor)),
     longestGapMs: await readLongestGap(sql, rotation.key.number),
     ...(await readMintFacts(sql, rotation)),
     ...(await readRetirement(db, rotation.number)),

@@ -13,7 +13,7 @@ import {
   sql as raw,
   type SQL,
 } from 'drizzle-orm';
-import { factScope } from '../keys/key-listing.ts';
+import { scopeKeyOf } from '../keys/key-listing.ts';
 import { toInstant } from '../schema/columns.ts';
 import { incident } from '../schema/incidents.ts';
 import { key, keyListing } from '../schema/keys.ts';
@@ -86,7 +86,7 @@ async function readRotations(
     ...row.last,
     ...row.times,
     mints: mints.get(row.rotation.number) ?? [],
-    key: { ...row.key, factScope: factScope(row.key.controlPlane, row.key.scope) },
+    key: { ...row.key, scopeKey: scopeKeyOf(row.key.controlPlane, row.key.scope) },
   }));
 }
 
@@ -141,8 +141,11 @@ export async function readFirstKey(db: Db, lineage: string): Promise<{ id: strin
   return { id: String(row?.id), name: String(row?.name) };
 }
 
-/** Returns whether a file already holds another lineage's key. Two keys in one place would lose the first. */
-export async function isPlaceTaken(db: Db, { place, lineage }: { place: string; lineage: string }): Promise<boolean> {
+/** Returns whether a file already holds another lineage's key. Two keys in one sinkPath would lose the first. */
+export async function isSinkPathTaken(
+  db: Db,
+  { sinkPath, lineage }: { sinkPath: string; lineage: string },
+): Promise<boolean> {
   const { rotationNumber, attempt, outcome } = rotationMint;
   const isMinted = and(eq(mintedKey.rotationNumber, rotationNumber), eq(mintedKey.attempt, attempt));
   const rows = await db
@@ -153,7 +156,7 @@ export async function isPlaceTaken(db: Db, { place, lineage }: { place: string; 
     .leftJoin(key, eq(key.number, mintedKey.keyNumber))
     .where(
       and(
-        eq(rotationMint.place, place),
+        eq(rotationMint.sinkPath, sinkPath),
         raw`${outcome} is distinct from 'lost'`,
         ne(rotation.lineageNumber, lineage),
         isNull(key.goneAt),
@@ -197,5 +200,5 @@ export async function readCanaries(
       ),
     )
     .groupBy(controlPlaneNumber, scope);
-  return new Map(rows.map((row) => [factScope(row.controlPlaneNumber, row.scope), row.at]));
+  return new Map(rows.map((row) => [scopeKeyOf(row.controlPlaneNumber, row.scope), row.at]));
 }

@@ -7,7 +7,7 @@ import { readNow } from '../revocations/revocations.ts';
 import type { Store } from '../store.ts';
 import { listSuspectedOrphans, readRotationFacts } from './facts.ts';
 import { readRotation } from './reads.ts';
-import { moveRotation, openRotation, type StoredRotation } from './rotations.ts';
+import { advanceRotation, openRotation, type StoredRotation } from './rotations.ts';
 
 let store: TestStore;
 let daemon: Store;
@@ -69,15 +69,16 @@ beforeAll(async () => {
   const planned = await readRotation(daemon.db, number ?? '');
   if (planned === undefined) throw new Error('no rotation was opened');
   const mint = { attempt: 1, name: successor.name, connection: 'main', creatorId: 'ada', listing, listedAt: at() };
-  const unsettled = { keyId: null, outcome: null, deliveredAt: null, place: null };
-  const begun = await moveRotation(daemon.sql, planned, {
+  const unsettled = { keyId: null, outcome: null, deliveredAt: null, sinkPath: null };
+  const begun = await advanceRotation(daemon.sql, planned, {
     event: 'mint_begun',
     mint: { ...mint, ...unsettled },
     at: at(),
   });
-  const minted = begun && (await moveRotation(daemon.sql, begun, { event: 'minted', keyId: '5', at: at() }));
+  const minted = begun && (await advanceRotation(daemon.sql, begun, { event: 'minted', keyId: '5', at: at() }));
   const delivered =
-    minted && (await moveRotation(daemon.sql, minted, { event: 'delivery_ended', answer: 'has', why: null, at: at() }));
+    minted &&
+    (await advanceRotation(daemon.sql, minted, { event: 'delivery_ended', answer: 'has', why: null, at: at() }));
   if (delivered === undefined) throw new Error('the rotation did not move');
   rotation = delivered;
 });

@@ -41,7 +41,7 @@ export interface RotatedKey {
   /** `user:ID` or `organization:ID`. */
   scope: string;
   /** The same with its control plane, as plans name it. */
-  factScope: string;
+  scopeKey: string;
   organizationId: string | null;
   projectId: string | null;
 }
@@ -51,7 +51,7 @@ export interface StoredMint extends MintIntent {
   /** The number of the complete listing right before. */
   listing: string;
   /** The file for its secret, without symbolic links; null for a sink that is none. */
-  place: string | null;
+  sinkPath: string | null;
 }
 
 export interface NewRotation {
@@ -96,7 +96,7 @@ export async function openRotation(sql: Sql, rotation: NewRotation): Promise<str
  * Returns undefined and records nothing if the rotation has moved since it was read. Under a `lease` nothing is recorded once
  * another process has taken the lock.
  */
-export async function moveRotation(
+export async function advanceRotation(
   sql: Sql,
   rotation: StoredRotation,
   { at, lease, ...event }: RotationEvent<StoredMint> & { at: string; lease?: Lease | undefined },
@@ -124,10 +124,10 @@ async function recordIncident(db: Db, { id, state, why, key }: StoredRotation, {
   if (incident === null) return;
   if (!incident.opens) return await closeIncidentsOfKey(db, { kind, key: key.number, note: incident.note });
   const detail = { rotation: id, state, why };
-  await openIncidentOfKey(db, { kind, key: key.number, scope: key.factScope, detail });
+  await openIncidentOfKey(db, { kind, key: key.number, scope: key.scopeKey, detail });
 }
 
-async function recordMint(db: Db, { number, mints }: StoredRotation, { mint: what, place }: Effects): Promise<void> {
+async function recordMint(db: Db, { number, mints }: StoredRotation, { mint: what, sinkPath }: Effects): Promise<void> {
   const mint = mints.at(-1);
   if (what === null || mint === undefined) return;
   const { attempt, name, connection, creatorId, listing, keyId, outcome, deliveredAt } = mint;
@@ -143,7 +143,7 @@ async function recordMint(db: Db, { number, mints }: StoredRotation, { mint: wha
       keyId: raw`coalesce(${rotationMint.keyId}, ${keyId})`,
       outcome: raw`coalesce(${outcome}, ${rotationMint.outcome})`,
       deliveredAt: raw`coalesce(${rotationMint.deliveredAt}, ${deliveredAt}::timestamptz)`,
-      place: raw`coalesce(${place}, ${rotationMint.place})`,
+      sinkPath: raw`coalesce(${sinkPath}, ${rotationMint.sinkPath})`,
     })
     .where(and(eq(rotationMint.rotationNumber, number), eq(rotationMint.attempt, attempt)));
 }

@@ -68,11 +68,11 @@ export const rotationMint = table(
     keyId: text('key_id'),
     outcome: text('outcome', { enum: rotationMintOutcomes }),
     deliveredAt: instant('delivered_at'),
-    place: text('place'),
+    sinkPath: text('place'),
   },
   (t) => [
     index('rotation_mint_by_key').on(t.keyId).where(sql`key_id is not null`),
-    index('rotation_mint_by_place').on(t.place).where(sql`place is not null`),
+    index('rotation_mint_by_place').on(t.sinkPath).where(sql`place is not null`),
   ],
 );
 

@@ -2,7 +2,7 @@ import { currentMint } from '@keywarden/core/rotation';
 import { listLiveKeys } from '@keywarden/db/daemon';
 import { usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
-import type { Moved } from '../rotate/move-on.ts';
+import type { Advanced } from '../rotate/advance.ts';
 import type { Opened } from '../rotate/open.ts';
 import { type Rotated, rotate } from '../rotate/rotate.ts';
 import { listKeysAfresh } from '../sync/keys.ts';
@@ -75,7 +75,7 @@ function render({ opened, moved, orphans, why }: Rotated): string[] {
   const isQuiet = moved.length + refused.length + shown.length === 0 && why === null;
   return [
     ...(isQuiet ? ['No rotation is open, and none is due.'] : []),
-    ...(moved.length > 0 ? [renderMoved(moved)] : []),
+    ...(moved.length > 0 ? [renderAdvanced(moved)] : []),
     ...(refused.length > 0 ? [refusalsInWords(refused)] : []),
     ...shown.map(
       ({ keyId, rotation, outcome, why: reason }) =>
@@ -100,7 +100,7 @@ function refusalsInWords(refused: Opened[]): string {
     .join('\n');
 }
 
-function renderMoved(moved: Moved[]): string {
+function renderAdvanced(moved: Advanced[]): string {
   const rows = moved.map(({ rotation, waits }) => [
     rotation.id,
     rotation.key.id,

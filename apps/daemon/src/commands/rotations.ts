@@ -1,5 +1,5 @@
 import { currentMint, mayFollow } from '@keywarden/core/rotation';
-import { listOpenRotations, listRotations, moveRotation, type StoredRotation } from '@keywarden/db/daemon';
+import { advanceRotation, listOpenRotations, listRotations, type StoredRotation } from '@keywarden/db/daemon';
 import { print, UserError, usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 import { withProcessLock } from '../context.ts';
@@ -61,7 +61,7 @@ async function endRotation(context: Context, id: string): Promise<StoredRotation
         'not_possible',
         `Rotation ${id} is revoking its old key; run keywarden rotate, then check again.`,
       );
-    const ended = await governed(context, () => moveRotation(store.sql, rotation, { event: 'given_up', by, at }));
+    const ended = await governed(context, () => advanceRotation(store.sql, rotation, { event: 'given_up', by, at }));
     if (ended !== undefined) return ended;
     throw new UserError(
       'not_possible',
@@ -81,7 +81,7 @@ export function rotationToJson(rotation: StoredRotation) {
   const { key } = rotation;
   return {
     id: rotation.id,
-    key: { id: key.id, name: key.name, kind: key.kind, scope: key.factScope },
+    key: { id: key.id, name: key.name, kind: key.kind, scope: key.scopeKey },
     rule: rotation.rule,
     sink: rotation.sink,
     via: rotation.via,

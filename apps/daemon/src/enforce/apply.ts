@@ -66,7 +66,7 @@ export async function applyPlan(
       ? approver.approval
       : (await approvePlan(context.store.db, { planId, ...approver })).number;
   const part = context.progress.part(`plan ${planId}`, 'keys');
-  const run = { refused: new Set<string>(), membersReadAt: new Map<string, number>() };
+  const run = { refused: new Set<string>(), membersListedMs: new Map<string, number>() };
   for (const [index, item] of remaining.entries()) {
     part.update(index, remaining.length);
     Object.assign(applied, await whyNotNext(context, { planId, via: approver.via }));

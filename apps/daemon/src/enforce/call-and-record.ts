@@ -27,7 +27,7 @@ async function assertStillJudged(
   if (ageMs <= freshMs) return;
   if (ageMs > oldestMs)
     throw new NotSent(`its permit came ${Math.round(ageMs / 1000)} s after it was judged`, { isOld: true });
-  const again = await judgeAgain({ ...listed, place: { ...listed.place, exceptIntent: intent } });
+  const again = await judgeAgain({ ...listed, scopeReference: { ...listed.scopeReference, exceptIntent: intent } });
   if ('why' in again) throw new NotSent(again.why, { isOld: false });
 }
 

@@ -111,7 +111,7 @@ async function findTarget(
   { key, connections, refused }: GuardedRevocation,
 ): Promise<Target | undefined> {
   for (const controlPlane of new Set(connections.map((connection) => connection.controlPlane))) {
-    const prefix = db.factScope(controlPlane, '');
+    const prefix = db.scopeKeyOf(controlPlane, '');
     if (!key.scope.startsWith(prefix)) continue;
     const scope = parseScope(key.scope.slice(prefix.length));
     const observers = await db.listObservers(store.db, { controlPlane, scope: scopeName(scope) });
@@ -127,7 +127,7 @@ async function findTarget(
 /** Lists the key's scope and judges the key now. Returns why it must stay, or the evidence. */
 async function rejudge(
   context: Context,
-  { key, refused, judge, membersReadAt }: GuardedRevocation,
+  { key, refused, judge, membersListedMs }: GuardedRevocation,
   { connection, scope }: Target,
 ): Promise<Skip | Ready> {
   let listing: Awaited<ReturnType<typeof listScope>>;
@@ -143,12 +143,12 @@ async function rejudge(
   if (listing.number === null) return notNow('another process has listed its scope in the meantime; try again');
   const listed = listing.keys.find((each) => each.id === key.id);
   if (listed === undefined) return { why: 'it is no longer listed', isFinal: true };
-  const place = { controlPlane: connection.controlPlane, scope: scopeName(scope) };
-  const listedKey: Listed = { connection, place, key: listed };
+  const scopeReference = { controlPlane: connection.controlPlane, scope: scopeName(scope) };
+  const listedKey: Listed = { connection, scopeReference, key: listed };
   let judgedMs = connection.time.now();
   let judged = await judge(listedKey);
   if ('policySha256' in judged && judged.restsOnMembers && scope.kind === 'organization') {
-    if (!(await listMembersAgain(context, connection, { organizationId: scope.organizationId, membersReadAt })))
+    if (!(await listMembersAgain(context, connection, { organizationId: scope.organizationId, membersListedMs })))
       return notNow('the members of its organization could not be listed again');
     judgedMs = connection.time.now();
     judged = await judge(listedKey);
@@ -163,18 +163,18 @@ const membersAgeMs = 60_000;
 async function listMembersAgain(
   context: Context,
   connection: Connection,
-  { organizationId, membersReadAt }: { organizationId: string; membersReadAt: Map<string, number> },
+  { organizationId, membersListedMs }: { organizationId: string; membersListedMs: Map<string, number> },
 ): Promise<boolean> {
-  const place = `${connection.controlPlane}/${organizationId}`;
-  const readAt = membersReadAt.get(place);
-  if (readAt !== undefined && connection.time.now() - readAt < membersAgeMs) return true;
-  const beganAt = connection.time.now();
+  const organization = `${connection.controlPlane}/${organizationId}`;
+  const listedMs = membersListedMs.get(organization);
+  if (listedMs !== undefined && connection.time.now() - listedMs < membersAgeMs) return true;
+  const beganMs = connection.time.now();
   try {
     if (!(await syncMembers(context, { connection, organizationId, counts: {} }))) return false;
   } catch (error) {
     if (error instanceof ControlPlaneError) return false;
     throw error;
   }
-  membersReadAt.set(place, beganAt);
+  membersListedMs.set(organization, beganMs);
   return true;
 }

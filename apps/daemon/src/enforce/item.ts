@@ -27,18 +27,18 @@ export interface ItemTask {
   /** Names of connections whose credential was refused in this run. */
   refused: Set<string>;
   /** When this run last listed the members of each organization, in ms. */
-  membersReadAt: Map<string, number>;
+  membersListedMs: Map<string, number>;
 }
 
 /** Revokes the key of one item if it is still flagged for a reason that its plan names. */
 export async function applyItem(context: Context, task: ItemTask): Promise<AppliedItem> {
-  const { item, planId, approval, connections, refused, membersReadAt } = task;
+  const { item, planId, approval, connections, refused, membersListedMs } = task;
   const revocation = await revokeGuarded(context, {
     key: item.key,
     cause: { planId, approval },
     connections,
     refused,
-    membersReadAt,
+    membersListedMs,
     repeats: true,
     judge: (listed) => judgeItem(context, task, listed),
     judgeAgain: (listed) => judgeItem(context, task, listed),
@@ -53,11 +53,11 @@ export async function applyItem(context: Context, task: ItemTask): Promise<Appli
 async function judgeItem(
   context: Context,
   { item, planId, via, connections }: ItemTask,
-  { place }: Listed,
+  { scopeReference }: Listed,
 ): Promise<Skip | MayGo> {
   const whyNot = await whyNotApproved(context, planId, via);
   if (whyNot !== null) return notNow(whyNot);
-  const judged = await judgeScope(context, connections, place);
+  const judged = await judgeScope(context, connections, scopeReference);
   const incident = judged.facts.scopes.map(useInFlightHold).find((hold) => hold !== null);
   if (via === 'report' && incident !== undefined) return notNow(incident.text);
   const why = whyItStays(judged, { item, via });

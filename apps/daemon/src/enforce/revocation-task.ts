@@ -29,7 +29,7 @@ export const notNow = (why: string): Skip => ({ why, isFinal: false });
 /** What is known of a key that was just listed. */
 export interface Listed {
   connection: Connection;
-  place: ScopeReference;
+  scopeReference: ScopeReference;
   key: WireKey | WireCredential;
 }
 
@@ -43,7 +43,7 @@ export interface GuardedRevocation {
   /** Whether a call for which the control plane was too busy is repeated in this run. */
   repeats: boolean;
   /** When this run last listed the members of each organization, in ms. */
-  membersReadAt: Map<string, number>;
+  membersListedMs: Map<string, number>;
   /** Judges the key on current facts (R1). Returns why it must stay, or the policy by which it may be revoked. */
   judge: (listed: Listed) => Promise<Skip | MayGo>;
   /** Judges once more if the call had to wait for a rate limiter permit. It changes nothing. */

@@ -45,7 +45,7 @@ async function writeNotices(
   const written = await db.listWritten(store.db, channel.name);
   const missing = due.filter(({ key, rule, step }) => !written.has(`${key.number} ${rule} ${step}`));
   for (const connection of oneOfEachControlPlane(connections)) {
-    const prefix = db.factScope(connection.controlPlane, '');
+    const prefix = db.scopeKeyOf(connection.controlPlane, '');
     const own = missing.filter(({ key }) => key.scope.startsWith(prefix));
     for (const group of Map.groupBy(own, ({ key, step, action }) =>
       JSON.stringify([key.owner, step, action]),

@@ -1,5 +1,5 @@
 import type { SinkAnswer } from '@keywarden/core/rotation';
-import { moveRotation, type StoredRotation } from '@keywarden/db/daemon';
+import { advanceRotation, type StoredRotation } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
@@ -30,7 +30,7 @@ export async function deliver(
   signal.throwIfAborted();
   const why = delivered.isDelivered ? null : delivered.why;
   const ended = { event: 'delivery_ended', answer, why, at: controlPlaneNow(minter) } as const;
-  if ((await moveRotation(store.sql, rotation, ended)) !== undefined) return why;
+  if ((await advanceRotation(store.sql, rotation, ended)) !== undefined) return why;
   log.error({ rotation: rotation.id }, 'another process advanced a rotation while its secret was delivered');
   return 'another process advanced the rotation';
 }

@@ -12,7 +12,7 @@ export async function factsOf(
   rotation: StoredRotation,
   { scopes, connections }: { scopes: ScopeFacts[]; connections: Connection[] },
 ): Promise<RotationFacts> {
-  const scope = scopes.find((each) => each.scope === rotation.key.factScope);
+  const scope = scopes.find((each) => each.scope === rotation.key.scopeKey);
   const users = ownUsers(rotation.sink, connections).map(({ name }) => name);
   const known = await readRotationFacts(context.store, rotation, users);
   const sink = wantsSink(rotation) && !known.mayBeOnItsWay ? await askOnce(context, rotation, connections) : null;
@@ -25,9 +25,9 @@ async function askOnce(
   rotation: StoredRotation,
   connections: Connection[],
 ): Promise<SinkAnswer | null> {
-  const { keyId, place } = currentMint(rotation) ?? {};
+  const { keyId, sinkPath } = currentMint(rotation) ?? {};
   const sink = await sinkOf(context, rotation, connections);
   if (keyId == null || 'whyNot' in sink) return null;
-  const answer = await askSink(sink, { place, keyId, signal: context.signal });
+  const answer = await askSink(sink, { sinkPath, keyId, signal: context.signal });
   return context.signal.aborted ? null : answer;
 }

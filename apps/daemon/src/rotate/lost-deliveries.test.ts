@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { policySchema } from '@keywarden/core/policy';
-import { listOpenRotations, moveRotation } from '@keywarden/db/daemon';
+import { advanceRotation, listOpenRotations } from '@keywarden/db/daemon';
 import { emptyNote, noteOf } from '@keywarden/runtime/config';
 import { age, exempt, forgetDelivery, path, writeScript } from '@keywarden/testkit/daemon/lineage-fixture';
 import {
@@ -94,7 +94,7 @@ test('T4: the successor of a rotation that was given up before its delivery was 
   await forgetDelivery();
   const [rotation] = await listOpenRotations(fixture.context.store.db);
   if (rotation === undefined) throw new Error('no rotation is open');
-  await moveRotation(store.sql, rotation, { event: 'given_up', by: 'ada', at: rotation.since });
+  await advanceRotation(store.sql, rotation, { event: 'given_up', by: 'ada', at: rotation.since });
   await store.sql`update keywarden.rotation set ended_at = ended_at - interval '2 hours' where ended_at is not null`;
   for (let passes = 0; passes < 6; passes += 1) await pass(6 * day);
   await pass(3700);
@@ -143,7 +143,7 @@ test('T2: the successor of a rotation that was given up is revoked if its sink c
   writeFileSync(noteOf(join(folder, `key-${bot.id}`)), emptyNote);
   const [rotation] = await listOpenRotations(fixture.context.store.db);
   if (rotation === undefined) throw new Error('no rotation is open');
-  await moveRotation(store.sql, rotation, { event: 'given_up', by: 'ada', at: rotation.since });
+  await advanceRotation(store.sql, rotation, { event: 'given_up', by: 'ada', at: rotation.since });
   await age();
   await store.sql`update keywarden.rotation set ended_at = ended_at - interval '2 hours' where ended_at is not null`;
   await pass();

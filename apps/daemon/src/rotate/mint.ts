@@ -2,7 +2,13 @@ import { ControlPlaneError, hasCode } from '@keywarden/core/client';
 import { unwantedRotationHold } from '@keywarden/core/policy';
 import { successorName } from '@keywarden/core/rotation';
 import type { WireCreatedKey } from '@keywarden/core/wire';
-import { countUnclear, isPlaceTaken, listObservers, moveRotation, type StoredRotation } from '@keywarden/db/daemon';
+import {
+  advanceRotation,
+  countUnclear,
+  isSinkPathTaken,
+  listObservers,
+  type StoredRotation,
+} from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -16,7 +22,7 @@ import { findMinter } from './find-minter.ts';
 import type { Run } from './run.ts';
 import { ownConnectionOf } from './settings.ts';
 import { sinkOf } from './sink-of.ts';
-import { placeOf } from './sinks/file.ts';
+import { realPathOf } from './sinks/file.ts';
 import type { OpenSink } from './sinks/sink.ts';
 
 /** Why nothing was minted now. `isFinal`: a later try cannot succeed either. Null if the rotation has moved on. */
@@ -41,8 +47,8 @@ export async function mintAndDeliver(context: Context, rotation: StoredRotation,
   if (unready !== undefined) return notNow(`sink ${rotation.sink}: ${unready}`);
   const unprepared = (await sink.prepare?.()) ?? null;
   if (unprepared !== null) return notNow(`sink ${rotation.sink}: ${unprepared}`);
-  const place = sink.file === null ? {} : { place: await placeOf(sink.file) };
-  const minted = await create(context, rotation, { minter, run, place });
+  const path = sink.file === null ? {} : { sinkPath: await realPathOf(sink.file) };
+  const minted = await create(context, rotation, { minter, run, path });
   if (minted === null || 'why' in minted) return minted;
   const { secret, keyId } = minted;
   const delivered = await deliver(context, minted.rotation, { sink, minter, keyId, secret });
@@ -64,11 +70,11 @@ export async function whyNotReady(
   if ((await countUnclear(store.db, name)) >= mostUnclear)
     return notNow(`it is unknown whether it has ${mostUnclear} earlier secrets; run keywarden rotations`);
   if (sink.file !== null && ownConnectionOf(name) === null) {
-    const file = await placeOf(sink.file);
+    const file = await realPathOf(sink.file);
     for (const { keyFile, name: connection } of config.connections)
-      if (keyFile !== null && (await placeOf(keyFile)) === file)
+      if (keyFile !== null && (await realPathOf(keyFile)) === file)
         return { why: `${sink.file} has the key of connection ${connection} itself`, isFinal: true };
-    if (await isPlaceTaken(store.db, { place: file, lineage })) {
+    if (await isSinkPathTaken(store.db, { sinkPath: file, lineage })) {
       const why = `another key has been delivered to ${sink.file}; let its path name the key, as {lineage} does`;
       return { why, isFinal: true };
     }
@@ -81,7 +87,7 @@ export async function whyNotReady(
 async function create(
   context: Context,
   rotation: StoredRotation,
-  { minter, run, place }: { minter: Connection; run: Run; place: { place?: string } },
+  { minter, run, path }: { minter: Connection; run: Run; path: { sinkPath?: string } },
 ): Promise<NotMinted | { rotation: StoredRotation; secret: string; keyId: string }> {
   const { key } = rotation;
   const scope = parseScope(key.scope);
@@ -98,7 +104,7 @@ async function create(
       if (paused !== null) return notNow(paused);
       const { number, listedAt } = listing;
       const mint = nextMint(rotation, { minter, listing: number, listedAt });
-      begun = await moveRotation(store.sql, rotation, {
+      begun = await advanceRotation(store.sql, rotation, {
         event: 'mint_begun',
         mint,
         at: controlPlaneNow(minter),
@@ -115,12 +121,12 @@ async function create(
           'the response to a mint names a key of another project, or of the whole organization',
         );
       const { id: keyId, secret } = created;
-      const minted = { event: 'minted', keyId, ...place, at: controlPlaneNow(minter) } as const;
-      const moved = await moveRotation(store.sql, begun, minted);
+      const minted = { event: 'minted', keyId, ...path, at: controlPlaneNow(minter) } as const;
+      const moved = await advanceRotation(store.sql, begun, minted);
       // Another process has moved the rotation on and treats this key as lost, so its secret must not be delivered.
       return moved === undefined ? null : { rotation: moved, secret, keyId };
     } catch (error) {
-      return await refuse(context, begun, { minter, run, error });
+      return await recordMintFailure(context, begun, { minter, run, error });
     }
   });
 }
@@ -131,7 +137,7 @@ function nextMint(
 ): StoredRotation['mints'][number] {
   const attempt = (mints.at(-1)?.attempt ?? 0) + 1;
   const name = successorName(key.name, { id, attempt });
-  const unsettled = { keyId: null, outcome: null, deliveredAt: null, place: null };
+  const unsettled = { keyId: null, outcome: null, deliveredAt: null, sinkPath: null };
   return { attempt, name, connection: minter.name, creatorId: minter.accountId, ...listed, ...unsettled };
 }
 
@@ -159,7 +165,7 @@ async function call(
 }
 
 /** Records a failure: whether a key may have been minted, and whether another try makes sense. */
-async function refuse(
+async function recordMintFailure(
   { store, signal }: Context,
   begun: StoredRotation | undefined,
   { minter, run, error }: { minter: Connection; run: Run; error: unknown },
@@ -173,7 +179,7 @@ async function refuse(
   const why = `nothing was minted: ${error.message}`;
   // Before the intent there is nothing to undo.
   if (begun === undefined) return notNow(why);
-  const moved = await moveRotation(store.sql, begun, {
+  const moved = await advanceRotation(store.sql, begun, {
     event: 'mint_refused',
     why,
     isFinal,

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { policySchema } from '@keywarden/core/policy';
-import { listLiveKeys, listOpenRotations, moveRotation } from '@keywarden/db/daemon';
+import { advanceRotation, listLiveKeys, listOpenRotations } from '@keywarden/db/daemon';
 import { until } from '@keywarden/testkit';
 import { age, exempt, fault, path, writeScript } from '@keywarden/testkit/daemon/lineage-fixture';
 import {
@@ -194,7 +194,7 @@ test('T2: a secret is not delivered if another process has advanced the rotation
     const [begun] = await listOpenRotations(fixture.context.store.db);
     if (begun === undefined) throw new Error('nothing was begun');
     const move = { to: 'planned', why: null, isIncident: false } as const;
-    await moveRotation(store.sql, begun, { event: 'decided', move, at: begun.since });
+    await advanceRotation(store.sql, begun, { event: 'decided', move, at: begun.since });
     return answer;
   });
   const { bot } = await prepare(['bot', 'survivor'], { client: { fetch: odd.fetch }, policy: quiet });
@@ -213,12 +213,12 @@ test('a late answer to an earlier mint is not recorded for a later one', async (
   if (begun === undefined || mint === undefined) throw new Error('nothing was minted');
   const at = begun.since;
   const move = { to: 'planned', why: null, isIncident: false } as const;
-  const planned = await moveRotation(store.sql, begun, { event: 'decided', move, at });
+  const planned = await advanceRotation(store.sql, begun, { event: 'decided', move, at });
   if (planned === undefined) throw new Error('the rotation did not move');
-  await moveRotation(store.sql, planned, {
+  await advanceRotation(store.sql, planned, {
     event: 'mint_begun',
     mint: { ...mint, attempt: 2, name: 'bot kw-abcdefgh-2' },
     at,
   });
-  expect(await moveRotation(store.sql, begun, { event: 'minted', keyId: '999', at })).toBeUndefined();
+  expect(await advanceRotation(store.sql, begun, { event: 'minted', keyId: '999', at })).toBeUndefined();
 });

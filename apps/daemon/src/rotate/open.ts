@@ -4,13 +4,13 @@ import { makeRotationId } from '@keywarden/core/rotation';
 import { isKeyKind } from '@keywarden/core/wire';
 import {
   answerRotationRequest,
-  factScope,
   hasOpenOrphan,
   listLiveKeys,
   listRotationRequests,
   type NamedKey,
   openRotation,
   type StoredRotation,
+  scopeKeyOf,
 } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { findMinter } from './find-minter.ts';
@@ -92,7 +92,7 @@ export function refusal(
 }
 
 const nameOf = ({ key, rule }: Pick<Wish, 'key' | 'rule'>) => ({
-  key: { id: key.id, name: key.name, scope: factScope(key.controlPlane, key.scope) },
+  key: { id: key.id, name: key.name, scope: scopeKeyOf(key.controlPlane, key.scope) },
   rule: rule?.name ?? null,
 });
 

@@ -74,8 +74,8 @@ async function whyItStays(
   if (rotation === undefined) return 'its rotation is unknown';
   const sink = await sinkOf(context, rotation, run.connections);
   if ('whyNot' in sink) return sink.whyNot;
-  const place = rotation.mints.find(({ attempt }) => attempt === intent.attempt)?.place;
-  const answer = await askSink(sink, { place, keyId: key.id, signal: context.signal });
+  const sinkPath = rotation.mints.find(({ attempt }) => attempt === intent.attempt)?.sinkPath;
+  const answer = await askSink(sink, { sinkPath, keyId: key.id, signal: context.signal });
   context.signal.throwIfAborted();
   // A secret is delivered only after its id is committed: without the id, no sink of this store has it. An older store lacks the id.
   const isNever = run.isNewestStore && intent.keyId === null && answer === 'unknown';
@@ -90,7 +90,7 @@ async function revokeOrphan(context: Context, suspect: SuspectedOrphan, run: Run
     cause: { rotation: suspect.rotation.number },
     connections: run.connections,
     refused: run.refused,
-    membersReadAt: new Map(),
+    membersListedMs: new Map(),
     repeats: true,
     judge: (listed) => judgeOrphan(context, { number: suspect.key.number, run }, listed),
     judgeAgain: (listed) => judgeOrphan(context, { number: suspect.key.number, run }, listed),
@@ -100,11 +100,11 @@ async function revokeOrphan(context: Context, suspect: SuspectedOrphan, run: Run
 async function judgeOrphan(
   context: Context,
   { number, run }: { number: string; run: Run },
-  { place }: Listed,
+  { scopeReference }: Listed,
 ): Promise<Skip | MayGo> {
   const again = (await listSuspectedOrphans(context.store)).find(({ key }) => key.number === number);
   if (again === undefined) return notNow('it is no longer an orphan');
-  const { facts, policySha256 } = await judgeScope(context, run.connections, place);
+  const { facts, policySha256 } = await judgeScope(context, run.connections, scopeReference);
   const why = revocationHold(context.config.policy, facts, again.key)?.text ?? (await whyItStays(context, again, run));
   return why === null ? { policySha256, restsOnMembers: false } : notNow(why);
 }

@@ -1,6 +1,6 @@
 import { revocationHold, unwantedRotationHold } from '@keywarden/core/policy';
 import { decide } from '@keywarden/core/rotation';
-import { moveRotation, readRotation, type StoredRotation } from '@keywarden/db/daemon';
+import { advanceRotation, readRotation, type StoredRotation } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
 import { revokeGuarded } from '../enforce/guarded-revocation.ts';
@@ -21,17 +21,17 @@ export async function retire(
   const { key } = adopted;
   let rotation = adopted;
   const revocation = await revokeGuarded(context, {
-    key: { number: key.number, id: key.id, scope: key.factScope },
+    key: { number: key.number, id: key.id, scope: key.scopeKey },
     cause: { rotation: rotation.number },
     connections: run.connections,
     refused: run.refused,
-    membersReadAt: new Map(),
+    membersListedMs: new Map(),
     repeats: false,
     async judge(listed) {
       const judged = await judgeRetirement(context, { number: rotation.number, state: 'adopted', run }, listed);
       if ('why' in judged) return judged;
       const begun = { event: 'retirement_begun', at: controlPlaneNow(listed.connection) } as const;
-      const retiring = await moveRotation(context.store.sql, judged.rotation, begun);
+      const retiring = await advanceRotation(context.store.sql, judged.rotation, begun);
       if (retiring === undefined) return notNow('another process is advancing it');
       rotation = retiring;
       return { policySha256: judged.policySha256, restsOnMembers: false };
@@ -48,12 +48,12 @@ export async function retire(
 async function judgeRetirement(
   context: Context,
   { number, state, run: { connections } }: { number: string; state: 'adopted' | 'retiring'; run: Run },
-  { place }: Listed,
+  { scopeReference }: Listed,
 ): Promise<Skip | { rotation: StoredRotation; policySha256: string }> {
   const { store, config } = context;
   const rotation = await readRotation(store.db, number);
   if (rotation === undefined) return notNow('its rotation does not exist');
-  const { facts, policySha256 } = await judgeScope(context, connections, place);
+  const { facts, policySha256 } = await judgeScope(context, connections, scopeReference);
   if (rotation.state !== state) return notNow('it has already advanced');
   // A retirement that has begun needs what it needed to begin.
   const step = decide(
@@ -62,7 +62,7 @@ async function judgeRetirement(
   );
   if (step.do === 'wait' || step.do === 'move') return notNow(step.why ?? 'it has already advanced');
   if (step.do === 'mint') return notNow('it has already advanced');
-  const { number: key, id, factScope: scope } = rotation.key;
+  const { number: key, id, scopeKey: scope } = rotation.key;
   // R2: a connection's own key is retired only by its own rotation, once the connections that take their key from that file use the successor.
   const moved = ownUsers(rotation.sink, connections).filter(({ ownKeyId }) => ownKeyId !== id);
   const exceptOwnOf = new Set(moved.map(({ name }) => name));

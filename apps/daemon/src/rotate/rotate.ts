@@ -7,7 +7,7 @@ import { governed } from '../enforce/high-water-mark.ts';
 import { planKeys } from '../enforce/plan.ts';
 import { whyNotAutomatic } from '../enforce/standing.ts';
 import { notifyStalled } from '../notices/stalled.ts';
-import { atOf, type Moved, moveAll } from './move-on.ts';
+import { type Advanced, advanceAll, atOf } from './advance.ts';
 import { type Opened, open, openRequested, ruleOf } from './open.ts';
 import { openByPolicy } from './open-by-policy.ts';
 import { type HandledOrphan, handleOrphans } from './orphans.ts';
@@ -15,7 +15,7 @@ import type { Run } from './run.ts';
 
 export interface Rotated {
   opened: Opened[];
-  moved: Moved[];
+  moved: Advanced[];
   orphans: HandledOrphan[];
   /** Why nothing was done, or why the rest was skipped; null if neither applies. */
   why: string | null;
@@ -54,10 +54,10 @@ export async function rotate(context: Context, connections: Connection[], reques
 }
 
 async function rotateAll(context: Context, run: Run): Promise<Omit<Rotated, 'why'>> {
-  const moved = await moveAll(context, await db.listOpenRotations(context.store.db), run);
+  const moved = await advanceAll(context, await db.listOpenRotations(context.store.db), run);
   const opened =
     run.stopped === null ? [...(await openRequested(context, run)), ...(await openByPolicy(context, run))] : [];
-  moved.push(...(await moveAll(context, await readAll(context, opened), run)));
+  moved.push(...(await advanceAll(context, await readAll(context, opened), run)));
   const orphans = await handleOrphans(context, run);
   moved.push(...(await afterOrphans(context, { moved, orphans }, run)));
   return { opened, moved: lastOfEach(moved), orphans };
@@ -82,7 +82,7 @@ async function rotateRequested(
     opened.push(await open(context, { key, rule, sink, via: 'command line', by }, run));
   }
   rotations.push(...(await readAll(context, opened)));
-  const moved = await moveAll(context, rotations, run);
+  const moved = await advanceAll(context, rotations, run);
   const orphans = await handleOrphans(context, run, new Set(rotations.map(({ lineage }) => lineage)));
   moved.push(...(await afterOrphans(context, { moved, orphans }, run)));
   return { opened, moved: lastOfEach(moved), orphans };
@@ -97,7 +97,7 @@ async function readAll({ store }: Context, opened: Opened[]): Promise<db.StoredR
   return rotations;
 }
 
-const lastOfEach = (moved: Moved[]): Moved[] => [
+const lastOfEach = (moved: Advanced[]): Advanced[] => [
   ...new Map(moved.map((each) => [each.rotation.number, each])).values(),
 ];
 
@@ -106,12 +106,12 @@ const lastOfEach = (moved: Moved[]): Moved[] => [
  */
 async function afterOrphans(
   context: Context,
-  { moved, orphans }: { moved: Moved[]; orphans: HandledOrphan[] },
+  { moved, orphans }: { moved: Advanced[]; orphans: HandledOrphan[] },
   run: Run,
-): Promise<Moved[]> {
+): Promise<Advanced[]> {
   const waiting = moved.filter(({ rotation }) => rotation.state === 'orphaned').map(({ rotation }) => rotation);
   const again: db.StoredRotation[] = [];
-  const over: Moved[] = [];
+  const over: Advanced[] = [];
   for (const rotation of waiting) {
     const stays = orphans.find((orphan) => orphan.rotation === rotation.id && orphan.stays);
     if (stays === undefined) {
@@ -119,7 +119,7 @@ async function afterOrphans(
       continue;
     }
     const kept = { event: 'orphan_kept', why: stays.why, at: atOf(rotation, run) } as const;
-    over.push({ rotation: (await db.moveRotation(context.store.sql, rotation, kept)) ?? rotation, waits: null });
+    over.push({ rotation: (await db.advanceRotation(context.store.sql, rotation, kept)) ?? rotation, waits: null });
   }
-  return [...(await moveAll(context, again, run)), ...over];
+  return [...(await advanceAll(context, again, run)), ...over];
 }

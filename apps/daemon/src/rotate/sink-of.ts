@@ -5,7 +5,7 @@ import type { Sink } from '@keywarden/runtime/config';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { ownConnectionOf } from './settings.ts';
-import { fileSink, placeOf } from './sinks/file.ts';
+import { fileSink, realPathOf } from './sinks/file.ts';
 import { openSink } from './sinks/open.ts';
 import type { OpenSink } from './sinks/sink.ts';
 
@@ -39,12 +39,13 @@ export async function sinkOf(
   return openSink(sink, target, variables);
 }
 
-/** Returns whether a sink has the secret of a mint. A file in another place than at its delivery says nothing. */
+/** Returns whether a sink has the secret of a mint. A file at another path than at its delivery says nothing. */
 export async function askSink(
   sink: OpenSink,
-  { place, keyId, signal }: { place: string | null | undefined; keyId: string; signal: AbortSignal },
+  { sinkPath, keyId, signal }: { sinkPath: string | null | undefined; keyId: string; signal: AbortSignal },
 ): Promise<SinkAnswer> {
-  if (sink.file !== null && place != null && (await placeOf(place)) !== (await placeOf(sink.file))) return 'unknown';
+  if (sink.file !== null && sinkPath != null && (await realPathOf(sinkPath)) !== (await realPathOf(sink.file)))
+    return 'unknown';
   return await sink.ask(keyId, signal);
 }
 

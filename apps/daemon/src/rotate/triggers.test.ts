@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { policySchema } from '@keywarden/core/policy';
-import { listOpenRotations, moveRotation, openPause } from '@keywarden/db/daemon';
+import { advanceRotation, listOpenRotations, openPause } from '@keywarden/db/daemon';
 import { requestRotation } from '@keywarden/db/report';
 import {
   ask,
@@ -209,7 +209,7 @@ test('a rotation that a person gave up is not begun again, and does not delay ot
   await pass();
   const [first] = await listOpenRotations(store.db);
   if (first === undefined) throw new Error('no rotation has begun');
-  await moveRotation(store.sql, first, { event: 'given_up', by: 'ada', at: first.since });
+  await advanceRotation(store.sql, first, { event: 'given_up', by: 'ada', at: first.since });
   const next = await pass(2 * day);
   expect(next?.opened.map(({ whyNot }) => whyNot)).toContainEqual(
     expect.stringContaining('ada gave up its last rotation'),

@@ -1,7 +1,7 @@
 import { ControlPlaneError } from '@keywarden/core/client';
 import { compareInstants, dayMs, toMs } from '@keywarden/core/values';
 import type { WireOperation } from '@keywarden/core/wire';
-import { refuse, type WholePage } from './whole-page.ts';
+import { invalidPage, type WholePage } from './whole-page.ts';
 
 /**
  * Throws if a page breaks the rules that a walk relies on. Only a short page ends a list. Its rows belong to the requested project and
@@ -15,14 +15,14 @@ export function assertDescends(
     position,
   }: { projectId: string; limit: number; position: { cursor: string; below: string } | null },
 ): void {
-  if (next !== null && rows === 0) throw refuse('is empty and has its own cursor');
-  if (items.some((each) => each.projectId !== projectId)) throw refuse('has rows of another project');
-  if (next === null && rows >= limit) throw refuse('is full and has no cursor');
-  if (next !== null && next === position?.cursor) throw refuse('does not continue from the previous page');
+  if (next !== null && rows === 0) throw invalidPage('is empty and has its own cursor');
+  if (items.some((each) => each.projectId !== projectId)) throw invalidPage('has rows of another project');
+  if (next === null && rows >= limit) throw invalidPage('is full and has no cursor');
+  if (next !== null && next === position?.cursor) throw invalidPage('does not continue from the previous page');
   let above = position?.below;
   for (const { createdAt } of items) {
     if (above !== undefined && compareInstants(createdAt, above) > 0)
-      throw refuse('is not in descending order of time');
+      throw invalidPage('is not in descending order of time');
     above = createdAt;
   }
 }
@@ -51,7 +51,7 @@ export function withoutImpossible(
   const impossible = [...page.items.entries()].filter(([, each]) => !isPossible(each));
   const [first] = impossible;
   if (impossible.length === page.items.length)
-    throw refuse(`has a row created ${first?.[1].createdAt}, which is impossible`);
+    throw invalidPage(`has a row created ${first?.[1].createdAt}, which is impossible`);
   const rejected = impossible.map(([item, { id, createdAt }]) => ({
     index: rowOf(page, item),
     id,

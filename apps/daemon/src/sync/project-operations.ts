@@ -87,7 +87,7 @@ function deepened({ gapAt }: db.WalkedProject, { plan, maxLimit }: { plan: WalkP
 
 /**
  * Resumes an interrupted walk. Returns the time of the last completed walk, which may then be this one. If the walk's next page fails,
- * newer operations are read all the same, without a saved place. The next pass tries the old place again.
+ * newer operations are read all the same, without a saved position. The next pass tries the old position again.
  */
 async function resume(context: Context, task: Task, from: db.OpenWalk): Promise<string | null> {
   const { walkedAt, number } = task.project;
@@ -107,7 +107,7 @@ async function resume(context: Context, task: Task, from: db.OpenWalk): Promise<
     const floor = before(from.beganAt, overlap.ms);
     const recent = await countRecent(context, task, floor);
     const how = planWalk({ floor, recent, open: [], maxLimit });
-    await walk(context, task, { walkedAt, from: null, ...how, hasPlace: false });
+    await walk(context, task, { walkedAt, from: null, ...how, savesPosition: false });
     throw error;
   }
 }
@@ -117,13 +117,13 @@ async function walk(
   { connection, project, counts, steps, seen }: Task,
   {
     walkedAt,
-    hasPlace = true,
+    savesPosition = true,
     onPage,
     ...how
   }: Pick<Walk, 'from' | 'floor' | 'firstLimit' | 'isKnownEnd'> & {
     walkedAt: string | null;
-    /** Whether its place is saved and its end completes the walk. */
-    hasPlace?: boolean;
+    /** Whether its position is saved and its end completes the walk. */
+    savesPosition?: boolean;
     onPage?: (operations: WireOperation[]) => void;
   },
 ): Promise<void> {
@@ -145,11 +145,11 @@ async function walk(
       await keepRejected(context, connection, { list: 'operations', place: project.id, rejected, counts });
       const proof = isWhole ? proofOf(page, { createdAt: project.createdAt, walkedAt, settleMs: settle.ms }) : null;
       const { beganAt, floor, isDone, resumeAt, reached, isEnd } = page;
-      const isPlace = hasPlace && (isDone || resumeAt !== null);
+      const hasPosition = savesPosition && (isDone || resumeAt !== null);
       await save(context, { project, counts, steps }, page.operations, {
         proof,
         unread,
-        ...(isPlace
+        ...(hasPosition
           ? { walk: { beganAt, floor, next: isDone ? null : resumeAt, reached, isEnd: isEnd && isWhole } }
           : {}),
       });
@@ -157,8 +157,8 @@ async function walk(
       if (page.unprovedAt !== null) add(counts, 'unproved_instants');
     }
   } catch (error) {
-    // The pages above are proved; do not resume from the place below them.
-    if (hasPlace && error instanceof CursorError) await db.forgetOpenWalk(context.store.sql, project.number);
+    // The pages above are proved; do not resume from the position below them.
+    if (savesPosition && error instanceof CursorError) await db.forgetOpenWalk(context.store.sql, project.number);
     throw error;
   }
 }

@@ -9,7 +9,7 @@ import { secondOf } from '@keywarden/core/values';
 import type { WireOperation } from '@keywarden/core/wire';
 import { isCutOff } from '@keywarden/db/daemon';
 
-export const refuse = (what: string) => new ControlPlaneError('invalid_response', `a page of operations ${what}`);
+export const invalidPage = (what: string) => new ControlPlaneError('invalid_response', `a page of operations ${what}`);
 
 export type WalkedClient = Pick<ControlPlaneClient, 'operationsPage' | 'operationsPageEnd'>;
 
@@ -67,7 +67,7 @@ export async function fetchWhole(
   let page = await fetchAgreed(client, projectId, { ...request, isKnownEnd });
   const passedOver: RejectedRow[] = [];
   for (let empty = 1; page.items.length === 0 && page.cursor !== null && page.cursor !== cursor; empty += 1) {
-    if (empty > mostEmptyPages) throw refuse('is repeatedly empty and has a cursor');
+    if (empty > mostEmptyPages) throw invalidPage('is repeatedly empty and has a cursor');
     addAll(passedOver, page.rejected);
     cursor = page.cursor;
     page = await fetchAgreed(client, projectId, { ...request, cursor });
@@ -77,11 +77,11 @@ export async function fetchWhole(
   if (isLast) return { ...whole, cursor: null };
   const mayBeCutOff = isCutOff(rows) || isCutOff(rows + again) || again > 0;
   if (page.cursor !== null || !mayBeCutOff || rows >= request.limit) return whole;
-  if (rows === 1) throw refuse('shows its only row twice, and more may follow');
+  if (rows === 1) throw invalidPage('shows its only row twice, and more may follow');
   const shorter = { ...request, cursor, limit: rows - 1 };
   const end = await fetchAgreed(client, projectId, shorter);
   if (end.isLast || end.cursor === null || end.rows !== shorter.limit)
-    throw refuse('ends where lists are cut off, and more may follow');
+    throw invalidPage('ends where lists are cut off, and more may follow');
   return { ...whole, cursor: end.cursor };
 }
 
@@ -111,7 +111,7 @@ async function fetchAgreed(
     const next = await ask();
     if (isSame(page, next) || (request.cursor === undefined && isPushedDown(page, next)))
       return { ...next, isLast: false };
-    if (attempt === attempts) throw refuse('has different rows each time');
+    if (attempt === attempts) throw invalidPage('has different rows each time');
     page = next;
   }
   return { ...page, isLast: false };

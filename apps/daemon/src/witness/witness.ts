@@ -20,8 +20,9 @@ export interface Witness {
 /** Creates the witness as an app that never listens. One process works in a folder at a time (see `holdWitnessFolder`). */
 export function createWitness(witness: Witness): Hono {
   const app = new Hono();
-  const refuse = () => new Response('The request is longer than that of a checkpoint can be.\n', { status: 413 });
-  app.post('/add-checkpoint', bodyLimit({ maxSize: 100_000, onError: refuse }), async (c) => {
+  const answerTooLarge = () =>
+    new Response('The request is longer than that of a checkpoint can be.\n', { status: 413 });
+  app.post('/add-checkpoint', bodyLimit({ maxSize: 100_000, onError: answerTooLarge }), async (c) => {
     const body = await c.req.text();
     // Nothing runs between what is read of the last checkpoint and what is written: two requests cannot pass each other.
     const { status, text, isSize = false } = addCheckpoint(witness, body);

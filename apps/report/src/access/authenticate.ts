@@ -44,18 +44,18 @@ const forwarded = (header: string | undefined) =>
     .filter(Boolean);
 
 /**
- * Authenticates a request, and records it with the status of its answer (P1). `refuse` answers a request without a valid token: the API
+ * Authenticates a request, and records it with the status of its answer (P1). `onUnauthenticated` answers a request without a valid token: the API
  * with a problem, the archive in the control plane's shape, the dashboard with its sign-in page. Reads of metrics are not access to
  * evidence and are not recorded.
  */
 export function authenticated(
   doors: AuthenticationServices & Pick<Services, 'limits'>,
-  refuse: (c: Context<Env>) => Response,
+  onUnauthenticated: (c: Context<Env>) => Response,
   { isRecorded = true }: { isRecorded?: boolean } = {},
 ): MiddlewareHandler<Env> {
   return async (c, next) => {
     const principal = await findPrincipal(c, doors);
-    if (principal === undefined) return refuse(c);
+    if (principal === undefined) return onUnauthenticated(c);
     c.set('principal', principal);
     // Errors of a handler have already become answers when this returns.
     await doors.limits.run(c.req.raw, principal.token, next).catch(async (error: unknown) => {

@@ -28,7 +28,7 @@ export interface Breaker {
 const leastKeysForBreaker = 10;
 
 /** Holds that end automatically and therefore do not exclude a key from the breaker's count. */
-export const flaggedKinds = ['over_quota', 'unannounced', 'seen_once'];
+export const temporaryHoldKinds = ['over_quota', 'unannounced', 'seen_once'];
 
 /** Returns the open breakers. The share is compared without rounding: `flagged * 100 > percent * active`. */
 export function openBreakers(
@@ -39,7 +39,7 @@ export function openBreakers(
   const live = new Map<string, number>();
   for (const { scope } of facts.keys) live.set(scope, (live.get(scope) ?? 0) + 1);
   const counted = verdicts.filter(
-    ({ key, held }) => !key.isAcknowledged && (held === null || flaggedKinds.includes(held.kind)),
+    ({ key, held }) => !key.isAcknowledged && (held === null || temporaryHoldKinds.includes(held.kind)),
   );
   const flagged = Map.groupBy(counted, ({ key }) => key.scope);
   return facts.scopes

@@ -93,11 +93,11 @@ function compilePlace(condition: Condition, ranks: (per: Grouping) => RankOf): T
   if (more !== undefined) {
     const rankOf = ranks(more.per);
     return (judged) => {
-      const place = rankOf(judged);
-      if (place === undefined || place.count <= more.number) return false;
-      if (place.rank === undefined) return { unknown: `the last use of a key of its ${more.per} is unknown` };
-      if (place.rank <= more.number) return false;
-      return { condition: 'more_than', count: place.count, limit: more.number, per: more.per, rank: place.rank };
+      const found = rankOf(judged);
+      if (found === undefined || found.count <= more.number) return false;
+      if (found.rank === undefined) return { unknown: `the last use of a key of its ${more.per} is unknown` };
+      if (found.rank <= more.number) return false;
+      return { condition: 'more_than', count: found.count, limit: more.number, per: more.per, rank: found.rank };
     };
   }
   if (networks !== undefined) return usedOutside(networks);

@@ -23,7 +23,7 @@ export function evaluate(policy: Policy, facts: Facts): Judgement[] {
   for (const key of facts.keys.toSorted((a, b) => Number(a.number) - Number(b.number))) {
     const scope = scopes.get(key.scope);
     if (scope !== undefined && scope.nowMs !== null)
-      judged.push(toJudged(key, { scope, nowMs: scope.nowMs, place: judged.length }));
+      judged.push(toJudged(key, { scope, nowMs: scope.nowMs, index: judged.length }));
   }
   const ranks = makeRanks(judged);
   const matchOf = shareMatches();

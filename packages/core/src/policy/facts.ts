@@ -33,7 +33,7 @@ export interface KeyFacts {
    */
   isCreationUnknown?: boolean;
   /** True if its id belonged to another key, and no person has reviewed that. */
-  isInQuestion?: boolean;
+  hasOpenKeyChange?: boolean;
   /** Another scope whose listing shows the same record. A key belongs to one scope. */
   otherScope?: string;
   use: Use;

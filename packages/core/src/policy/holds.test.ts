@@ -58,7 +58,7 @@ test('R3, R5: the daily quota, an open incident and a missing listing of the sco
 });
 
 test('a rotation does not retire a key whose id belonged to another key', () => {
-  const questioned = makeKey(1, { isInQuestion: true });
+  const questioned = makeKey(1, { hasOpenKeyChange: true });
   expect(revocationHold(policy, makeFacts([questioned]), questioned)?.kind).toBe('identity_changed');
 });
 

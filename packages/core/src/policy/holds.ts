@@ -116,13 +116,13 @@ export function ownKeyHold({ ownKeys }: Facts, id: string, exceptOf?: ReadonlySe
 /**
  * Returns a hold if the key's id belonged to another key, or two scopes show it. The facts of one record must not flag the other.
  */
-export function identityHold({ isInQuestion, otherScope }: KeyFacts): Hold | null {
+export function identityHold({ hasOpenKeyChange, otherScope }: KeyFacts): Hold | null {
   if (otherScope !== undefined)
     return {
       kind: 'identity_changed',
       text: `the list of ${otherScope} also shows it, and a key belongs to one scope`,
     };
-  if (isInQuestion !== true) return null;
+  if (hasOpenKeyChange !== true) return null;
   return {
     kind: 'identity_changed',
     text: 'its id belonged to another key, and no person has closed that incident; see keywarden incidents',

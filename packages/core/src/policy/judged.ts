@@ -7,7 +7,7 @@ export interface Judged {
   /** The key's number, which orders equal keys. */
   order: number;
   /** Its index among the keys that are judged together, from 0. */
-  place: number;
+  index: number;
   scope: ScopeFacts;
   nowMs: number;
   createdMs: number;
@@ -18,10 +18,10 @@ export interface Judged {
 export type Grouping = 'organization' | 'creator' | 'project';
 
 /** Returns a key with its times as numbers. */
-export function toJudged(key: KeyFacts, at: Pick<Judged, 'scope' | 'nowMs' | 'place'>): Judged {
-  const { scope, nowMs, place } = at;
+export function toJudged(key: KeyFacts, at: Pick<Judged, 'scope' | 'nowMs' | 'index'>): Judged {
+  const { scope, nowMs, index } = at;
   const createdMs = toMs(key.createdAt);
-  return { key, order: Number(key.number), place, scope, nowMs, createdMs, lastUseMs: lastUseMs(key) };
+  return { key, order: Number(key.number), index, scope, nowMs, createdMs, lastUseMs: lastUseMs(key) };
 }
 
 /** Returns the last use in ms; 0 or 1, below any real time, if there is none. */

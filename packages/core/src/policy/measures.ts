@@ -28,7 +28,7 @@ function conditionOf(measured: Measured): Condition {
 export function assessor(measured: Measured, nowMs: number): (key: KeyFacts) => Assessment {
   const test = compile(conditionOf(measured), () => () => undefined);
   return (key) => {
-    const result = test(toJudged(key, { scope: nothingOf(key.scope), nowMs, place: 0 }));
+    const result = test(toJudged(key, { scope: nothingOf(key.scope), nowMs, index: 0 }));
     if (result === false) return { result: 'no' };
     if (isUnknown(result)) return { result: 'unknown', because: result.unknown };
     return { result: 'yes', because: inWords(result, { nowMs, creatorName: key.creatorName }) };

@@ -5,7 +5,7 @@ import { type Grouping, type Judged, toJudged } from './judged.ts';
 const fieldOf = { organization: 'organizationId', creator: 'creatorId', project: 'projectId' } as const;
 
 /**
- * A key's place in its group, the most recently used first. `rank` is undefined if a use in the group, or the creator of its keys, is unknown.
+ * A key's rank in its group, the most recently used first. `rank` is undefined if a use in the group, or the creator of its keys, is unknown.
  */
 interface Rank {
   count: number;
@@ -17,7 +17,7 @@ interface Group {
   isKnown: boolean;
 }
 
-/** Returns the place of a key in its group, or undefined if it has no group. */
+/** Returns the rank of a key in its group, or undefined if it has no group. */
 export type RankOf = (judged: Judged) => Rank | undefined;
 
 /** Returns the keys of each scope, the most recently used first. No group extends beyond its scope. */
@@ -46,13 +46,13 @@ export function rankByGroup(
       if (group.count === 0) ofScope.set(id, group);
       group.count += 1;
       if (each.key.use.state === 'unknown' || (per === 'creator' && id === unknownCreator)) group.isKnown = false;
-      groups[each.place] = group;
-      ranks[each.place] = group.count;
+      groups[each.index] = group;
+      ranks[each.index] = group.count;
     }
   }
-  return ({ place }) => {
-    const group = groups[place];
-    return group && { count: group.count, rank: group.isKnown ? ranks[place] : undefined };
+  return ({ index }) => {
+    const group = groups[index];
+    return group && { count: group.count, rank: group.isKnown ? ranks[index] : undefined };
   };
 }
 
@@ -65,6 +65,6 @@ export function byUse(a: Judged, b: Judged): number {
 
 /** Returns the most recently used of some keys of a scope. */
 export function mostRecentlyUsed(keys: KeyFacts[], scope: ScopeFacts): KeyFacts | undefined {
-  const [first] = keys.map((key) => toJudged(key, { scope, nowMs: 0, place: 0 })).toSorted(byUse);
+  const [first] = keys.map((key) => toJudged(key, { scope, nowMs: 0, index: 0 })).toSorted(byUse);
   return first?.key;
 }

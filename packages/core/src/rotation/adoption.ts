@@ -21,7 +21,7 @@ export function whyNotAdopted(rotation: Rotation, facts: RotationFacts): string 
   if (nowMs === null) return 'the control plane’s time is not known well enough';
   if (mint?.deliveredAt == null) return 'its successor was not delivered';
   if (old.state !== 'live' || successor.state !== 'live') return 'the last listing does not show both keys';
-  if (facts.successorDoubt !== null) return facts.successorDoubt;
+  if (facts.whySuccessorUnproven !== null) return facts.whySuccessorUnproven;
   if (old.use.state === 'unknown') return 'the last use of the old key is unknown';
   if (successor.use.state === 'unknown') return 'the last use of its successor is unknown';
   const deliveredMs = toMs(mint.deliveredAt);
@@ -41,14 +41,19 @@ export function whyNotAdopted(rotation: Rotation, facts: RotationFacts): string 
 /** Returns why a successor is late, or null if it is not. Waiting only for the old key to be quiet is not late. */
 export function whyLate(
   rotation: Rotation,
-  { nowMs, old, successor, successorDoubt }: Pick<RotationFacts, 'nowMs' | 'old' | 'successor' | 'successorDoubt'>,
+  {
+    nowMs,
+    old,
+    successor,
+    whySuccessorUnproven,
+  }: Pick<RotationFacts, 'nowMs' | 'old' | 'successor' | 'whySuccessorUnproven'>,
 ): string | null {
   const deliveredAt = currentMint(rotation)?.deliveredAt;
   if (nowMs === null || deliveredAt == null) return null;
   const deliveredMs = toMs(deliveredAt);
   const endMs = deliveredMs + rotation.adoptWithinMs;
   if (nowMs <= endMs) return null;
-  if (successorDoubt !== null) return successorDoubt;
+  if (whySuccessorUnproven !== null) return whySuccessorUnproven;
   const within = daysInWords(rotation.adoptWithinMs);
   // An unknown use is not late, unless it stays unknown.
   if (successor.use === undefined || successor.use.state === 'unknown' || old.use?.state === 'unknown')

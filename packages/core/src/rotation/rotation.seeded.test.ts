@@ -48,7 +48,7 @@ const factsOf = (change: Partial<RotationFacts> = {}): RotationFacts => ({
   longestGapMs: 0,
   listingsSinceMint: 5,
   lost: [],
-  successorDoubt: null,
+  whySuccessorUnproven: null,
   retirement: 'none',
   replicasBehind: 0,
   refusals: 0,
@@ -173,7 +173,7 @@ const anyFacts: fc.Arbitrary<RotationFacts> = fc.record({
   longestGapMs: fc.constantFrom(0, 0, 3, 10, 40).map((count) => count * dayMs),
   listingsSinceMint: fc.nat(3),
   lost: fc.array(fc.constant('9'), { maxLength: 2 }),
-  successorDoubt: fc.constantFrom(null, null, null, 'it has changed'),
+  whySuccessorUnproven: fc.constantFrom(null, null, null, 'it has changed'),
   retirement: fc.constantFrom('none', 'open', 'ended'),
   refusals: fc.constantFrom(0, 0, 0, 3),
   wasRefusedLately: fc.boolean(),
@@ -194,7 +194,7 @@ function mayRetire(rotation: Rotation, { old, successor, ...facts }: RotationFac
   );
   const { hourPriorListedAt: prior } = facts;
   const seen = prior !== null && [old, successor].every((each) => toMs(each.presentSince) <= toMs(prior));
-  return quiet && seen && facts.successorDoubt === null && facts.replicasBehind === 0;
+  return quiet && seen && facts.whySuccessorUnproven === null && facts.replicasBehind === 0;
 }
 
 test('T1: for any rotation and any facts, an old key is revoked exactly when T1 allows it', () => {

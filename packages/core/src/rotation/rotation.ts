@@ -53,7 +53,7 @@ export interface RotationFacts {
   /** Live keys with the last intent's name that are not recorded as its successor. */
   lost: string[];
   /** Why the key that is taken for the successor may be another one, whose use says nothing about the old key; null if nothing speaks against it. */
-  successorDoubt: string | null;
+  whySuccessorUnproven: string | null;
   /** The result of the last attempt to revoke the old key. */
   retirement: 'none' | 'open' | 'ended';
   /** How often the control plane refused to revoke it. `wasRefusedLately` is true if that was within a day. */

@@ -27,7 +27,7 @@ const states = Object.keys(followers) as RotationState[];
 /** Every event, the states that permit it, and the state that follows. */
 const events: [RotationEvent, RotationState[], RotationState][] = [
   [{ event: 'mint_begun', mint: { ...mint, attempt: 2 } }, ['planned'], 'minting'],
-  [{ event: 'minted', keyId: '2', place: '/keys/bot' }, ['minting'], 'minted'],
+  [{ event: 'minted', keyId: '2', sinkPath: '/keys/bot' }, ['minting'], 'minted'],
   [{ event: 'mint_refused', why: 'busy', isFinal: false }, ['minting', 'orphaned'], 'planned'],
   [{ event: 'delivery_ended', answer: 'has', why: null }, ['minted', 'stalled'], 'delivered'],
   [{ event: 'delivery_ended', answer: 'lacks', why: 'full' }, ['minting', 'minted', 'stalled'], 'orphaned'],
@@ -59,9 +59,9 @@ test('a mint is added after earlier ones, gets its id once, and counts as delive
   const begun = advance(rotationIn('planned'), { event: 'mint_begun', mint: { ...mint, attempt: 2 } }, at);
   expect(begun.rotation.mints.map(({ attempt }) => attempt)).toEqual([1, 2]);
   expect(begun.effects.mint).toBe('begun');
-  const minted = advance(begun.rotation, { event: 'minted', keyId: '2', place: '/keys/bot' }, at);
+  const minted = advance(begun.rotation, { event: 'minted', keyId: '2', sinkPath: '/keys/bot' }, at);
   expect(minted.rotation.mints[1]).toMatchObject({ keyId: '2', outcome: null, deliveredAt: null });
-  expect(minted.effects).toEqual({ mint: 'changed', place: '/keys/bot', incident: null, givenUpBy: null });
+  expect(minted.effects).toEqual({ mint: 'changed', sinkPath: '/keys/bot', incident: null, givenUpBy: null });
   const delivered = advance(minted.rotation, { event: 'delivery_ended', answer: 'has', why: null }, at);
   expect(delivered.rotation.mints).toMatchObject([
     { attempt: 1, keyId: null, outcome: null },

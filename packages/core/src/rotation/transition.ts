@@ -15,8 +15,8 @@ export type RotationEvent<Mint extends MintIntent = MintIntent> =
   | { event: 'decided'; move: Move }
   /** The intent to mint is about to be committed. */
   | { event: 'mint_begun'; mint: Mint }
-  /** The control plane answered with the successor's id. `place` is the file for its secret. */
-  | { event: 'minted'; keyId: string; place?: string }
+  /** The control plane answered with the successor's id. `sinkPath` is the file for its secret. */
+  | { event: 'minted'; keyId: string; sinkPath?: string }
   | { event: 'mint_refused'; why: string; isFinal: boolean }
   | { event: 'delivery_ended'; answer: SinkAnswer; why: string | null }
   | { event: 'retirement_begun' }
@@ -29,7 +29,7 @@ export type RotationEvent<Mint extends MintIntent = MintIntent> =
 export interface Effects {
   /** Whether the last mint was begun or changed. */
   mint: 'begun' | 'changed' | null;
-  place: string | null;
+  sinkPath: string | null;
   /** Opens an incident of the old key, or closes the open one with this note. */
   incident: { opens: true } | { opens: false; note: string } | null;
   givenUpBy: string | null;
@@ -61,7 +61,7 @@ export function advance<Mint extends MintIntent, R extends Rotation<Mint>>(
     rotation: { ...rotation, state: to, since: at, why, mints },
     effects: {
       mint: event.event === 'mint_begun' ? 'begun' : isChanged ? 'changed' : null,
-      place: event.event === 'minted' ? (event.place ?? null) : null,
+      sinkPath: event.event === 'minted' ? (event.sinkPath ?? null) : null,
       incident: incidentAfter(rotation.state, move, event),
       givenUpBy: event.event === 'given_up' ? event.by : null,
     },

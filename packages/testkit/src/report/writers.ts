@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { createSigningKey, parseSigningKey } from '@keywarden/core/ledger';
 import { makeRotationId } from '@keywarden/core/rotation';
 import {
+  advanceRotation,
   announceExpiredMonths,
   approvePlan,
   beginRevocation,
@@ -14,7 +15,6 @@ import {
   endPause,
   grantExemption,
   makeOperationPartitions,
-  moveRotation,
   noteLedgerKeys,
   openIncident,
   openIncidentOfKey,
@@ -123,7 +123,7 @@ export const writers: Record<string, { kinds: string[]; write: (place: WriterCon
           : String(open.number);
       const rotation = await readRotation(db, String(number));
       if (rotation === undefined) throw new Error('there is no rotation');
-      await moveRotation(sql, rotation, { event: 'given_up', by: 'ada', at });
+      await advanceRotation(sql, rotation, { event: 'given_up', by: 'ada', at });
     },
   },
   'exemptions of the command line': {

@@ -33,8 +33,8 @@ export function fileSink(path: string, heldKeyId: string | null = null): OpenSin
 
     async prepare() {
       try {
-        const place = await placeOf(path);
-        if (!existsSync(place) && !existsSync(noteOf(place))) await replaceFile(noteOf(place), emptyNote);
+        const realPath = await realPathOf(path);
+        if (!existsSync(realPath) && !existsSync(noteOf(realPath))) await replaceFile(noteOf(realPath), emptyNote);
         return null;
       } catch (error) {
         return `${path} cannot be written (${codeOf(error)})`;
@@ -43,10 +43,10 @@ export function fileSink(path: string, heldKeyId: string | null = null): OpenSin
 
     async deliver(secret, keyId): Promise<Delivered> {
       try {
-        const place = await placeOf(path);
-        await replaceFile(noteOf(place), writeNote({ keyId, secret }, readHeld(place, heldKeyId)));
-        await replaceFile(place, secret);
-        const { keyId: known, secret: found } = readKeyFile(place);
+        const realPath = await realPathOf(path);
+        await replaceFile(noteOf(realPath), writeNote({ keyId, secret }, readHeld(realPath, heldKeyId)));
+        await replaceFile(realPath, secret);
+        const { keyId: known, secret: found } = readKeyFile(realPath);
         if (known === keyId && found === secret) return { isDelivered: true };
         return { isDelivered: false, why: `${path} does not contain what was written`, mayHave: true };
       } catch (error) {
@@ -56,23 +56,23 @@ export function fileSink(path: string, heldKeyId: string | null = null): OpenSin
 
     async ask(keyId) {
       try {
-        const place = await placeOf(path);
+        const realPath = await realPathOf(path);
         // An interrupted write leaves a secret that is never used.
-        await rm(partialOf(place), { force: true });
-        const { keyId: named } = readKeyFile(place);
+        await rm(partialOf(realPath), { force: true });
+        const { keyId: named } = readKeyFile(realPath);
         const found = named === undefined ? heldKeyId : named;
         if (found === keyId) return 'has';
         return found === null ? 'unknown' : 'lacks';
       } catch (error) {
         // Without the note that `prepare` writes, this is another folder than that of the delivery: that of another machine, or one that is not mounted.
-        return codeOf(error) === 'ENOENT' && existsSync(noteOf(await placeOf(path))) ? 'lacks' : 'unknown';
+        return codeOf(error) === 'ENOENT' && existsSync(noteOf(await realPathOf(path))) ? 'lacks' : 'unknown';
       }
     },
   };
 }
 
 /** Returns the path of a file that exists or may be written, without symbolic links. */
-export async function placeOf(path: string): Promise<string> {
+export async function realPathOf(path: string): Promise<string> {
   const inFolder = async () => join(await realpath(dirname(path)), basename(path));
   return await realpath(path)
     .catch(inFolder)

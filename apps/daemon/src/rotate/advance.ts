@@ -1,5 +1,5 @@
 import { decide, isOver, isOverdue, type Step } from '@keywarden/core/rotation';
-import { moveRotation, readRotation, type StoredRotation } from '@keywarden/db/daemon';
+import { advanceRotation, readRotation, type StoredRotation } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
 import { whyDisagreeing } from '../current-policy.ts';
@@ -10,23 +10,23 @@ import { retire } from './retire.ts';
 import { nowMsOf, type Run } from './run.ts';
 
 /** A rotation after a pass: its state, and what it waits for. */
-export interface Moved {
+export interface Advanced {
   rotation: StoredRotation;
   waits: string | null;
 }
 
 /** Advances each rotation, until one shows that nothing more may be done in this run. */
-export async function moveAll(context: Context, rotations: StoredRotation[], run: Run): Promise<Moved[]> {
+export async function advanceAll(context: Context, rotations: StoredRotation[], run: Run): Promise<Advanced[]> {
   if (rotations.length === 0) return [];
   const part = context.progress.part('rotations', 'rotations');
-  const moved: Moved[] = [];
+  const moved: Advanced[] = [];
   for (const [index, rotation] of rotations.entries()) {
     part.update(index, rotations.length);
     // A policy that another replica has read meanwhile also holds for the remaining rotations.
     if (!run.isRequested) run.stopped ??= await whyDisagreeing(context);
     run.stopped ??= await whyPaused(context);
     if (context.signal.aborted || run.stopped !== null) break;
-    moved.push(await moveOn(context, rotation, run));
+    moved.push(await advanceOne(context, rotation, run));
   }
   part.end(`${moved.length} checked`);
   return moved;
@@ -38,7 +38,7 @@ const mostSteps = 20;
 /**
  * Takes the steps of one rotation that are possible now. A rotation that fails keeps its state, and the others continue (R7).
  */
-async function moveOn(context: Context, first: StoredRotation, run: Run): Promise<Moved> {
+async function advanceOne(context: Context, first: StoredRotation, run: Run): Promise<Advanced> {
   let rotation = first;
   try {
     for (let steps = 0; steps < mostSteps; steps += 1) {
@@ -74,21 +74,22 @@ async function take(
       return step.why;
     case 'mint': {
       const not = await mintAndDeliver(context, rotation, run);
-      if (not?.isFinal) await moveRotation(sql, rotation, { event: 'mint_refused', why: not.why, isFinal: true, at });
+      if (not?.isFinal)
+        await advanceRotation(sql, rotation, { event: 'mint_refused', why: not.why, isFinal: true, at });
       return not === null || not.isFinal ? null : not.why;
     }
     case 'retire': {
       const { outcome, why, usedInFlight, rotation: retiring } = await retire(context, rotation, run);
       if (usedInFlight) run.stopped = stoppedByUse;
-      if (outcome === 'skipped' && isOverdue(rotation, nowMsOf(run, rotation.key.factScope)))
-        await moveRotation(sql, rotation, { event: 'retirement_overdue', why, at });
+      if (outcome === 'skipped' && isOverdue(rotation, nowMsOf(run, rotation.key.scopeKey)))
+        await advanceRotation(sql, rotation, { event: 'retirement_overdue', why, at });
       if (outcome !== 'revoked') return why;
-      await moveRotation(sql, retiring, { event: 'retired', at: atOf(rotation, run) });
+      await advanceRotation(sql, retiring, { event: 'retired', at: atOf(rotation, run) });
       return null;
     }
     case 'move': {
       const { do: _move, ...move } = step;
-      await moveRotation(sql, rotation, { event: 'decided', move, at });
+      await advanceRotation(sql, rotation, { event: 'decided', move, at });
       return null;
     }
     default:
@@ -100,5 +101,5 @@ async function take(
 export function atOf({ key }: StoredRotation, run: Run): string {
   const connection = run.connections.find(({ controlPlane }) => controlPlane === key.controlPlane);
   if (connection !== undefined) return controlPlaneNow(connection);
-  return new Date(nowMsOf(run, key.factScope) ?? run.now()).toISOString();
+  return new Date(nowMsOf(run, key.scopeKey) ?? run.now()).toISOString();
 }
