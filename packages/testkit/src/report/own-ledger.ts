@@ -23,6 +23,9 @@ export interface OwnEvent {
   subject: string;
   recorded?: string;
   content: Record<string, string | null>;
+  /** Change the texts that canonical JSON has for the leaf and for the content. */
+  editLeaf?: (text: string) => string;
+  editContent?: (text: string) => string;
 }
 
 export const ledgerName = 'keywarden/own';
@@ -39,11 +42,14 @@ export function createKey(
 
 const recordedAt = '2026-05-10T00:00:00Z';
 
-function entryOf({ type, subject, recorded = recordedAt, content: members }: OwnEvent) {
-  const content = canonicalJson(members);
+function entryOf({ type, subject, recorded = recordedAt, content: members, ...edits }: OwnEvent) {
+  const { editLeaf = same, editContent = same } = edits;
+  const content = editContent(canonicalJson(members));
   const leaf = canonicalJson({ actor: null, at: recorded, content: sha256(content), recorded, subject, type, v: '1' });
-  return { leaf, content };
+  return { leaf: editLeaf(leaf), content };
 }
+
+const same = (text: string) => text;
 
 /** Signs a tree of at most 256 events. `cosignedAt` is in seconds since 1970. */
 export function signEvents(events: OwnEvent[], signers: Signer[], cosignedAt = Date.parse(recordedAt) / 1000) {

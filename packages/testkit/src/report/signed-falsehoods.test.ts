@@ -3,19 +3,27 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { archiveOf, createKey, type OwnEvent, sealOf, signEvents } from './own-ledger.ts';
+import {
+  archive as archiveFiles,
+  archiveOfRow,
+  day,
+  empty,
+  event,
+  falseEvents,
+  falseLines,
+  falseSeals,
+  fewer,
+  full,
+  key,
+  receiptOf as receiptText,
+  trueEvents,
+} from './falsehoods.ts';
+import { createKey, type OwnEvent, sealOf, signEvents } from './own-ledger.ts';
 import { pack, verifyTogether } from './packs.ts';
 
 // What the holder of the ledger's key can sign although it is not true: the files themselves show it.
 
-const day = '2026-05-01';
-const key = createKey();
 const nowMs = Date.parse('2026-06-01T00:00:00Z');
-const event = (number: number, value: string): OwnEvent => ({
-  type: 'plan.rejected',
-  subject: `plan_rejection/${number}`,
-  content: { number: String(number), reason: value },
-});
 
 const folder = mkdtempSync(join(tmpdir(), 'falsehoods-'));
 let files = 0;
@@ -30,15 +38,7 @@ function copyOf(...events: OwnEvent[]): string {
   signEvents(events, [key]).writeCopy(copy);
   return copy;
 }
-const archive = (...seals: OwnEvent[]) =>
-  write(
-    pack(
-      archiveOf(
-        day,
-        seals.map((_seal, index) => signEvents(seals, [key]).receipt(index)),
-      ),
-    ),
-  );
+const archive = (...seals: OwnEvent[]) => write(pack(archiveFiles(seals)));
 const verify = async (paths: string[], keys = [key]) =>
   await verifyTogether(
     paths,
@@ -48,9 +48,7 @@ const verify = async (paths: string[], keys = [key]) =>
 const ranks = async (paths: string[], keys = [key]) => (await verify(paths, keys)).map(({ rank }) => rank);
 
 const [first, other] = [event(1, 'yes'), event(1, 'no')];
-const receiptOf = (events: OwnEvent[], index = 0) => write(signEvents(events, [key]).receipt(index));
-const empty = sealOf(1, { day, operations: 0 });
-const full = sealOf(1, { day, operations: 2, root: 'ab'.repeat(32) });
+const receiptOf = (events: OwnEvent[], index = 0) => write(receiptText(events, index));
 
 test.each([
   ['two receipts of trees of one size', () => [receiptOf([first]), receiptOf([other])]],
@@ -85,7 +83,7 @@ test('files of one history prove each other, in any order and of any size', asyn
 test('no file was exported before the events that it is about', async () => {
   const file = archive(empty);
   const sha256 = createHash('sha256')
-    .update(pack(archiveOf(day, [signEvents([empty], [key]).receipt(0)])))
+    .update(pack(archiveFiles([empty])))
     .digest('hex');
   const exported = {
     type: 'export.completed',
@@ -100,13 +98,12 @@ test('no file was exported before the events that it is about', async () => {
 });
 
 test('a day that was sealed again with fewer operations is not proven completely, neither by its archive nor by a copy', async () => {
-  const again = sealOf(2, { day, operations: 0, replaces: '1' });
-  const [result] = await verify([archive(full, again)]);
+  const [result] = await verify([archive(...fewer)]);
   expect([result?.rank, result?.words]).toEqual([
     1,
     expect.stringMatching(/unproven.*sealed again .* with 0 operations; before, it had 2/),
   ]);
-  const [copy] = await verify([copyOf(full, again)]);
+  const [copy] = await verify([copyOf(...fewer)]);
   expect([copy?.rank, copy?.words]).toEqual([1, expect.stringMatching(/with 2 operations less/)]);
   expect(await ranks([copyOf(empty, sealOf(2, { day, operations: 0, replaces: '1' }))])).toEqual([0]);
 });
@@ -150,34 +147,21 @@ test('a checkpoint of a former key in a copy is not proven without that key, and
   ]);
 });
 
-const withContent = (change: Record<string, string | null>): OwnEvent => ({
-  ...empty,
-  content: { ...empty.content, ...change },
-});
-const covered = `[{"from":"${day}T00:00:00Z","from_included":true,"to":"2026-05-02T00:00:00Z","to_included":false}]`;
-test.each([
-  ['a number that is not that of its subject', withContent({ number: '9' })],
-  ['itself as the one before', withContent({ replaces: '1' })],
-  ['a number of operations in another form', withContent({ operations: '00' })],
-  ['a reason that no coverage has', withContent({ covered: covered.replace('"to":', '"reason":"lost","to":') })],
-  [
-    'a member of an interval twice',
-    withContent({ covered: covered.replace('"to":', '"to":"2026-05-01T01:00:00Z","to":') }),
-  ],
-  ['intervals in another form', withContent({ gaps: '[ ]' })],
-  ['a recording before its day has ended', { ...empty, recorded: '2026-05-01T23:30:00Z' }],
-])('a seal with %s is none', async (_what, seal) => {
+test.each(falseSeals)('a seal with %s is none', async (_what, seal) => {
   expect(await ranks([archive(empty)])).toEqual([0]);
   const [result] = await verify([archive(seal)]);
   expect([result?.rank, result?.words]).toEqual([2, expect.stringMatching(/not of a seal|not the one|none/)]);
 });
 
-test.each(['2026-02-30T00:00:00Z', '2026-05-10T24:00:00Z', '2026-05-10t00:00:00z'])(
-  '%s is no time of an event',
-  async (recorded) => {
-    expect(await ranks([receiptOf([{ ...first, recorded }])])).toEqual([2]);
-  },
-);
+test.each(falseEvents)('an event with %s proves nothing', async (_what, each) => {
+  expect(await ranks(trueEvents.map((_other, index) => receiptOf(trueEvents, index)))).toEqual(trueEvents.map(() => 0));
+  expect(await ranks([receiptOf([each])])).toEqual([2]);
+});
+
+test.each(falseLines)('operations with %s are not those that were sealed', async (_what, lines) => {
+  expect(await ranks([write(pack(archiveOfRow()))])).toEqual([0]);
+  expect(await ranks([write(pack(archiveOfRow(lines)))])).toEqual([2]);
+});
 
 test('a cosignature from before an event is none', async () => {
   const witness = createKey('witness');

@@ -1,0 +1,143 @@
+import { createDayHasher } from '@keywarden/core/ledger';
+import { archiveOf, createKey, type OwnEvent, sealOf, signEvents } from './own-ledger.ts';
+import { amend, type Files } from './packs.ts';
+
+// What the holder of the ledger's key can sign although it is not true, or can be read in different ways.
+
+export const day = '2026-05-01';
+export const key = createKey();
+export const event = (number: number, value: string): OwnEvent => ({
+  type: 'plan.rejected',
+  subject: `plan_rejection/${number}`,
+  content: { number: String(number), reason: value },
+});
+export const empty = sealOf(1, { day, operations: 0 });
+export const full = sealOf(1, { day, operations: 2, root: 'ab'.repeat(32) });
+
+export const archive = (seals: OwnEvent[], operations = ''): Files => {
+  const signed = signEvents(seals, [key]);
+  const files = archiveOf(
+    day,
+    seals.map((_seal, index) => signed.receipt(index)),
+  );
+  return amend({ ...files, 'operations/00001.ndjson': operations });
+};
+
+const withContent = (change: Record<string, string | null>): OwnEvent => ({
+  ...empty,
+  content: { ...empty.content, ...change },
+});
+const covered = `[{"from":"${day}T00:00:00Z","from_included":true,"to":"2026-05-02T00:00:00Z","to_included":false}]`;
+const coveredAs = (from: string, to: string) => withContent({ covered: covered.replace(from, to) });
+
+/** Seals that are none. */
+export const falseSeals: [string, OwnEvent][] = [
+  ['a number that is not that of its subject', withContent({ number: '9' })],
+  ['itself as the one before', withContent({ replaces: '1' })],
+  ['a number of operations in another form', withContent({ operations: '00' })],
+  ['a reason that no coverage has', coveredAs('"to":', '"reason":"lost","to":')],
+  ['a member of an interval twice', coveredAs('"to":', '"to":"2026-05-01T01:00:00Z","to":')],
+  ['a copied member of an interval', coveredAs('"to_included":false', '"to_included":false,"to_included":false')],
+  ['a member of an interval in another case', coveredAs('"from":', '"FROM":')],
+  ['an interval that ends at no time', coveredAs('2026-05-02T00', '2026-05-01T24')],
+  ['intervals in another form', withContent({ gaps: '[ ]' })],
+  ['no list of gaps', withContent({ gaps: 'null' })],
+  ['a root in another form', withContent({ root: 'AB'.repeat(32) })],
+  ['a recording before its day has ended', { ...empty, recorded: '2026-05-01T23:30:00Z' }],
+];
+
+const first = event(1, 'yes');
+const edited = (from: string | RegExp, to: string): OwnEvent => ({
+  ...first,
+  editContent: (text) => text.replace(from, to),
+});
+const withLeaf = (from: string | RegExp, to: string): OwnEvent => ({
+  ...first,
+  editLeaf: (text) => text.replace(from, to),
+});
+
+/** Events that prove nothing. */
+export const falseEvents: [string, OwnEvent][] = [
+  ['another version', withLeaf('"v":"1"', '"v":"2"')],
+  ['an actor that is an object', withLeaf('"actor":null', '"actor":{}')],
+  ['no actor', withLeaf('"actor":null,', '')],
+  ['a member twice', withLeaf('"v":"1"', '"v":"1","v":"1"')],
+  ['a member more', withLeaf('"v":"1"', '"v":"1","w":"1"')],
+  ['a time that is not of its row', withLeaf('"at":"2026-05-10', '"at":"2026-05-09')],
+  ['a day that no month has', { ...first, recorded: '2026-02-30T00:00:00Z' }],
+  ['an hour that no day has', { ...first, recorded: '2026-05-10T24:00:00Z' }],
+  ['a time in small letters', { ...first, recorded: '2026-05-10t00:00:00z' }],
+  ['a time in the future', { ...first, recorded: '2226-05-10T00:00:00Z' }],
+  ['a number in its content', edited('"yes"', '1000')],
+  ['a number in another form', edited('"yes"', '1e3')],
+  ['a negative nothing', edited('"yes"', '-0')],
+  ['an object in its content', edited('"yes"', '{"other":"yes"}')],
+  ['members that are not sorted', edited(/^\{("number":"1"),(.+)\}$/, '{$2,$1}')],
+  ['half a character', edited('yes', '\\ud800')],
+  ['a letter that is escaped', edited('yes', '\\u0079es')],
+  ['another escape of a character', edited('yes', '\\u000a')],
+  ['spaces', edited(':', ': ')],
+];
+
+/** Events with texts that look as if they were written in another way. */
+export const trueEvents: OwnEvent[] = [
+  '\u2028\u2029\b\f\n\r\t\u001f\u007f',
+  '\\u2028 \\\\u0008 \\n',
+  '<&>"ä\u{1f600}',
+].map((value) => event(1, value));
+
+const row = {
+  id: '00000000-0000-4000-8000-000000000001',
+  project_id: 'quiet-river',
+  branch_id: 'br-1',
+  endpoint_id: null,
+  action: 'start\u2028 \\u0008',
+  status: '',
+  failures_count: 0,
+  error: null,
+  retry_at: null,
+  created_at: `${day}T00:00:01.5Z`,
+  updated_at: `${day}T00:00:02Z`,
+  total_duration_ms: -12,
+  extra: { a: [1, 'b'] },
+  seen_at: `${day}T00:00:03Z`,
+};
+const line = JSON.stringify(row).replace('"a":', '"a": ');
+const hasher = createDayHasher('quiet-river', () => 9);
+hasher.add(line);
+const sealedRow = sealOf(1, { day, operations: 1, root: hasher.end().get(day)?.root ?? '' });
+
+/** An archive of one operation, with the lines of its operations. */
+export const archiveOfRow = (lines = `${line}\n`): Files => archive([sealedRow], lines);
+
+/** Lines that are not the operation which was sealed. */
+export const falseLines: [string, string][] = [
+  ['another end of the line', `${line}\r\n`],
+  ['a text where the seal has an empty one', `${line.replace('"status":""', '"status":5')}\n`],
+  ['a number as text', `${line.replace('-12', '"-12"')}\n`],
+  ['a member twice', `${line.replace('"status":""', '"status":"","status":""')}\n`],
+  ['another member', `${line.replace('{', '{"actor":null,')}\n`],
+  ['a member less', `${line.replace('"error":null,', '')}\n`],
+  ['a member in another case', `${line.replace('"error"', '"Error"')}\n`],
+  ['another day', `${line.replace('2026-05-01T00:00:01.5Z', '2026-05-02T00:00:01.5Z')}\n`],
+  ['a time of another place', `${line.replace('2026-05-01T00:00:02Z', '2026-05-01T02:00:02+02:00')}\n`],
+  ['a line twice', `${line}\n${line}\n`],
+  ['an empty line', `${line}\n\n`],
+];
+
+/** Lists of files that show two histories of the ledger, each as the events of its tree. */
+export const histories: [string, OwnEvent[][]][] = [
+  ['trees of one size', [[first], [event(1, 'no')]]],
+  [
+    'events at one place',
+    [
+      [first, event(2, 'x')],
+      [event(1, 'no'), event(2, 'x'), event(3, 'y')],
+    ],
+  ],
+];
+
+/** A day that was sealed again with fewer operations. */
+export const fewer: OwnEvent[] = [full, sealOf(2, { day, operations: 0, replaces: '1' })];
+
+export const receiptOf = (events: OwnEvent[], index = 0): string => signEvents(events, [key]).receipt(index);

@@ -1,0 +1,119 @@
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  archive,
+  archiveOfRow,
+  empty,
+  event,
+  falseEvents,
+  falseLines,
+  falseSeals,
+  fewer,
+  histories,
+  key,
+  receiptOf,
+  trueEvents,
+} from './falsehoods.ts';
+import { buildGoVerifier } from './go-verifier.ts';
+import type { OwnEvent } from './own-ledger.ts';
+import { amend, change, type Files, pack, verifyTogether } from './packs.ts';
+
+// docs/verify proves nothing that `verify` does not: the same forged files, without a store.
+
+const folder = mkdtempSync(join(tmpdir(), 'go-falsehoods-'));
+let verifier: string;
+beforeAll(() => {
+  verifier = buildGoVerifier(folder);
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+let count = 0;
+/** Writes a receipt, or an archive as a file and as a folder. */
+function write(given: string | Files): { file: string; path: string } {
+  count += 1;
+  const file = join(folder, `file-${count}`);
+  writeFileSync(file, typeof given === 'string' ? given : pack(given));
+  if (typeof given === 'string') return { file, path: file };
+  const path = join(folder, `unpacked-${count}`);
+  for (const [name, text] of Object.entries(given)) {
+    mkdirSync(dirname(join(path, name)), { recursive: true });
+    writeFileSync(join(path, name), text);
+  }
+  return { file, path };
+}
+
+const go = (...paths: string[]) => spawnSync(verifier, [key.verifier.text, ...paths], { encoding: 'utf8' });
+/** Returns the codes with which both exit. */
+async function both(...given: (string | Files)[]): Promise<(number | null | undefined)[]> {
+  const written = given.map(write);
+  const results = await verifyTogether(
+    written.map(({ file }) => file),
+    [key.verifier.text],
+    Date.parse('2026-06-01T00:00:00Z'),
+  );
+  const code = [0, 3, 1][Math.max(...results.map(({ rank }) => rank))];
+  return [code, go(...written.map(({ path }) => path)).status];
+}
+
+test('both prove what is true', async () => {
+  for (const each of trueEvents) expect(await both(receiptOf([each]))).toEqual([0, 0]);
+  expect(await both(archive([empty]))).toEqual([0, 0]);
+  expect(await both(archiveOfRow())).toEqual([0, 0]);
+  expect(await both(receiptOf([event(1, 'x'), event(2, 'y')], 1), receiptOf([event(1, 'x')]))).toEqual([0, 0]);
+});
+
+test.each(falseEvents)('both refuse an event with %s', async (_what, each) => {
+  expect(await both(receiptOf([each]))).toEqual([1, 1]);
+});
+
+test.each(falseSeals)('both refuse a seal with %s', async (_what, seal) => {
+  expect(await both(archive([seal]))).toEqual([1, 1]);
+  // Also in the place of one that was replaced.
+  const next = { ...empty, subject: 'operation_seal/2', content: { ...empty.content, number: '2', replaces: '1' } };
+  expect(await both(archive([seal, next]))).toEqual([1, 1]);
+});
+
+test.each(falseLines)('both refuse operations with %s', async (_what, lines) => {
+  expect(await both(archiveOfRow(lines))).toEqual([1, 1]);
+});
+
+test.each(histories)('both refuse two receipts of %s', async (_what, trees) => {
+  expect(await both(...trees.map((events) => receiptOf(events)))).toEqual([1, 1]);
+});
+
+test('both refuse an archive of operations that looks like one of evidence', async () => {
+  const files = archive([empty]);
+  const receipts = files['seals/00001.ndjson'] ?? '';
+  const { kind, ...others } = JSON.parse(files['manifest.json'] ?? '') as Record<string, unknown>;
+  const mixed = { ...files, 'ledger/receipts.ndjson': receipts, 'ledger/seals-with-gaps.ndjson': receipts };
+  for (const manifest of [files['manifest.json'] ?? '', JSON.stringify({ ...others, kind })])
+    expect(await both({ ...mixed, 'manifest.json': manifest })).toEqual([1, 1]);
+});
+
+test('neither proves a day that was sealed again with fewer operations', async () => {
+  expect(await both(archive(fewer))).toEqual([3, 3]);
+});
+
+test('Go refuses more than one way to write the same', async () => {
+  const receipt = receiptOf([event(1, 'x')]);
+  expect(await both(receiptOf([{ ...event(1, 'x'), recorded: '2026-05-10T02:00:00+02:00' }]))).toEqual([0, 1]);
+  const spaced = amend(change(archiveOfRow(), /^operations/, (text) => text.replace('"status":', '"status": ')));
+  expect(await both(spaced)).toEqual([0, 1]);
+  const signature = receipt.split('\n').at(-2) ?? '';
+  expect(await both(`${receipt}${signature.slice(0, -6)}AAAA==\n`)).toEqual([1, 1]);
+});
+
+test('an exported file is proven after the receipt of its export, and another one is not', async () => {
+  const file = 'name,created_at\r\n';
+  const sha256 = createHash('sha256').update(file).digest('hex');
+  const content = { sha256, path: '/v1/x', records: '0' };
+  const exported: OwnEvent = { type: 'export.completed', subject: `report_export/${sha256}`, content };
+  expect(await both(receiptOf([exported]), file)).toEqual([0, 0]);
+  expect(await both(receiptOf([exported]), `${file}\r\n`)).toEqual([1, 1]);
+  expect(await both(receiptOf([empty, exported], 1), archive([empty]))).toEqual([3, 3]);
+  expect(await both(receiptOf([exported]))).toEqual([0, 3]);
+});
