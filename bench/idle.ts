@@ -11,9 +11,7 @@ import { count, readNumber } from './measure.ts';
 
 const main = fileURLToPath(new URL('../apps/daemon/src/main.ts', import.meta.url));
 
-/**
- * `idle [--seconds N]`: the cost of an idle daemon, in processor time and database transactions. The yardstick is one percent of a core.
- */
+/** `idle [--seconds N]`: the cost of an idle daemon, in processor time and database transactions. The yardstick is one percent of a core. */
 export async function benchIdle(args: string[]): Promise<void> {
   const seconds = readNumber(args, 'seconds', 120);
   const folder = mkdtempSync(join(tmpdir(), 'keywarden-idle-'));
@@ -70,9 +68,7 @@ export async function benchIdle(args: string[]): Promise<void> {
   }
 }
 
-/**
- * Returns the seconds that the threads of a process have run, by the scheduler's own count: ticks would be too coarse.
- */
+/** Returns the seconds that the threads of a process have run, by the scheduler's own count: ticks would be too coarse. */
 function runSeconds(pid: number): number {
   const tasks = readdirSync(`/proc/${pid}/task`);
   const nanoseconds = tasks.map((task) =>

@@ -18,9 +18,7 @@ export async function benchReplicas(args: string[]): Promise<void> {
   ]);
 }
 
-/**
- * `soak [--minutes N] [--replicas N]`: as many simulated days as fit into that time. It monitors memory, connections and complaints.
- */
+/** `soak [--minutes N] [--replicas N]`: as many simulated days as fit into that time. It monitors memory, connections and complaints. */
 export async function benchSoak(args: string[]): Promise<void> {
   const read = (name: string, fallback: number) => String(readNumber(args, name, fallback));
   await runToEnd(main, ['soak', read('minutes', 20), read('replicas', 2)]);

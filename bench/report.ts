@@ -69,9 +69,7 @@ export async function benchReport(args: string[]): Promise<void> {
   }
 }
 
-/**
- * Fills the store with operations as they occur: of all projects at all times, a few with one instant, with walks that have seen them.
- */
+/** Fills the store with operations as they occur: of all projects at all times, a few with one instant, with walks that have seen them. */
 export async function fill({
   owner: sql,
   daemon,
@@ -175,9 +173,7 @@ async function printLatency(name: string, url: string, headers: Record<string, s
   );
 }
 
-/**
- * Prints requests per second by sixteen concurrent clients, alternating with the yardstick, because the machine's speed varies.
- */
+/** Prints requests per second by sixteen concurrent clients, alternating with the yardstick, because the machine's speed varies. */
 async function printRates(
   what: string,
   { ours, bare, headers }: { ours: string; bare: string; headers: Headers[] },

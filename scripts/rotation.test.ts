@@ -37,9 +37,7 @@ afterAll(async () => {
 const ask = async <T>(method: string, path: string, body?: object) =>
   await asAdministrator(sandbox)<T>(method, path, body);
 
-/**
- * Writes a configuration with one file sink, given without its name and kind, and a rule that accepts more settings.
- */
+/** Writes a configuration with one file sink, given without its name and kind, and a rule that accepts more settings. */
 function write(sink: string, rule = 'action: rotate, rotation: {sink: files}'): void {
   const given = sink.slice(1, -1).replace(/: (.*)/, ': "$1"');
   writeFileSync(

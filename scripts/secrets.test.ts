@@ -57,9 +57,7 @@ test('the control plane itself returns a secret once, when a key is made', async
     expectNone(await (await fetch(`${sandbox.controlUrl}/${path}`)).text());
 });
 
-/**
- * Returns a policy that notifies through a channel that does not respond. The channel's address and secret must not leak.
- */
+/** Returns a policy that notifies through a channel that does not respond. The channel's address and secret must not leak. */
 function announcing(): Record<string, string> {
   const address = 'http://127.0.0.1:1/hook-of-this-test';
   const secret = `whsec_${Buffer.from('a secret of thirty-two bytes....').toString('base64')}`;

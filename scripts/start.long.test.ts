@@ -50,9 +50,7 @@ async function stopAll({ started }: Running): Promise<void> {
   expect(processes()).toEqual([]);
 }
 
-/**
- * Lists the processes that use this test's data folder: the services by their environment, Postgres by its command line.
- */
+/** Lists the processes that use this test's data folder: the services by their environment, Postgres by its command line. */
 function processes(): { pid: number; command: string }[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
@@ -108,9 +106,7 @@ async function expectOneOfEach({ report, controls, token }: Running): Promise<vo
 // Words that would alarm a person; the folder's own name and the tests' kills are removed from the searched text.
 const alarming = /error|warn|fail|exception|fatal|panic|refused/i;
 
-/**
- * Checks that the next start works after any end of the last one. It must print nothing alarming and continue with the existing data.
- */
+/** Checks that the next start works after any end of the last one. It must print nothing alarming and continue with the existing data. */
 async function expectNextStartFine(last: Running): Promise<void> {
   const again = await startAll();
   await untilReady(again);

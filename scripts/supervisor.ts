@@ -12,9 +12,7 @@ export interface ServiceOptions<Ready> {
   name: string;
   command: string[];
   env: NodeJS.ProcessEnv;
-  /**
-   * The environment of a later start, in addition to `env`: the port that the first start found, so that its address stays.
-   */
+  /** The environment of a later start, in addition to `env`: the port that the first start found, so that its address stays. */
   envAgain?: (ready: Ready) => NodeJS.ProcessEnv;
   /** Called whenever a later start is ready. */
   onAgain?: (ready: Ready) => Promise<void>;
@@ -75,9 +73,7 @@ function launch([program = '', ...args]: string[], env: NodeJS.ProcessEnv): Chil
   return spawn(program, args, { env, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
 }
 
-/**
- * Returns the child's first message. Throws a UserError with the child's exit code if it exits before, because it has printed the reason.
- */
+/** Returns the child's first message. Throws a UserError with the child's exit code if it exits before, because it has printed the reason. */
 function firstWord<Ready>(child: ChildProcess, name: string): Promise<Ready> {
   return new Promise((resolve, reject) => {
     // Each entry point of ours sends { ready } with its own type, and nothing else.

@@ -97,9 +97,7 @@ async function countShards(tx: postgres.TransactionSql): Promise<number> {
   return Math.max(fewestShards, shardsPerNode * Number(nodes?.n));
 }
 
-/**
- * Returns whether a table is already distributed as intended. Throws a UserError if it is distributed in another way.
- */
+/** Returns whether a table is already distributed as intended. Throws a UserError if it is distributed in another way. */
 async function isPlaced(tx: postgres.TransactionSql, table: string, as: 'copied' | 'distributed'): Promise<boolean> {
   const [row] = await tx`
     select case when partmethod = 'h' then 'distributed' when partmethod = 'n' and repmodel = 't' then 'copied' end as how

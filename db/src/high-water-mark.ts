@@ -8,9 +8,7 @@ import type { Db } from './sql.ts';
 /** The file in the data folder where a report keeps its last mark. A daemon with the same folder checks it too. */
 export const reportMarkFile = 'high-water-mark.report';
 
-/**
- * What the store records of a mark (R10): it lacks the mark, the mark is the newest, or later marks exist. Of later marks, the age matters.
- */
+/** What the store records of a mark (R10): it lacks the mark, the mark is the newest, or later marks exist. Of later marks, the age matters. */
 export type MarkState = 'missing' | 'newest' | 'followed' | 'followed_long_ago';
 
 /** Returns the state of a mark. Only later marks of daemons count, because a report governs nothing automatically. */

@@ -52,9 +52,7 @@ export interface Page {
   next: Position | null;
 }
 
-/**
- * Returns one page. A single row comparison selects it, which an index serves at any depth. One extra row shows whether a next page exists.
- */
+/** Returns one page. A single row comparison selects it, which an index serves at any depth. One extra row shows whether a next page exists. */
 export async function readPage(db: Reader, list: Query, { limit, after }: PageRequest): Promise<Page> {
   const rows = await readRows(db, list, { limit: limit + 1, after });
   const shown = rows.slice(0, limit);
@@ -78,9 +76,7 @@ async function readRows(db: Reader, list: Query, request: PageRequest): Promise<
   return rows.slice(0, request.limit);
 }
 
-/**
- * Returns a function that reads the next rows of a list, each time after the last row that it returned: first `first` rows, then `limit` at a time.
- */
+/** Returns a function that reads the next rows of a list, each time after the last row that it returned: first `first` rows, then `limit` at a time. */
 export function pullPages(
   db: Reader,
   list: Query,

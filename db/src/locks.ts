@@ -29,9 +29,7 @@ export interface Locks {
 }
 
 const pollMs = 200;
-/**
- * The interval of the heartbeat that a session sends while it holds locks. The server ends a session that is silent for `silentMs`.
- */
+/** The interval of the heartbeat that a session sends while it holds locks. The server ends a session that is silent for `silentMs`. */
 const aliveMs = 15_000;
 const silentMs = 60_000;
 
@@ -75,9 +73,7 @@ export function createLocks(connect: (options: PoolOptions) => Sql, { idleMs = s
     return opened;
   };
 
-  /**
-   * Sends a heartbeat. A server that does not answer for that long has ended the session on its side, even if the connection still looks open.
-   */
+  /** Sends a heartbeat. A server that does not answer for that long has ended the session on its side, even if the connection still looks open. */
   const sendHeartbeat = async () => {
     const sql = open();
     const answer = sql`select 1`.then(

@@ -96,9 +96,7 @@ export async function withMigrationLock<T>(sql: Sql, work: () => Promise<T>): Pr
   return locked.result;
 }
 
-/**
- * Throws a UserError if the user cannot migrate: another user owns the tables, or another database's owner created the roles.
- */
+/** Throws a UserError if the user cannot migrate: another user owns the tables, or another database's owner created the roles. */
 function refuseWeakUser(error: unknown): never {
   if (!['42501', '42710'].includes(codeOf(error))) throw error;
   throw new UserError(
@@ -157,9 +155,7 @@ function readEarly(): string[] {
 
 const isEarly = (applied: string[]) => applied.length > 0 && isPrefix(applied, readEarly());
 
-/**
- * Upgrades a database with the migrations that the baseline replaced. From then on it counts as created by the baseline.
- */
+/** Upgrades a database with the migrations that the baseline replaced. From then on it counts as created by the baseline. */
 async function adoptEarlyMigrations(session: Sql): Promise<void> {
   const applied = await readApplied(session);
   if (!isEarly(applied)) return;

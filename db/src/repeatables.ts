@@ -55,9 +55,7 @@ export function readRepeatable(name: string): string {
   return found.text;
 }
 
-/**
- * Returns the number of files that the database lacks, has in another version, or has although they no longer exist.
- */
+/** Returns the number of files that the database lacks, has in another version, or has although they no longer exist. */
 export async function countStaleRepeatables(sql: Sql): Promise<number> {
   const [found] = await sql`select to_regclass('keywarden.repeatable') as name`;
   const applied = found?.name ? await sql`select name, sha256 from keywarden.repeatable` : [];

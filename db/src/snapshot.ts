@@ -7,9 +7,7 @@ import type { Run, Sql } from './sql.ts';
 
 /** The store as it was at one moment, unaffected by later writes. It holds a connection until it is closed. */
 export interface Snapshot extends Reader {
-  /**
-   * Streams all items of a list in batches, in constant memory. The next rows are requested when the last were taken.
-   */
+  /** Streams all items of a list in batches, in constant memory. The next rows are requested when the last were taken. */
   stream(list: Query): AsyncGenerator<string[]>;
   close(): Promise<void>;
 }
@@ -81,9 +79,7 @@ export async function openSnapshot(sql: Sql): Promise<Snapshot> {
   };
 }
 
-/**
- * Streams a list from its parts. A cluster collects the whole result of a cursor before it returns the first row, so the parts are read by pages.
- */
+/** Streams a list from its parts. A cluster collects the whole result of a cursor before it returns the first row, so the parts are read by pages. */
 async function* streamParts(reader: Reader, list: Query, parts: Query[]): AsyncGenerator<string[]> {
   const first = Math.ceil(batch / parts.length);
   const pulls = parts.map((part) => pullPages(reader, part, { first, limit: batch, after: null }));

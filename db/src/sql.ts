@@ -106,9 +106,7 @@ export function toJson(value: object): string {
 
 const repair = (text: string) => text.replaceAll('\0', '\uFFFD').toWellFormed();
 
-/**
- * Returns the last row for each id, or for each id with something else that `keyOf` adds. A list whose pages shift while rows arrive shows one twice.
- */
+/** Returns the last row for each id, or for each id with something else that `keyOf` adds. A list whose pages shift while rows arrive shows one twice. */
 export function lastOfEach<T extends { id: string }>(rows: T[], keyOf: (row: T) => string = ({ id }) => id): T[] {
   // Almost no page repeats an id.
   if (new Set(rows.map(({ id }) => id)).size === rows.length) return rows;

@@ -58,9 +58,7 @@ export const builderOver = (sql: Sql): Db => drizzle(sql);
 
 const oldestVersion = 150_000;
 
-/**
- * Opens the store. Throws a UserError for a database that is unreachable or too old, refuses the connection, or has another schema.
- */
+/** Opens the store. Throws a UserError for a database that is unreachable or too old, refuses the connection, or has another schema. */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const embedded = options.databaseUrl === undefined ? await openEmbedded(options.dataFolder) : undefined;
   const url = options.databaseUrl ?? embedded?.url ?? '';

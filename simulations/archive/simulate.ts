@@ -230,9 +230,7 @@ function note(served: Served, text: string): void {
   }
 }
 
-/**
- * Makes a pass in a separate process and ends it with kill -9 after some ms. Returns whether it was still running then.
- */
+/** Makes a pass in a separate process and ends it with kill -9 after some ms. Returns whether it was still running then. */
 async function killedSync(order: Order, afterMs: number): Promise<boolean> {
   const child = fork(new URL('crash-process.ts', import.meta.url), { stdio: crashStdio() });
   const ended = once(child, 'exit');

@@ -53,9 +53,7 @@ test(`A3: ${killedRuns} simulations in which each pass is a process that is kill
   expect(await checkSealed(daemon)).toBeGreaterThan(killedRuns);
 });
 
-/**
- * Returns the first loss in seeded runs without a guard, or null. Each counter-test has its own seeds, because projects are named by them.
- */
+/** Returns the first loss in seeded runs without a guard, or null. Each counter-test has its own seeds, because projects are named by them. */
 async function firstLoss(first: number, change: { steps?: Steps; settleMs?: number }): Promise<string | null> {
   for (let seed = first; seed < first + counterTestRuns; seed += 1) {
     try {

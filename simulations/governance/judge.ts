@@ -11,9 +11,7 @@ const momentMs = 1000;
 export const limits = { neverUsedDays: 10, unusedDays: 20, rotateDays: 15, quietDays: 7 };
 
 export interface Judge {
-  /**
-   * The layer between the daemon and the sandbox: it judges each revocation by the true state at that moment, and forwards it.
-   */
+  /** The layer between the daemon and the sandbox: it judges each revocation by the true state at that moment, and forwards it. */
   fetch: typeof fetch;
   /** Keys that must never be revoked, by id. */
   own: Set<string>;

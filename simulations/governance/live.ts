@@ -28,9 +28,7 @@ export interface GovernSimulation {
   policy?: (policy: Record<string, unknown>) => Record<string, unknown>;
 }
 
-/**
- * Simulates a company under a hostile control plane and the daemon that governs its keys. Throws what is wrong, with the seed and the latest events.
- */
+/** Simulates a company under a hostile control plane and the daemon that governs its keys. Throws what is wrong, with the seed and the latest events. */
 export async function govern(life: GovernSimulation): Promise<GovernEnd> {
   const doing: string[] = [];
   try {
@@ -168,9 +166,7 @@ async function mintOne(company: Company, index: number): Promise<void> {
   if (random.chance(0.5)) await company.use(key);
 }
 
-/**
- * Simulates this much of the company's time, in ms. Keys are used, made and revoked by hand, members leave and return, and keys become exempt.
- */
+/** Simulates this much of the company's time, in ms. Keys are used, made and revoked by hand, members leave and return, and keys become exempt. */
 async function liveOn(scenario: Scenario, ms: number): Promise<void> {
   const { company } = scenario;
   const { random } = company;

@@ -100,9 +100,7 @@ export async function applyByHand(context: Context, connections: Connection[]): 
   await applyPlan(context, { planId: plan.id, items: plan.document.items, approver, connections });
 }
 
-/**
- * Runs work that may fail with the expected errors of control-plane responses; any other error is a crash of the pass.
- */
+/** Runs work that may fail with the expected errors of control-plane responses; any other error is a crash of the pass. */
 export async function attempt({ end }: Scenario, work: () => Promise<void>): Promise<void> {
   try {
     await work();

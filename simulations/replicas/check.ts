@@ -123,9 +123,7 @@ async function checkArchive({ store, controls }: Scene): Promise<string[]> {
   return wrong;
 }
 
-/**
- * Checks that an accepted notification is not sent again by any replica, and that no other notification repeats its content for a key.
- */
+/** Checks that an accepted notification is not sent again by any replica, and that no other notification repeats its content for a key. */
 function checkNotices(received: { id: string; text: string }[]): string[] {
   const wrong: string[] = [];
   const ids = received.map(({ id }) => id);

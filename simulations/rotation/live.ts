@@ -152,9 +152,7 @@ async function passOneDay(fixture: Fixture): Promise<Rotated | null> {
   return await rotate(fixture.context, fixture.connections);
 }
 
-/**
- * Checks that the store has every live key. No key may outlive the rule and the overlap unless its rotation states why.
- */
+/** Checks that the store has every live key. No key may outlive the rule and the overlap unless its rotation states why. */
 async function check(
   fixture: Fixture,
   { day, rotated, end }: { day: number; rotated: Rotated; end: SimulationEnd },

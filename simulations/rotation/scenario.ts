@@ -89,9 +89,7 @@ async function makers(
   return found;
 }
 
-/**
- * Makes keys in a fixed ratio. Of ten keys, six belong to the organization, three to a project (two of them made by a member), and one is personal.
- */
+/** Makes keys in a fixed ratio. Of ten keys, six belong to the organization, three to a project (two of them made by a member), and one is personal. */
 async function make(
   fixture: Fixture,
   {
@@ -131,9 +129,7 @@ function makeConsumers({ id, key }: Made, random: () => number): Consumer[] {
   return kind < 0.97 ? [consumer(0, 7)] : [consumer(null)];
 }
 
-/**
- * Simulates one day of all consumers. Each reads its sink, adopts a secret when it is due, and uses the secret that it holds.
- */
+/** Simulates one day of all consumers. Each reads its sink, adopts a secret when it is due, and uses the secret that it holds. */
 export async function liveDay(
   fixture: Fixture,
   scenario: Scenario,

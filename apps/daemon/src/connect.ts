@@ -91,9 +91,7 @@ export async function openConnections(
   return connections;
 }
 
-/**
- * Opens the request counter that all processes of the store share. It has its own session, so that no request waits behind pages.
- */
+/** Opens the request counter that all processes of the store share. It has its own session, so that no request waits behind pages. */
 export function openBudgets({ connect }: Pick<Store, 'connect'>): LimiterStore {
   return createSharedStore(createBudgetRows(connect({ max: 1 })), {
     localMs: () => performance.now(),

@@ -27,9 +27,7 @@ export interface Context {
   variables: NodeJS.ProcessEnv;
   /** This process's id among the long-running ones that share the store; null for a command. */
   replica: string | null;
-  /**
-   * The lease of the innermost lock that this work holds. Writes are refused once another process has taken that lock.
-   */
+  /** The lease of the innermost lock that this work holds. Writes are refused once another process has taken that lock. */
   lease?: Lease;
 }
 

@@ -40,9 +40,7 @@ export function assertSaneClock({ name, skewMs, isSandbox }: Connection): void {
   );
 }
 
-/**
- * The control plane creates its own response after the request. Clocks drift by seconds, and a Date has whole seconds.
- */
+/** The control plane creates its own response after the request. Clocks drift by seconds, and a Date has whole seconds. */
 const driftMs = 30_000;
 
 /** The words in every reason why a response is stale. */

@@ -35,9 +35,7 @@ function rereadPolicy({ rereadConfig, config }: Pick<Context, 'rereadConfig' | '
   }
 }
 
-/**
- * Records for the other replicas which policy this one applies. While the running replicas do not agree, an incident is open.
- */
+/** Records for the other replicas which policy this one applies. While the running replicas do not agree, an incident is open. */
 export async function reportCurrentPolicy(
   context: Pick<Context, 'store' | 'replica' | 'rereadConfig' | 'config'>,
   current: Config | UserError = rereadPolicy(context),
@@ -54,9 +52,7 @@ export async function reportCurrentPolicy(
   else await db.openIncident(store.db, { kind: 'configuration', scope: '', detail: { why } });
 }
 
-/**
- * Returns why replicas with different policies prevent automatic actions; null if all running replicas apply this one.
- */
+/** Returns why replicas with different policies prevent automatic actions; null if all running replicas apply this one. */
 export async function whyDisagreeing({ store, config }: Pick<Context, 'store' | 'config'>): Promise<string | null> {
   const own = { replica: '', policySha256: hashRules(config), why: null, reportedAt: '' };
   return describeDisagreement([own, ...(await db.listReplicaPolicies(store.db))]);

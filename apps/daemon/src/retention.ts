@@ -3,9 +3,7 @@ import * as db from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
 import type { Context } from './context.ts';
 
-/**
- * Returns the dry run: the months of operations that exceed `retention.operations`. Throws if the database has another retention.
- */
+/** Returns the dry run: the months of operations that exceed `retention.operations`. Throws if the database has another retention. */
 export async function findExpiredMonths({
   store,
   config,

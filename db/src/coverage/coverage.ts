@@ -69,9 +69,7 @@ export interface ListedCoverage {
 /** A project `p` has ended then, if its control plane lists it as deleted: nothing is requested of later times. */
 export const endedAt = sql`case when p.deleted_at is not null then greatest(p.missing_since, p.deleted_at) end`;
 
-/**
- * Lists the covered intervals of each project, and the intervals that are not covered, in the order of the projects' numbers.
- */
+/** Lists the covered intervals of each project, and the intervals that are not covered, in the order of the projects' numbers. */
 export async function listCoverage(
   db: Reader,
   {

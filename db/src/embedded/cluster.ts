@@ -130,9 +130,7 @@ function takeStarterLock(dataFolder: string): (() => void) | undefined {
   return () => rmSync(file, { force: true });
 }
 
-/**
- * Removes a lock file whose process id belongs to another program after a reboot. Postgres would wait for that program forever.
- */
+/** Removes a lock file whose process id belongs to another program after a reboot. Postgres would wait for that program forever. */
 function removeForeignLock(launch: Launch): void {
   const postmaster = readPostmaster(launch);
   if (postmaster === undefined || !isAlive(postmaster.pid)) return;

@@ -15,9 +15,7 @@ import {
 } from './cluster.ts';
 import { type Launch, planLaunch } from './launch.ts';
 
-/**
- * The lock that each process of a checkout holds shared while it uses the cluster. Only its exclusive holder may stop the cluster.
- */
+/** The lock that each process of a checkout holds shared while it uses the cluster. Only its exclusive holder may stop the cluster. */
 const presenceLock = 7_317_001;
 const startTimeoutMs = 60_000;
 

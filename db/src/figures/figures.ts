@@ -134,9 +134,7 @@ export async function readLastListing(db: Reader): Promise<string | null> {
   return typeof row?.at === 'string' ? row.at : null;
 }
 
-/**
- * Returns the current time of the control planes as recorded in the store. Of several control planes the latest counts.
- */
+/** Returns the current time of the control planes as recorded in the store. Of several control planes the latest counts. */
 export async function readControlPlaneNow(db: Reader): Promise<string> {
   const [row] = await db.execute(sql`
     select replace(replace(coalesce(max(at), now())::text, ' ', 'T'), '+00', 'Z') as at from keywarden.control_plane_now`);

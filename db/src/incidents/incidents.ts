@@ -3,9 +3,7 @@ import { incident } from '../schema/incidents.ts';
 import { anyOf, type Db } from '../sql.ts';
 import type { IncidentKind } from './list.ts';
 
-/**
- * Opens an incident of a scope, or of all of them if the scope is empty. Does nothing while one of its kind is open there.
- */
+/** Opens an incident of a scope, or of all of them if the scope is empty. Does nothing while one of its kind is open there. */
 export async function openIncident(
   db: Db,
   opened: {

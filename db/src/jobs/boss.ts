@@ -6,9 +6,7 @@ import { jobSchema } from './queues.ts';
 
 type IDatabase = NonNullable<ConstructorOptions['db']>;
 
-/**
- * Runs pg-boss's statements with our driver. The pool must have one connection: scripts of several statements open their own transactions.
- */
+/** Runs pg-boss's statements with our driver. The pool must have one connection: scripts of several statements open their own transactions. */
 export function overPostgres(sql: Sql | postgres.ISql, { listens = false } = {}): IDatabase {
   const executeSql = async (text: string, values: unknown[] = []) => {
     // A call without values uses the simple protocol. Only that protocol takes several statements at once; their rows come in one list.
@@ -26,17 +24,13 @@ export function overPostgres(sql: Sql | postgres.ISql, { listens = false } = {})
   };
 }
 
-/**
- * Converts a pg-boss parameter. pg-boss binds JSON as an object or as its text; our driver takes the text. The types of both meet here.
- */
+/** Converts a pg-boss parameter. pg-boss binds JSON as an object or as its text; our driver takes the text. The types of both meet here. */
 function toParameter(value: unknown): never {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Date);
   return (isObject ? JSON.stringify(value) : value) as never;
 }
 
-/**
- * Creates a pg-boss that creates no schema and has no schedules of its own. Its errors and warnings must have a listener each.
- */
+/** Creates a pg-boss that creates no schema and has no schedules of its own. Its errors and warnings must have a listener each. */
 export function createBoss(db: IDatabase, options: { superviseSeconds: number | null; listens: boolean }): PgBoss {
   return new PgBoss({
     db,

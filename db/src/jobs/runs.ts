@@ -10,9 +10,7 @@ export async function startJobRun(db: Db, run: NewJobRun): Promise<string> {
   return row.number;
 }
 
-/**
- * Records the end of an attempt. A success closes earlier incidents of its account, or of its connections under another name.
- */
+/** Records the end of an attempt. A success closes earlier incidents of its account, or of its connections under another name. */
 export async function finishJobRun(
   sql: Sql,
   {

@@ -24,9 +24,7 @@ import { scopeKeyOf } from './key-listing.ts';
 import { type FactsRequest, readScopes, type ScopeReference } from './scope-facts.ts';
 import { isCreationKnown } from './source.ts';
 
-/**
- * Reads the facts that keys are judged on: the existing keys, the last trusted listings of each scope, and the connections that see it.
- */
+/** Reads the facts that keys are judged on: the existing keys, the last trusted listings of each scope, and the connections that see it. */
 export async function readFacts(store: Pick<Store, 'db' | 'sql'>, request: FactsRequest): Promise<Facts> {
   const { db, sql } = store;
   const reviewedOut = await readReviewedOut(db);

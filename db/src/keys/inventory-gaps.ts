@@ -5,9 +5,7 @@ import { instant, time } from '../item.ts';
 import { type Reader, visible } from '../list.ts';
 import type { Inventoried } from './source.ts';
 
-/**
- * The intervals for which it is unknown whether other keys existed in a scope. Null: without a start, or until now.
- */
+/** The intervals for which it is unknown whether other keys existed in a scope. Null: without a start, or until now. */
 export const inventoryGap = z
   .strictObject({ control_plane: z.string(), scope: z.string(), from: instant.nullable(), to: instant.nullable() })
   .meta({
@@ -22,9 +20,7 @@ const organizationOf = sql`case when s.scope not like 'user:%' then regexp_repla
 
 const isOfKeys = sql`split_part(scope, ':', 1) in ('user', 'organization')`;
 
-/**
- * Each inventory's listings, how long after a listing the next is due, when the last one was, what was never listed, and whether not even that is known.
- */
+/** Each inventory's listings, how long after a listing the next is due, when the last one was, what was never listed, and whether not even that is known. */
 const inventories: Record<Inventoried, { isListing: SQL; due: SQL; over: SQL; never: SQL; isEmpty: SQL }> = {
   keys: {
     isListing: isOfKeys,

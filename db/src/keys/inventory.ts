@@ -44,9 +44,7 @@ export async function listSuspectScopes(db: Sql): Promise<{ scope: string; since
   return rows.map((row) => ({ scope: String(row.scope), since: toInstant(String(row.since)), why: String(row.why) }));
 }
 
-/**
- * Returns the coverage of the key inventory. Each complete listing proves its own time, and is evidence for the day around it.
- */
+/** Returns the coverage of the key inventory. Each complete listing proves its own time, and is evidence for the day around it. */
 export async function listInventoryCoverage(db: Reader): Promise<InventoryCoverage[]> {
   const rows = await db.execute(sql`
     with listing as (

@@ -13,9 +13,7 @@ export interface KeyListing {
   listedAt: string;
   /** Our database's clock before the first request. */
   begunAt: string;
-  /**
-   * Why the listing does not show the current state; null if it does. Of a stale listing only its arrival is stored.
-   */
+  /** Why the listing does not show the current state; null if it does. Of a stale listing only its arrival is stored. */
   stale?: string | null;
   /**
    * The number of rows beside `keys` that cannot be read. Any absent key may be one of them, and any listed key may have a later use in
@@ -25,9 +23,7 @@ export interface KeyListing {
   /** Why only a part of the list was shown; null if all of it was. What was shown is stored; absences prove nothing. */
   partial?: string | null;
   keys: (WireKey | WireCredential)[];
-  /**
-   * The keys that the list shows as revoked. Their absence from `keys` is not sudden, and their last use may be new information.
-   */
+  /** The keys that the list shows as revoked. Their absence from `keys` is not sudden, and their last use may be new information. */
   ended?: WireCredential[];
   /** The scope's lease: the listing is refused if another process has taken the lock since. */
   lease?: Lease | undefined;

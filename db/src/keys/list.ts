@@ -245,9 +245,7 @@ export async function findHiddenKey(
   return row === undefined ? undefined : String(row.number);
 }
 
-/**
- * Returns whether a key or another credential with this number exists and belongs to these organizations. `of` restricts the kind.
- */
+/** Returns whether a key or another credential with this number exists and belongs to these organizations. `of` restricts the kind. */
 export async function seesKey(
   db: Reader,
   number: string,

@@ -56,9 +56,7 @@ export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<Saved
   });
 }
 
-/**
- * Returns, of rows with the same id, the one that was used last. A key in use must not look unused because a list shows it twice.
- */
+/** Returns, of rows with the same id, the one that was used last. A key in use must not look unused because a list shows it twice. */
 function lastUsedOfEach<T extends WireKey>(keys: T[]): T[] {
   const chosen = new Map<string, T>();
   for (const each of keys) {

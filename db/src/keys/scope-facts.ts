@@ -29,9 +29,7 @@ export interface FactsRequest {
   /** Facts that only some policies need. */
   addressesSinceMs: number | null;
   needsProjects: boolean;
-  /**
-   * The kinds of other credentials that rules name. Of all further kinds, only credentials that a review wants revoked are read.
-   */
+  /** The kinds of other credentials that rules name. Of all further kinds, only credentials that a review wants revoked are read. */
   otherKinds: OtherKind[];
   /** The configured connections. One that never authenticated has no row, but its own key is in use (R2). */
   configured: { name: string; baseUrl: string; ownKeyId: string | null }[];

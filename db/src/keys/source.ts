@@ -4,9 +4,7 @@ import { type SQL, sql } from 'drizzle-orm';
 /** API keys, or other credentials. */
 export type Inventoried = 'keys' | 'credentials';
 
-/**
- * The relation of each inventory, and the columns that only other credentials have: now, and in an observation `v` of the row `n`.
- */
+/** The relation of each inventory, and the columns that only other credentials have: now, and in an observation `v` of the row `n`. */
 const tables: Record<Inventoried, { from: SQL; columns: SQL; observed: SQL }> = {
   keys: { from: sql`keywarden.key`, columns: sql``, observed: sql`` },
   credentials: {

@@ -90,7 +90,5 @@ export function isSuddenDrop({ known, ids }: { known: number; ids: readonly stri
   return dropped >= leastSuddenDrop && there * 2 < known;
 }
 
-/**
- * Returns whether a row count looks like a page limit. Largest pages are 100, 200, 250, 400, 500, 1000 and similar numbers.
- */
+/** Returns whether a row count looks like a page limit. Largest pages are 100, 200, 250, 400, 500, 1000 and similar numbers. */
 export const isCutOff = (count: number) => count >= 100 && count % 50 === 0;

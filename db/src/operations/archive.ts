@@ -11,9 +11,7 @@ import {
   when,
 } from '../list.ts';
 
-/**
- * A record with the control plane's own column names. A null column was absent. `extra` has the additional fields, which take precedence.
- */
+/** A record with the control plane's own column names. A null column was absent. `extra` has the additional fields, which take precedence. */
 export type ArchivedRecord = Record<string, unknown> & { extra: Record<string, unknown> | null };
 
 interface ArchivePage {
@@ -52,9 +50,7 @@ export async function listArchivedOrganizations(
   return parse(await readPage(db, list, page));
 }
 
-/**
- * Lists projects as the archive serves them, youngest first. A project that is gone is marked as the control plane marks it.
- */
+/** Lists projects as the archive serves them, youngest first. A project that is gone is marked as the control plane marks it. */
 export async function listArchivedProjects(
   db: Reader,
   { organizationId, id, search, state, organizations, page }: ArchivedProjects,
@@ -144,9 +140,7 @@ export async function listArchivedOperations(
   return { records: items, next };
 }
 
-/**
- * Returns the current position of a page's last row. If the row has moved up since, its old position would skip rows that were not shown.
- */
+/** Returns the current position of a page's last row. If the row has moved up since, its old position would skip rows that were not shown. */
 async function placeNow(db: Reader, project: string, after: string[] | null): Promise<string[] | null> {
   const [at = '', place = '', id = ''] = after ?? [];
   if (after === null) return null;

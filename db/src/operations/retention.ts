@@ -36,9 +36,7 @@ export async function announceExpiredMonths(sql: Sql): Promise<ExpiredMonth[]> {
   return rows.map((row) => expiredMonth.parse(row));
 }
 
-/**
- * Deletes access records that are older than this many ms and older than a year. Returns the number of deleted rows.
- */
+/** Deletes access records that are older than this many ms and older than a year. Returns the number of deleted rows. */
 export async function forgetAccesses(sql: Sql, beforeMs: number): Promise<number> {
   const [row] = await sql`select keywarden.forget_accesses(make_interval(secs => ${beforeMs / 1000})) as rows`;
   return Number(row?.rows);

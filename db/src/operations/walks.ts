@@ -4,9 +4,7 @@ import { openWalk, operation, operationPruned } from '../schema/operations.ts';
 import { project } from '../schema/projects.ts';
 import { anyOf, builderOf, type Db, noneOf, type Sql } from '../sql.ts';
 
-/**
- * The position where an unfinished walk continues: the next page's cursor, and the time of the row that it points to.
- */
+/** The position where an unfinished walk continues: the next page's cursor, and the time of the row that it points to. */
 export type OpenWalk = Omit<typeof openWalk.$inferSelect, 'projectNumber'>;
 
 export interface WalkedProject {
@@ -120,9 +118,7 @@ const activeStatuses = ['scheduling', 'running', 'cancelling'];
 export interface OpenOperation {
   id: string;
   createdAt: string;
-  /**
-   * How many stored operations of the project are as young or younger. A walk that reads this many sees this operation.
-   */
+  /** How many stored operations of the project are as young or younger. A walk that reads this many sees this operation. */
   depth: number;
 }
 

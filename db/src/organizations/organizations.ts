@@ -28,9 +28,7 @@ export async function saveOrganizations(
     on conflict (control_plane_number, id) do update set name = excluded.name, extra = excluded.extra, last_seen_at = excluded.last_seen_at`;
 }
 
-/**
- * Lists the organizations that connections see now, and whose keys none has listed since a time of the database.
- */
+/** Lists the organizations that connections see now, and whose keys none has listed since a time of the database. */
 export async function listUnlistedOrganizations(sql: Sql, since: string): Promise<string[]> {
   const rows = await sql`
     select o.id from keywarden.organization o join keywarden.control_plane_now p on p.control_plane_number = o.control_plane_number

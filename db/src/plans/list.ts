@@ -167,9 +167,7 @@ export function planList({ asOf, ...filter }: PlanFilter = {}): List<typeof plan
   };
 }
 
-/**
- * Lists the rule names of the policy that was used last, including that of access reviews. Empty before the first evaluation.
- */
+/** Lists the rule names of the policy that was used last, including that of access reviews. Empty before the first evaluation. */
 export async function listRules(db: Reader): Promise<string[]> {
   const rows = await db.execute(sql`
     select r ->> 'name' as name from keywarden.policy_version v, jsonb_array_elements(v.document::jsonb -> 'rules') r

@@ -158,9 +158,7 @@ export interface Standing {
   needed: number;
 }
 
-/**
- * Returns the valid decisions about a plan. An approval on the command line overrules no rejection, which may have come during its prompt.
- */
+/** Returns the valid decisions about a plan. An approval on the command line overrules no rejection, which may have come during its prompt. */
 export async function readStanding(sql: Sql, planId: string): Promise<Standing> {
   const db = builderOf(sql);
   const { rejectedBy, reason, rejectedAt } = planRejection;

@@ -51,9 +51,7 @@ export async function applyReviewDefaults(sql: Sql): Promise<number> {
   return Number(row?.decided);
 }
 
-/**
- * Opens an incident for a campaign that is due while reviews are unsigned, once: one that a person has closed is not opened again.
- */
+/** Opens an incident for a campaign that is due while reviews are unsigned, once: one that a person has closed is not opened again. */
 export async function openOverdueIncident(sql: Sql, campaign: string, detail: Record<string, unknown>): Promise<void> {
   await sql`
     insert into keywarden.incident (kind, scope, detail)

@@ -42,9 +42,7 @@ export async function chooseItems(db: Reader, { of = 'keys', filter }: Chosen): 
   return `[${keys.map((row) => `{"number":${String(row.at0)},"key":${String(row.item)}}`).join(',')}]`;
 }
 
-/**
- * Opens a review of the chosen keys, as the principal. Returns its number, or null if there is no key or there are too many.
- */
+/** Opens a review of the chosen keys, as the principal. Returns its number, or null if there is no key or there are too many. */
 export async function openReview({ db, sql }: Readers, review: Chosen & { title: string }): Promise<string | null> {
   const { title, request, asOf, holes, keepForDays, principal } = review;
   const items = await chooseItems(db, review);
@@ -124,9 +122,7 @@ export async function reportBrokenReviews(sql: Sql): Promise<number> {
   return Number(row?.broken);
 }
 
-/**
- * Returns the canonical JSON that a review's hash is computed from: the review without the fields that the signature adds, and each key with its decision.
- */
+/** Returns the canonical JSON that a review's hash is computed from: the review without the fields that the signature adds, and each key with its decision. */
 export async function readReviewDocumentOf(db: Reader, review: string): Promise<string> {
   const [head] = await readAll(db, reviewList({ number: review }));
   const { id, title, as_of, filter, holes, plan_id, keep_for_days, opened_by, opened_at } = head ?? {};

@@ -76,9 +76,7 @@ async function readLongestGap(sql: Sql, keyNumber: string): Promise<number> {
   return Number(row?.ms);
 }
 
-/**
- * Returns what listings show of the last intent to mint: keys with its name that are not its successor, and how many listings began since.
- */
+/** Returns what listings show of the last intent to mint: keys with its name that are not its successor, and how many listings began since. */
 async function readMintFacts(
   sql: Sql,
   rotation: StoredRotation,
@@ -134,9 +132,7 @@ async function isFresh(db: Db, of: string): Promise<boolean> {
   return row?.isFresh === true;
 }
 
-/**
- * Counts the live processes that last authenticated through one of these connections with another key than this one.
- */
+/** Counts the live processes that last authenticated through one of these connections with another key than this one. */
 async function countReplicasBehind(
   db: Db,
   { users, keyId: current }: { users: string[]; keyId: string | null },
@@ -167,9 +163,7 @@ export interface SuspectedOrphan {
   key: Pick<KeyFacts, 'number' | 'id' | 'scope' | 'name' | 'creatorId' | 'createdAt' | 'firstSeenAt' | 'use'>;
   intent: Pick<MintIntent, 'attempt' | 'name' | 'creatorId' | 'listedAt' | 'keyId'>;
   rotation: { number: string; id: string; lineage: string };
-  /**
-   * When the loss of the secret became known: until then, uses may have been by Keywarden. Null while that is unknown.
-   */
+  /** When the loss of the secret became known: until then, uses may have been by Keywarden. Null while that is unknown. */
   lostAt: string | null;
   /** Whether its rotation has ended, and its sink may have the secret: then it belongs to the lineage. */
   isUnclear: boolean;

@@ -35,9 +35,7 @@ export async function answerRotationRequest(
     .onConflictDoNothing();
 }
 
-/**
- * Asks the daemon to rotate a key, as the principal. Returns the request's number. The report can do nothing else about a rotation.
- */
+/** Asks the daemon to rotate a key, as the principal. Returns the request's number. The report can do nothing else about a rotation. */
 export async function requestRotation(
   sql: Sql,
   { key, principal, reason }: { key: string; principal: Principal; reason: string },

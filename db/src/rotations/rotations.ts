@@ -68,9 +68,7 @@ export interface NewRotation {
   at: string;
 }
 
-/**
- * Opens a rotation as planned. Returns its number, or undefined while another rotation of the key's lineage is open (T4).
- */
+/** Opens a rotation as planned. Returns its number, or undefined while another rotation of the key's lineage is open (T4). */
 export async function openRotation(sql: Sql, rotation: NewRotation): Promise<string | undefined> {
   return await sql.begin(async (tx) => {
     const [row] = await tx`

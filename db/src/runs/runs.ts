@@ -5,9 +5,7 @@ import type { Db, Sql } from '../sql.ts';
 export type RunKind = (typeof syncRun.$inferSelect)['kind'];
 type ErrorRecord = NonNullable<(typeof syncRun.$inferSelect)['error']>;
 
-/**
- * Starts a run. The caller holds the lock of this connection and kind, so a run that is still open there was killed.
- */
+/** Starts a run. The caller holds the lock of this connection and kind, so a run that is still open there was killed. */
 export async function startRun(
   client: Sql,
   { kind, connection }: { kind: RunKind; connection: string },

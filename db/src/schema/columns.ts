@@ -46,9 +46,7 @@ class Int64 extends PgColumn {
   }
 }
 
-/**
- * Returns a bigint column as the text of its digits, which postgres.js returns and accepts. A JavaScript number would lose some digits.
- */
+/** Returns a bigint column as the text of its digits, which postgres.js returns and accepts. A JavaScript number would lose some digits. */
 export const int64 = (name: string) => new Int64Builder(name);
 
 /**

@@ -8,9 +8,7 @@ export const controlPlane = table('control_plane', {
   firstSeenAt: instant('first_seen_at').notNull().default(sql`now()`),
 });
 
-/**
- * A configured base URL with one credential. own_key_id is the credential's own key, which is configured and never guessed.
- */
+/** A configured base URL with one credential. own_key_id is the credential's own key, which is configured and never guessed. */
 export const connection = table('connection', {
   name: text('name').primaryKey(),
   controlPlaneNumber: refers(int64('control_plane_number'), () => controlPlane.number).notNull(),

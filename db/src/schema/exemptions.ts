@@ -3,9 +3,7 @@ import { check, index, text } from 'drizzle-orm/pg-core';
 import { inKey, instant, int64, refers, table } from './columns.ts';
 import { credential } from './keys.ts';
 
-/**
- * A person's exception for the keys that existed when it was granted. Times are the control plane's; rules null means all.
- */
+/** A person's exception for the keys that existed when it was granted. Times are the control plane's; rules null means all. */
 export const exemption = table(
   'exemption',
   {

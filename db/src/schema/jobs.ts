@@ -38,9 +38,7 @@ export const scheduleSlot = table('schedule_slot', {
   jobs: integer('jobs').notNull(),
 });
 
-/**
- * The fence of each lock. It is raised when the lock is taken, so a process that lost the lock without noticing has an old one.
- */
+/** The fence of each lock. It is raised when the lock is taken, so a process that lost the lock without noticing has an old one. */
 export const workFence = table('work_fence', {
   name: text('name').primaryKey(),
   fence: int64('fence').notNull(),

@@ -22,9 +22,7 @@ export const announcement = table(
   (t) => [uniqueIndex('announcement_open').on(t.keyNumber, t.rule).where(sql`ended_at is null`)],
 );
 
-/**
- * One message to one channel, with the same body in every attempt. accepted_at is the control plane's time: the grace period starts there.
- */
+/** One message to one channel, with the same body in every attempt. accepted_at is the control plane's time: the grace period starts there. */
 export const noticeMessage = table(
   'notice_message',
   {

@@ -60,9 +60,7 @@ const operationColumns = {
   extra: jsonb('extra').$type<JsonObject>(),
 };
 
-/**
- * place: the order of operations with the same time, as lists show them; higher is newer. With times in whole seconds many share one.
- */
+/** place: the order of operations with the same time, as lists show them; higher is newer. With times in whole seconds many share one. */
 export const operation = table(
   'operation',
   {
@@ -102,9 +100,7 @@ export const operationPruned = table('operation_pruned', {
   foundAt: instant('found_at').notNull().default(sql`now()`),
 });
 
-/**
- * The times of a project for which the archive holds every operation that the control plane had (A2): the union of what pages proved.
- */
+/** The times of a project for which the archive holds every operation that the control plane had (A2): the union of what pages proved. */
 export const operationCoverage = table('operation_coverage', {
   projectNumber: refers(int64('project_number'), () => project.number).primaryKey(),
   known: multirange('known').notNull(),

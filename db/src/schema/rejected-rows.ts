@@ -5,9 +5,7 @@ import { controlPlane } from './connections.ts';
 
 export const rejectedRowLists = ['organizations', 'members', 'keys', 'projects', 'operations', 'credentials'] as const;
 
-/**
- * Unreadable rows of lists, stored apart. list: the list they came from; place: the scope, organization or project requested.
- */
+/** Unreadable rows of lists, stored apart. list: the list they came from; place: the scope, organization or project requested. */
 export const rejectedRow = table(
   'rejected_row',
   {

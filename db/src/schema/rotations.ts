@@ -37,9 +37,7 @@ export const rotation = table(
   ],
 );
 
-/**
- * Each transition. at: the control plane's time. One statement counts and takes the number, so that only one of two callers gets it.
- */
+/** Each transition. at: the control plane's time. One statement counts and takes the number, so that only one of two callers gets it. */
 export const rotationEvent = table('rotation_event', {
   rotationNumber: inKey(refers(int64('rotation_number'), () => rotation.number)).notNull(),
   sequence: inKey(integer('sequence')).notNull(),
@@ -76,9 +74,7 @@ export const rotationMint = table(
   ],
 );
 
-/**
- * The times of a rule's own schedule that have come, by the control plane's clock, and whether everything due has been begun.
- */
+/** The times of a rule's own schedule that have come, by the control plane's clock, and whether everything due has been begun. */
 export const rotationSlot = table('rotation_slot', {
   controlPlaneNumber: inKey(refers(int64('control_plane_number'), () => controlPlane.number)).notNull(),
   rule: inKey(text('rule')).notNull(),

@@ -18,17 +18,13 @@ export interface NewToken {
 /** Returns the secret of a new report token: 256 random bits. */
 export const makeTokenSecret = (): string => `kwr_${randomBytes(32).toString('base64url')}`;
 
-/**
- * Creates a report token of 256 random bits. Only its hash is stored, so the answer is the only time that it is shown.
- */
+/** Creates a report token of 256 random bits. Only its hash is stored, so the answer is the only time that it is shown. */
 export async function createToken(db: Db, token: NewToken): Promise<{ number: string; secret: string }> {
   const secret = makeTokenSecret();
   return { number: (await insertToken(db, token, secret)).number, secret };
 }
 
-/**
- * Makes a given secret a token of this role, even if it had another role. Returns false if the token was revoked; it stays revoked.
- */
+/** Makes a given secret a token of this role, even if it had another role. Returns false if the token was revoked; it stays revoked. */
 export async function ensureToken(db: Db, token: NewToken, secret: string): Promise<boolean> {
   return (await insertToken(db, token, secret)).revokedAt === null;
 }

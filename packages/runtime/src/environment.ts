@@ -95,9 +95,7 @@ const schema = z.object({
 /** The settings of one process, parsed once in its entry point. */
 export type Environment = z.infer<typeof schema>;
 
-/**
- * Parses the environment. Throws a UserError (exit 2) that names the variable and its valid values, and never contains a secret's value.
- */
+/** Parses the environment. Throws a UserError (exit 2) that names the variable and its valid values, and never contains a secret's value. */
 export function readEnvironment(variables: NodeJS.ProcessEnv): Environment {
   const parsed = schema.safeParse(variables);
   if (parsed.success) return parsed.data;

@@ -17,9 +17,7 @@ export type UserErrorCode =
   | 'store' // the database cannot be used as it is
   | 'usage'; // a command, a setting or the configuration is wrong
 
-/**
- * A failure that a person can fix, with one sentence that explains how. It ends the process with exit code `exit` and prints no stack.
- */
+/** A failure that a person can fix, with one sentence that explains how. It ends the process with exit code `exit` and prints no stack. */
 export class UserError extends Error {
   readonly code: UserErrorCode;
   readonly exit: number;

@@ -6,9 +6,7 @@ import { styleText } from 'node:util';
  */
 const invisible = /(?![\t\n])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
-/**
- * Returns a text from outside in a form safe for a terminal: each such character as its number, such as `\u{1b}`. Keeps line feeds.
- */
+/** Returns a text from outside in a form safe for a terminal: each such character as its number, such as `\u{1b}`. Keeps line feeds. */
 export function printable(text: string): string {
   return text.replaceAll(invisible, (each) => `\\u{${each.codePointAt(0)?.toString(16)}}`);
 }

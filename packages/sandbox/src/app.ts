@@ -61,9 +61,7 @@ function refusalOf(method: string, path: string) {
   return { status: 501, code: '', message: `the sandbox does not serve ${known.route}` } as const;
 }
 
-/**
- * If two patterns match one path, like /projects/shared and /projects/{project_id}, the one with fewer names comes first.
- */
+/** If two patterns match one path, like /projects/shared and /projects/{project_id}, the one with fewer names comes first. */
 const routesOfService = [
   userRoutes,
   organizationRoutes,

@@ -2,9 +2,7 @@ import { z } from 'zod';
 
 /** The options in which services of this shape differ from each other, or from one year to the next. */
 export const settingsSchema = z.strictObject({
-  /**
-   * For lists of projects and operations. Either every page with rows has a cursor, until an empty page, as recorded, or only full pages have one.
-   */
+  /** For lists of projects and operations. Either every page with rows has a cursor, until an empty page, as recorded, or only full pages have one. */
   pagination: z.enum(['every_page', 'full_pages']).default('every_page'),
   /** Times in bodies in whole seconds, as recorded, or in microseconds. Cursors have fractions in both. */
   times: z.enum(['seconds', 'microseconds']).default('seconds'),

@@ -34,9 +34,7 @@ export async function until<T>(
   }
 }
 
-/**
- * Waits `ms` of real time. Only for a test whose subject is real time: `why` names what the test would miss without it.
- */
+/** Waits `ms` of real time. Only for a test whose subject is real time: `why` names what the test would miss without it. */
 export async function realTime(ms: number, why: string): Promise<void> {
   if (why === '') throw new Error('realTime needs a reason');
   await setTimeout(ms);

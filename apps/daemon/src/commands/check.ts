@@ -28,9 +28,7 @@ export const checkCommand: CommandOf = {
   output: 'list',
   examples: [''],
   needsPerson: 'the newest listing of a scope is suspect',
-  /**
-   * Checks the configuration, database, credentials and clock, and prints one line for each. A failed check does not skip the others.
-   */
+  /** Checks the configuration, database, credentials and clock, and prints one line for each. A failed check does not skip the others. */
   async run({ output }: OutputOptions): Promise<number> {
     const report = createCheckReport(output);
     const signal = stopSignal();

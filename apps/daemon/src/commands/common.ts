@@ -4,9 +4,7 @@ import { listOrganizationIds } from '@keywarden/db/daemon';
 import type { Db } from '@keywarden/db/store';
 import { usageError } from '@keywarden/runtime';
 
-/**
- * Returns the name of the user who runs the command. In many containers the user has no name: then returns its number.
- */
+/** Returns the name of the user who runs the command. In many containers the user has no name: then returns its number. */
 export function userName(): string {
   try {
     const { username } = userInfo();

@@ -16,9 +16,7 @@ export const retentionCommand: CommandOf = {
   output: 'list',
   examples: ['', '--drop'],
   needs: storeOnly,
-  /**
-   * Runs the dry run of `retention.operations`. With `drop`, drops the months that an earlier dry run named at least a day ago.
-   */
+  /** Runs the dry run of `retention.operations`. With `drop`, drops the months that an earlier dry run named at least a day ago. */
   async run(context: Context, { drop = false, evenIfChanged = false }: { drop?: boolean; evenIfChanged?: boolean }) {
     const months = await findExpiredMonths(context);
     if (drop) await dropDueMonths(context, { months, by: userName(), evenIfChanged });

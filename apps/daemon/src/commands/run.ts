@@ -15,9 +15,7 @@ import { silentProgress } from '../progress.ts';
 import { type Daemon, startDaemon } from '../schedule/daemon.ts';
 import { requireAppLogin, withContext } from './session.ts';
 
-/**
- * Runs the daemon: does the configured work on schedule until it is stopped. It revokes automatically only in `mode: enforce` (R6).
- */
+/** Runs the daemon: does the configured work on schedule until it is stopped. It revokes automatically only in `mode: enforce` (R6). */
 export async function runDaemon(): Promise<number> {
   return await withContext(
     async (context) => {

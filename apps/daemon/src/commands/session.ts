@@ -144,9 +144,7 @@ export function printJson(value: unknown): void {
 const longestMs = 90_000;
 const pauseMs = 500;
 
-/**
- * Opens the store. It waits for a limited time while the store starts, fails over, or is migrated by another process.
- */
+/** Opens the store. It waits for a limited time while the store starts, fails over, or is migrated by another process. */
 async function openWhenThere(
   options: StoreOptions,
   { signal, log }: { signal: AbortSignal; log: Logger },

@@ -42,9 +42,7 @@ export const syncCommands: CommandOf[] = [
 ];
 
 const work = { keys: syncKeys, operations: syncOperations, credentials: syncCredentials };
-/**
- * The kinds of a sync without a named kind. Other credentials take five requests a project and two a branch, so they are synced only by name or on schedule.
- */
+/** The kinds of a sync without a named kind. Other credentials take five requests a project and two a branch, so they are synced only by name or on schedule. */
 const usual: readonly RunKind[] = ['keys', 'operations'];
 
 interface Result {

@@ -140,16 +140,12 @@ function howItEnded(applied: Applied): 'done' | 'stopped' | null {
   return items.length === 0 || items.some(({ outcome }) => outcome === 'revoked') ? 'done' : 'stopped';
 }
 
-/**
- * Returns whether a key was used during its revocation (R5). Then nothing else may be revoked until a person has reviewed it.
- */
+/** Returns whether a key was used during its revocation (R5). Then nothing else may be revoked until a person has reviewed it. */
 export function hasUseInFlight({ items }: Applied): boolean {
   return items.some(({ usedInFlight }) => usedInFlight);
 }
 
-/**
- * Lists the scopes in which an earlier run was cut off between a call and its outcome, so that the listings decide the outcome.
- */
+/** Lists the scopes in which an earlier run was cut off between a call and its outcome, so that the listings decide the outcome. */
 async function settleOpenIntents(context: Context, connections: Connection[]): Promise<void> {
   const { store, signal, log } = context;
   for (const { controlPlane, scope } of await listUnsettledScopes(store.db)) {

@@ -15,9 +15,7 @@ const freshMs = 1000;
 /** In ms: a listing that is older than this when the call gets its permit is no longer current evidence. */
 const oldestMs = 60_000;
 
-/**
- * R1: throws if the key may no longer be revoked, because the store and the limits may have delayed the call since it was judged.
- */
+/** R1: throws if the key may no longer be revoked, because the store and the limits may have delayed the call since it was judged. */
 async function assertStillJudged(
   { judgeAgain }: GuardedRevocation,
   { listed, judgedMs }: Ready,

@@ -39,9 +39,7 @@ export async function callUpstream({ client }: Connection, { scope, key, ...call
 
 const notKnown = (id: string): Ended => ({ id, revoked: false, lastUsedAt: null, lastUsedFromAddr: null });
 
-/**
- * Returns a credential from its list right after its revocation, because the response to the revocation has no body.
- */
+/** Returns a credential from its list right after its revocation, because the response to the revocation has no body. */
 export async function findEnded(
   context: Context,
   connection: Connection,

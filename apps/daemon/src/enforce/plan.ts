@@ -17,9 +17,7 @@ import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { clockOf } from '../control-plane-clock.ts';
 
-/**
- * Judges the stored keys, makes a plan and stores it. Changes nothing upstream. `isNew` is false if the store already has the same plan.
- */
+/** Judges the stored keys, makes a plan and stores it. Changes nothing upstream. `isNew` is false if the store already has the same plan. */
 export async function planKeys(
   context: Context,
   connections: Connection[],

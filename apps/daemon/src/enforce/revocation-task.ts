@@ -52,9 +52,7 @@ export interface GuardedRevocation {
 
 export interface MayGo {
   policySha256: string;
-  /**
-   * Whether the finding rests on the creator having left. Then this run must also have listed the organization's members.
-   */
+  /** Whether the finding rests on the creator having left. Then this run must also have listed the organization's members. */
   restsOnMembers: boolean;
 }
 

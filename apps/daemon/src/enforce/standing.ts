@@ -31,9 +31,7 @@ export async function approvedByReport(
   };
 }
 
-/**
- * Returns why the approvals and rejections of the plan do not allow its next key; null if they do. Automatic enforcement needs no approval.
- */
+/** Returns why the approvals and rejections of the plan do not allow its next key; null if they do. Automatic enforcement needs no approval. */
 export async function whyNotApproved(
   { store }: Pick<Context, 'store'>,
   planId: string,

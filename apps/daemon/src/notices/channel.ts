@@ -6,9 +6,7 @@ import { type Body, toSlack } from './message.ts';
 
 const timeoutMs = 10_000;
 
-/**
- * A channel's result for a message. `isDown`: the channel would fail for every other message too, so they wait for the next run.
- */
+/** A channel's result for a message. `isDown`: the channel would fail for every other message too, so they wait for the next run. */
 type Delivery = { isAccepted: true } | { isAccepted: false; error: string; isDown: boolean };
 
 /**

@@ -68,9 +68,7 @@ const oneOfEachControlPlane = (connections: Connection[]) => [
   ...new Map(connections.map((connection) => [connection.controlPlane, connection])).values(),
 ];
 
-/**
- * Sends what a channel has not accepted yet, each message once in a run. Skips a channel that is down until the next run.
- */
+/** Sends what a channel has not accepted yet, each message once in a run. Skips a channel that is down until the next run. */
 export async function sendPending(
   { store, config, log, signal, now }: Context,
   { channel, connections }: { channel: ChannelConfig; connections: Connection[] },

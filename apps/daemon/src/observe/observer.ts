@@ -14,9 +14,7 @@ export interface Observer {
 
 export interface Metrics extends Observer {
   contentType: string;
-  /**
-   * Returns all metrics in Prometheus's text format: this process's work, whether the store responds, and if so the store's figures.
-   */
+  /** Returns all metrics in Prometheus's text format: this process's work, whether the store responds, and if so the store's figures. */
   render(read: () => Promise<Figures | undefined>, onFailure: (error: unknown) => void): Promise<string>;
 }
 

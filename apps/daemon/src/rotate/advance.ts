@@ -35,9 +35,7 @@ export async function advanceAll(context: Context, rotations: StoredRotation[], 
 /** The most steps of a rotation in one pass: from planned over two orphans to overlapping. */
 const mostSteps = 20;
 
-/**
- * Takes the steps of one rotation that are possible now. A rotation that fails keeps its state, and the others continue (R7).
- */
+/** Takes the steps of one rotation that are possible now. A rotation that fails keeps its state, and the others continue (R7). */
 async function advanceOne(context: Context, first: StoredRotation, run: Run): Promise<Advanced> {
   let rotation = first;
   try {

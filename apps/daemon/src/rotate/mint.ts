@@ -59,9 +59,7 @@ export async function mintAndDeliver(context: Context, rotation: StoredRotation,
 /** The most secrets that a sink gets while it is unclear whether it has the earlier ones. */
 const mostUnclear = 3;
 
-/**
- * Returns why a sink cannot take a secret now, as far as that can be checked without one. `isFinal`: nor later, unless a person fixes it.
- */
+/** Returns why a sink cannot take a secret now, as far as that can be checked without one. `isFinal`: nor later, unless a person fixes it. */
 export async function whyNotReady(
   { store, config }: Context,
   { sink: name, lineage }: Pick<StoredRotation, 'sink' | 'lineage'>,

@@ -119,9 +119,7 @@ export async function openRequested(context: Context, run: Run): Promise<Opened[
   return opened;
 }
 
-/**
- * Returns the rule for a rotation that a person requests: a rule that finds the key now, else the only rule that rotates such keys.
- */
+/** Returns the rule for a rotation that a person requests: a rule that finds the key now, else the only rule that rotates such keys. */
 export function ruleOf({ rules }: Policy, { facts, judgements }: Run, number: string): Rule | undefined {
   const key = facts.keys.find((each) => each.number === number);
   if (key === undefined) return undefined;

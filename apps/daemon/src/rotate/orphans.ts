@@ -62,9 +62,7 @@ const left = (why: string | null): Revocation => ({ outcome: 'skipped', why, use
 /** A control plane's Date has whole seconds, and the local clock drifts. */
 const dateMs = 60_000;
 
-/**
- * Returns why the key stays, or null. It always asks the sink, even if the mint's response was lost: a restored store lacks recent facts.
- */
+/** Returns why the key stays, or null. It always asks the sink, even if the mint's response was lost: a restored store lacks recent facts. */
 async function whyItStays(
   context: Context,
   { key, intent, rotation: { number }, lostAt }: SuspectedOrphan,

@@ -10,9 +10,7 @@ import { factsOf } from './facts-of.ts';
 import type { Run } from './run.ts';
 import { ownUsers } from './settings.ts';
 
-/**
- * Revokes the old key of an adopted rotation if every condition holds now. Also returns the rotation's state after that.
- */
+/** Revokes the old key of an adopted rotation if every condition holds now. Also returns the rotation's state after that. */
 export async function retire(
   context: Context,
   adopted: StoredRotation,

@@ -101,9 +101,7 @@ const lastOfEach = (moved: Advanced[]): Advanced[] => [
   ...new Map(moved.map((each) => [each.rotation.number, each])).values(),
 ];
 
-/**
- * Mints another successor at once for rotations whose orphan is gone. Ends the rotations whose orphan a person must review.
- */
+/** Mints another successor at once for rotations whose orphan is gone. Ends the rotations whose orphan a person must review. */
 async function afterOrphans(
   context: Context,
   { moved, orphans }: { moved: Advanced[]; orphans: HandledOrphan[] },

@@ -3,9 +3,7 @@ import { endSlot, isSlotDue } from '@keywarden/db/daemon';
 import type { Db } from '@keywarden/db/store';
 import { Cron } from 'croner';
 
-/**
- * The rules whose rotations may begin at a control plane, by `CONTROL_PLANE RULE`, each with the due time of its schedule.
- */
+/** The rules whose rotations may begin at a control plane, by `CONTROL_PLANE RULE`, each with the due time of its schedule. */
 export type DueRules = Map<string, string | null>;
 
 /**

@@ -130,9 +130,7 @@ async function sweepOperations(context: Context, connection: Connection): Promis
 
 type ConnectionWork = (context: Context, connection: Connection) => Promise<unknown>;
 
-/**
- * Runs the work for each connection. One connection's failure does not stop the others (R7). Returns those that failed.
- */
+/** Runs the work for each connection. One connection's failure does not stop the others (R7). Returns those that failed. */
 export async function tryEachConnection(
   context: Context,
   connections: Connection[],

@@ -32,9 +32,7 @@ class JobFailure extends Error {
   }
 }
 
-/**
- * Runs one attempt at a job, with its row in the store from start to end. Throws what the queue is to store, so that the job is retried.
- */
+/** Runs one attempt at a job, with its row in the store from start to end. Throws what the queue is to store, so that the job is retried. */
 export async function runJob(worker: Worker, kind: JobKind, job: Job<JobData>): Promise<void> {
   const { context, replica, stopping } = worker;
   // The job was taken from the queue after the stop request.

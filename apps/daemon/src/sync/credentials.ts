@@ -78,8 +78,6 @@ async function syncProject(
 
 const isOfOneList = (error: unknown) => error instanceof UserError || isOfOneProject(error);
 
-/**
- * Returns whether the credential may not read the list, or the service has no such list (501). That concludes nothing about what exists.
- */
+/** Returns whether the credential may not read the list, or the service has no such list (501). That concludes nothing about what exists. */
 const isHidden = (error: unknown) =>
   hasCode(error, 'forbidden', 'not_found') || (error instanceof ControlPlaneError && error.status === 501);

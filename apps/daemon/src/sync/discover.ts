@@ -11,9 +11,7 @@ import { servedMs } from './proof.ts';
 import type { Counts } from './run.ts';
 import { keepRejected } from './run.ts';
 
-/**
- * In ms: a walk goes down to a gap in the coverage once in this time. It is a little less than a day, because schedules are daily.
- */
+/** In ms: a walk goes down to a gap in the coverage once in this time. It is a little less than a day, because schedules are daily. */
 const gapsEveryMs = 20 * 3_600_000;
 
 /** One organization's projects, as a connection was just shown them, without those that claim another organization. */

@@ -41,9 +41,7 @@ function requestsFor(rows: number, maxLimit: number): number {
   return rows + slack <= maxLimit ? 1 : 2 * Math.ceil((rows + slack) / maxLimit) - 1;
 }
 
-/**
- * Returns the size of the first page. With nothing new, that page must reach a row below the floor and so end the walk.
- */
+/** Returns the size of the first page. With nothing new, that page must reach a row below the floor and so end the walk. */
 function firstLimitFor(rows: number, maxLimit: number): number {
   return Math.min(maxLimit, Math.max(smallestPage, Math.ceil(rows * 1.25) + slack));
 }

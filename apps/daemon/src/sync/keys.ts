@@ -114,9 +114,7 @@ function uncertaintyInWords({ hidden_scopes: hidden = 0, suspect_listings: suspe
 
 const mostNamed = 5;
 
-/**
- * Lists all keys again through every usable connection. Returns those connections, and one sentence for each failure.
- */
+/** Lists all keys again through every usable connection. Returns those connections, and one sentence for each failure. */
 export async function listKeysAfresh(context: Context): Promise<{ connections: Connection[]; failures: string[] }> {
   const begunAt = await readNow(context.store.sql);
   const { connections, failures } = await usableConnections(context);

@@ -63,9 +63,7 @@ async function readOperations(
   return counts;
 }
 
-/**
- * Returns what the progress shows: the rows, their rate, the requests left in this minute's share, and the expected end.
- */
+/** Returns what the progress shows: the rows, their rate, the requests left in this minute's share, and the expected end. */
 function paceOf(connection: Connection, { counts, total }: { counts: Counts; total: number }) {
   const startedMs = performance.now();
   return async (done: number): Promise<string> => {
@@ -84,9 +82,7 @@ function inWords(seconds: number): string {
   return seconds < 90 ? `${Math.ceil(seconds)} s` : `${Math.ceil(seconds / 60)} min`;
 }
 
-/**
- * Returns whether an error means that a project has no readable operations. For a deleted project a service may respond in several ways.
- */
+/** Returns whether an error means that a project has no readable operations. For a deleted project a service may respond in several ways. */
 const hasVanished = ({ deletedAt }: { deletedAt: string | null }, error: unknown) =>
   hasCode(error, 'not_found') || (deletedAt !== null && hasCode(error, 'forbidden', 'rejected', 'locked'));
 

@@ -26,9 +26,7 @@ type Count =
 
 export type Counts = { [name in Count]?: number };
 
-/**
- * Records one run of a kind for a connection, with its row in the store from start to end. `work` updates the counts as it proceeds.
- */
+/** Records one run of a kind for a connection, with its row in the store from start to end. `work` updates the counts as it proceeds. */
 export async function recordRun(
   context: Context,
   { connection, kind }: { connection: Connection; kind: RunKind },

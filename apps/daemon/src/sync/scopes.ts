@@ -13,9 +13,7 @@ export interface ProjectScope {
   projectId: string;
 }
 
-/**
- * What a connection lists at once: its own user's keys, an organization's, or a project's credentials of another kind.
- */
+/** What a connection lists at once: its own user's keys, an organization's, or a project's credentials of another kind. */
 export type Scope = { kind: 'user'; userId: string } | { kind: 'organization'; organizationId: string } | ProjectScope;
 
 export function scopeName(scope: Scope): string {

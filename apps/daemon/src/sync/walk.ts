@@ -28,15 +28,11 @@ export interface Walk {
   firstLimit: number;
   /** The most rows that a page of this service has shown recently. The walk raises it. */
   seen: { largestPage: number };
-  /**
-   * Returns whether the list is known to end with these rows of its newest page. Absent if only a response can show that.
-   */
+  /** Returns whether the list is known to end with these rows of its newest page. Absent if only a response can show that. */
   isKnownEnd?: (operations: WireOperation[]) => Promise<boolean>;
   /** The control plane's largest page. */
   maxLimit: number;
-  /**
-   * Returns the Date of a response to a request made at `begunMs`, as RFC 3339. Throws if a cache kept the response.
-   */
+  /** Returns the Date of a response to a request made at `begunMs`, as RFC 3339. Throws if a cache kept the response. */
   datedAt: (answer: { dateMs: number | null; ageMs: number }, begunMs: number) => string;
   /** The local clock, in ms. */
   now: () => number;
@@ -59,9 +55,7 @@ export interface WalkedPage {
   beganAt: string;
   askedAt: string;
   floor: string | null;
-  /**
-   * The page has every operation between its last row's time and this one, both excluded. Null for a page without a cursor.
-   */
+  /** The page has every operation between its last row's time and this one, both excluded. Null for a page without a cursor. */
   below: string | null;
   /** Whether the page ends the list: then it has every older operation, too. */
   isEnd: boolean;
@@ -72,15 +66,11 @@ export interface WalkedPage {
    * requested without a cursor, with which any walk begins.
    */
   resumeAt: { cursor: string; below: string } | null;
-  /**
-   * The page has every operation above this time. It is later than `reached` if that has fewer digits than the times it is compared with.
-   */
+  /** The page has every operation above this time. It is later than `reached` if that has fewer digits than the times it is compared with. */
   provedFrom: string;
   /** The oldest time that the walk has read. */
   reached: string;
-  /**
-   * The last row's time, if rows of that time may be missing permanently: more rows share it than the largest page holds.
-   */
+  /** The last row's time, if rows of that time may be missing permanently: more rows share it than the largest page holds. */
   unprovedAt: string | null;
 }
 
@@ -207,9 +197,7 @@ const endAt = async (client: WalkedClient, item: number, { projectId, page, sign
 
 const idsBelow = (items: WireOperation[], item: number) => new Set(items.slice(item + 1).map(({ id }) => id));
 
-/**
- * Returns the cursor of the last readable row. The page's own cursor would skip rows that share the time of an unreadable row after it.
- */
+/** Returns the cursor of the last readable row. The page's own cursor would skip rows that share the time of an unreadable row after it. */
 async function cursorOfLast(client: WalkedClient, pageEnd: EndOfPage): Promise<string | null> {
   const { page } = pageEnd;
   const last = page.items.length - 1;

@@ -18,9 +18,7 @@ interface PageRequest {
   limit: number;
   cursor: string | undefined;
   signal: AbortSignal;
-  /**
-   * The most rows that one page of the service has shown. Its pages may be smaller than requested, and can hold at least this many.
-   */
+  /** The most rows that one page of the service has shown. Its pages may be smaller than requested, and can hold at least this many. */
   largest: number;
   /** Returns whether the list is known to end with these rows. Absent if that is unknown, as below a first page. */
   isKnownEnd?: ((operations: WireOperation[]) => Promise<boolean>) | undefined;
@@ -85,9 +83,7 @@ export async function fetchWhole(
   return { ...whole, cursor: end.cursor };
 }
 
-/**
- * Requests a page until it is not odd, is certainly the last one despite its cursor, or is the same in two successive responses.
- */
+/** Requests a page until it is not odd, is certainly the last one despite its cursor, or is the same in two successive responses. */
 async function fetchAgreed(
   client: WalkedClient,
   projectId: string,
@@ -150,9 +146,7 @@ function firstOfEach(rows: WireOperation[]): WireOperation[] {
   });
 }
 
-/**
- * Returns whether rows were added at the top of a list and the previous page follows them: then that page lacks no row.
- */
+/** Returns whether rows were added at the top of a list and the previous page follows them: then that page lacks no row. */
 function isPushedDown(before: Counted, { items, rejected }: Counted): boolean {
   const top = items.findIndex(({ id }) => id === before.items[0]?.id);
   if (top <= 0 || rejected.length > 0 || before.rejected.length > 0) return false;

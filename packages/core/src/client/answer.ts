@@ -61,9 +61,7 @@ const exactInteger: Reviver = (_key, value, { source }) =>
     ? source
     : value;
 
-/**
- * Returns a cache's `Age` in ms: 0 without one, Infinity for an unreadable one. An unreadable `Age` still means a cached response, of unknown age.
- */
+/** Returns a cache's `Age` in ms: 0 without one, Infinity for an unreadable one. An unreadable `Age` still means a cached response, of unknown age. */
 export function readAgeMs(headers: Headers): number {
   const age = headers.get('age');
   if (age === null) return 0;
@@ -76,9 +74,7 @@ export function readDateMs(headers: Headers): number | null {
   return Number.isNaN(dateMs) ? null : dateMs;
 }
 
-/**
- * Returns the message of the control plane's error body, and the control plane's own request id if the body has one.
- */
+/** Returns the message of the control plane's error body, and the control plane's own request id if the body has one. */
 export function readRefusal(text: string): { message: string; requestId: string | null } {
   try {
     const body: unknown = JSON.parse(text);

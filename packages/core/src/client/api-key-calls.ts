@@ -4,9 +4,7 @@ import { fetchPage, parseWrite } from './replies.ts';
 import type { Call } from './transport.ts';
 
 export interface RevokeOptions extends CallOptions {
-  /**
-   * Checks again once the limiter has granted a permit. An error thrown here rejects the call, and no request is sent.
-   */
+  /** Checks again once the limiter has granted a permit. An error thrown here rejects the call, and no request is sent. */
   beforeSend?: () => Promise<void>;
 }
 

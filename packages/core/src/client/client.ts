@@ -10,9 +10,7 @@ export interface ClientOptions {
   /** Includes the API version: https://host/api/v2 */
   baseUrl: string;
   apiKey: string;
-  /**
-   * Keeps the account inside its limits; without a limiter, no request is held back. Create one limiter for each account.
-   */
+  /** Keeps the account inside its limits; without a limiter, no request is held back. Create one limiter for each account. */
   limiter?: Limiter;
   /** Timeout of one attempt, from connecting to the last byte, in ms; 30,000 by default. */
   timeoutMs?: number;
@@ -57,9 +55,7 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
 /** The maximum of Node's timers. Infinity and larger numbers would fire at once. */
 const longestMs = 2 ** 31 - 1;
 
-/**
- * Throws a TypeError for options that no call can work with. The message does not repeat the address, which may contain a password.
- */
+/** Throws a TypeError for options that no call can work with. The message does not repeat the address, which may contain a password. */
 function checkOptions({ baseUrl, timeoutMs = 1, callTimeoutMs = 1 }: ClientOptions): void {
   if (!/^https?:$/.test(URL.parse(baseUrl)?.protocol ?? '')) {
     throw new TypeError('baseUrl must be an http or https address with its version, like https://host/api/v2');

@@ -1,6 +1,4 @@
-/**
- * Returns the system's code of a failed fetch, such as ECONNRESET, or the error's name if the runtime gives no code.
- */
+/** Returns the system's code of a failed fetch, such as ECONNRESET, or the error's name if the runtime gives no code. */
 export function networkCode(error: unknown): string {
   for (let at = error; at instanceof Error; at = at.cause) {
     if ('code' in at && typeof at.code === 'string') return at.code;

@@ -49,9 +49,7 @@ export function operationCalls(call: Call, time: Time) {
     /** Returns one page of a project's operations. */
     operationsPage,
 
-    /**
-     * Returns where one page of a project's operations ends, for callers that need its cursor and not its rows. This takes a third of the work.
-     */
+    /** Returns where one page of a project's operations ends, for callers that need its cursor and not its rows. This takes a third of the work. */
     operationsPageEnd,
 
     /** Returns one operation. Rejects with `not_found` if it is unknown, or older than the control plane keeps. */
@@ -64,9 +62,7 @@ export function operationCalls(call: Call, time: Time) {
       return end;
     },
 
-    /**
-     * Polls several operations, such as those of a created branch, until each ends. Returns the results in the order of the operations.
-     */
+    /** Polls several operations, such as those of a created branch, until each ends. Returns the results in the order of the operations. */
     waitForOperations: waitFor,
   };
 }

@@ -3,9 +3,7 @@ import { type CallOptions, followPages, type ListOptions, type Page } from './pa
 import { fetchPage, fetchProjects, type ProjectPage, parse, parseWrite } from './replies.ts';
 import type { Call } from './transport.ts';
 
-/**
- * The response of `GET /auth`, with the control plane's Date and the name that its server reports. `limits` is `off` for a sandbox without limits.
- */
+/** The response of `GET /auth`, with the control plane's Date and the name that its server reports. `limits` is `off` for a sandbox without limits. */
 export interface AuthAnswer extends wire.WireAuth {
   dateMs: number | null;
   server: string | null;
@@ -53,9 +51,7 @@ export function organizationCalls(call: Call) {
       return followPages((cursor) => fetchPage(call, { ...request, query: { cursor, limit } }, shape), first);
     },
 
-    /**
-     * Lists an organization's projects in pages, newest first; `limit` is at most 400. `unavailableIds` names the projects that a response left out.
-     */
+    /** Lists an organization's projects in pages, newest first; `limit` is at most 400. `unavailableIds` names the projects that a response left out. */
     projects(
       organizationId: string,
       { limit = 400, cursor: first, recoverable = false, signal }: ListOptions & { recoverable?: boolean } = {},

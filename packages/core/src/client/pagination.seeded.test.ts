@@ -4,9 +4,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { collect, followPages, items, type Page } from './pagination.ts';
 
-/**
- * Any list that a server may return: pages of rows, each with any cursor or none. Some pages are empty, and some cursors repeat.
- */
+/** Any list that a server may return: pages of rows, each with any cursor or none. Some pages are empty, and some cursors repeat. */
 const anyPages = fc.array(
   fc.record({
     rows: fc.array(fc.nat(1000), { maxLength: 5 }),
@@ -39,9 +37,7 @@ test('for any pages of a server, each row of each page is yielded once, and the 
   );
 });
 
-/**
- * A server's list, newest first, that grows at its head while it is read. Its cursor is the time of a page's last row.
- */
+/** A server's list, newest first, that grows at its head while it is read. Its cursor is the time of a page's last row. */
 const anyList = fc.record({
   start: fc.uniqueArray(fc.integer({ min: 0, max: 500 }), { maxLength: 60 }),
   inserts: fc.array(fc.array(fc.constant(null), { maxLength: 4 }), { maxLength: 40 }),

@@ -12,9 +12,7 @@ interface Answer {
   body: unknown;
 }
 
-/**
- * Returns a client of a server that sends these responses in turn and then repeats the last one. Also returns the requests.
- */
+/** Returns a client of a server that sends these responses in turn and then repeats the last one. Also returns the requests. */
 async function recorded(...answers: Answer[]) {
   const asked: string[] = [];
   const slept: number[] = [];

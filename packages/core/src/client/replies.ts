@@ -55,9 +55,7 @@ export async function fetchProjects(call: Call, request: Request): Promise<Proje
   return { ...readPage(reply, request.route, { list: 'projects', item: wire.projectSchema }), unavailableIds };
 }
 
-/**
- * Reads a page. A list of keys is a bare array, which is the whole list, or an object with the list's name and perhaps a pagination.
- */
+/** Reads a page. A list of keys is a bare array, which is the whole list, or an object with the list's name and perhaps a pagination. */
 function readPage<T>(reply: Reply, route: string, { list, item, hasSecrets = false }: Shape<T>): Page<T> {
   const { json, dateMs, ageMs } = reply;
   const rest = { dateMs, ageMs };
@@ -131,9 +129,7 @@ export function parse<T>(schema: z.ZodType<T>, reply: Reply, route: string): T {
   throw invalid(reply, `${route} returned an unexpected shape: ${describe(parsed.error)}`);
 }
 
-/**
- * Parses the response to a write. Throws `outcome_unknown` for an unreadable response, because the write may have been done.
- */
+/** Parses the response to a write. Throws `outcome_unknown` for an unreadable response, because the write may have been done. */
 export function parseWrite<T>(schema: z.ZodType<T>, { json, status, requestId }: Reply, route: string): T {
   const parsed = schema.safeParse(json);
   if (parsed.success) return parsed.data;

@@ -1,6 +1,4 @@
-/**
- * The result of a failed attempt: a status, or no usable response (none, a partial one, or a whole one of another kind).
- */
+/** The result of a failed attempt: a status, or no usable response (none, a partial one, or a whole one of another kind). */
 export type Failure = { status: number } | { status: null; wasSent: boolean; isWhole?: boolean };
 
 /** What a call does: read, create, or revoke. */

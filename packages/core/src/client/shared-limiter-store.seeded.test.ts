@@ -8,9 +8,7 @@ import { type BudgetRows, createSharedStore } from './shared-limiter-store.ts';
 
 const boundMs = (n: number, share: number) => (1.05 * (n - 40 * share) * 60_000) / (700 * share);
 
-/**
- * Returns when each of `count` requests was sent, in ms since the first, by several replicas with a share of one account.
- */
+/** Returns when each of `count` requests was sent, in ms since the first, by several replicas with a share of one account. */
 async function sendTimes(
   count: number,
   { share, routes, replicas }: { share: number; routes: number; replicas: number },

@@ -16,9 +16,7 @@ interface State {
 
 /** The rows of budgets, in a database that all replicas share. */
 export interface BudgetRows {
-  /**
-   * Returns the time of the rows' clock, and the version and last saved state of each budget. A new budget has version 0 and no state.
-   */
+  /** Returns the time of the rows' clock, and the version and last saved state of each budget. A new budget has version 0 and no state. */
   read: (keys: string[]) => Promise<{ nowMs: number; rows: Map<string, { version: string; state: unknown }> }>;
   /** Saves all rows if each still has the version that was read. Otherwise saves none and returns false. */
   save: (rows: { key: string; version: string; state: unknown }[]) => Promise<boolean>;
@@ -218,9 +216,7 @@ function reserve(
 /** Returns when the next request is due at an even pace, after a burst. */
 const paceMs = ({ burst, intervalMs }: Budget, { arrival }: State) => arrival - (burst - 1) * intervalMs - negligibleMs;
 
-/**
- * Returns when the window has room for another request, once its oldest requests have certainly left. In the past if it has room now.
- */
+/** Returns when the window has room for another request, once its oldest requests have certainly left. In the past if it has room now. */
 function roomAtMs({ max, windowMs }: Budget, { used }: State): number {
   let count = 0;
   for (const [untilMs, requests] of used.toReversed()) {
@@ -259,9 +255,7 @@ function giveBack(standings: Standing[], permits: Permit[], nowMs: number): bool
   return isChanged;
 }
 
-/**
- * Returns the saved state as of now, without what has left the window. If the clock was set back, later times count as now.
- */
+/** Returns the saved state as of now, without what has left the window. If the clock was set back, later times count as now. */
 function stateOf(saved: unknown, { windowMs, burst, intervalMs }: Budget, nowMs: number): State {
   // Only this module writes the saved state.
   const { arrival = 0, used = [], slow } = (saved ?? {}) as Partial<State>;

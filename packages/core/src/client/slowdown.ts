@@ -19,9 +19,7 @@ export interface Slowness {
 const recoveryMs = 300_000;
 const minPace = 1 / 8;
 const minBlockMs = 1000;
-/**
- * Longer than the maximum wait after a 429 (readRetryAfterMs). A later time was written before the clock was set back and is ignored.
- */
+/** Longer than the maximum wait after a 429 (readRetryAfterMs). A later time was written before the clock was set back and is ignored. */
 const impossibleMs = 310_000;
 
 export function slownessAt(slow: Slowdown | undefined, nowMs: number): Slowness {

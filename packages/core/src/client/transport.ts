@@ -14,9 +14,7 @@ export interface CallOptions {
   params?: Record<string, string>;
   query?: Record<string, string | number | undefined>;
   body?: unknown;
-  /**
-   * Runs after the permit is granted and before the request. An error thrown here rejects the call, and no request is sent.
-   */
+  /** Runs after the permit is granted and before the request. An error thrown here rejects the call, and no request is sent. */
   beforeSend?: (() => Promise<void>) | undefined;
   signal?: AbortSignal | undefined;
 }

@@ -44,9 +44,7 @@ export interface TimeOrder {
   latestMs: () => number | null;
 }
 
-/**
- * Returns an order that begins after `latestMs`. A time after `nowMs` says nothing about later events: it is false, or the clock has been set back since.
- */
+/** Returns an order that begins after `latestMs`. A time after `nowMs` says nothing about later events: it is false, or the clock has been set back since. */
 export function createTimeOrder({
   nowMs = Number.POSITIVE_INFINITY,
   latestMs = null,

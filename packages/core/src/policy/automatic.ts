@@ -11,9 +11,7 @@ import { type Policy, restsOnUse } from './schema.ts';
 /** A scope in which one plan flags more keys than the breaker allows (R3). */
 export interface Breaker {
   scope: string;
-  /**
-   * Flagged keys that nothing but a quota, a notice or a second listing holds, except those of a plan that a person applied.
-   */
+  /** Flagged keys that nothing but a quota, a notice or a second listing holds, except those of a plan that a person applied. */
   flagged: number;
   /** The SHA-256 of the numbers of the flagged keys: an approval of a plan covers exactly these. */
   flagged_sha256: string;
@@ -64,9 +62,7 @@ export function openBreakers(
     .toSorted((a, b) => (a.scope < b.scope ? -1 : 1));
 }
 
-/**
- * A key that its rule and organization allow to be revoked automatically. `waits` says why it waits; null if it may be revoked now.
- */
+/** A key that its rule and organization allow to be revoked automatically. `waits` says why it waits; null if it may be revoked now. */
 export interface AutomaticVerdict {
   verdict: Verdict;
   /** Findings that allow automatic revocation; empty if `waits` is not null. */

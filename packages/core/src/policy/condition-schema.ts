@@ -74,9 +74,7 @@ export function mentions(condition: Condition, among: readonly (keyof Condition)
   return parts.some((part) => mentions(part, among));
 }
 
-/**
- * Returns whether a key that the condition flags was certainly not used within `activeMs`. Such a rule needs no even_in_use (R8).
- */
+/** Returns whether a key that the condition flags was certainly not used within `activeMs`. Such a rule needs no even_in_use (R8). */
 export function isOnInactivity(condition: Condition, activeMs: number): boolean {
   const { unused_for: unused, never_used_for: never, all, any } = condition;
   if (all !== undefined) return all.some((part) => isOnInactivity(part, activeMs));

@@ -61,9 +61,7 @@ function shareMatches(): typeof makeMatch {
   };
 }
 
-/**
- * Returns the rule of access reviews, for keys that no `reviewed_out` rule of the policy matches. Returns no rule if no review has decided anything.
- */
+/** Returns the rule of access reviews, for keys that no `reviewed_out` rule of the policy matches. Returns no rule if no review has decided anything. */
 function compileReviewRule({ rules }: Policy, { keys }: Facts): CompiledRule[] {
   if (keys.every((key) => key.reviewedOut === undefined)) return [];
   const own = rules.filter(({ condition }) => condition.reviewed_out !== undefined).map(makeMatch);

@@ -21,16 +21,12 @@ export interface KeyFacts {
   projectId: string | null;
   creatorId: string;
   creatorName: string | null;
-  /**
-   * Whether the creator is a member of the key's organization. Unknown until two complete listings of its members agree.
-   */
+  /** Whether the creator is a member of the key's organization. Unknown until two complete listings of its members agree. */
   creator: 'member' | 'left' | 'unknown';
   /** Who answers for the key: its creator unless assigned otherwise. */
   owner: string;
   createdAt: string;
-  /**
-   * True if the recorded creation time is impossible: a zero time, a future time, or one before its organization existed.
-   */
+  /** True if the recorded creation time is impossible: a zero time, a future time, or one before its organization existed. */
   isCreationUnknown?: boolean;
   /** True if its id belonged to another key, and no person has reviewed that. */
   hasOpenKeyChange?: boolean;
@@ -64,9 +60,7 @@ export interface KeyFacts {
 export interface Lineage {
   /** The store's number of the first key of the lineage. */
   number: string;
-  /**
-   * The creator of the first key of the lineage. Keywarden creates the successors, and they count as this creator's keys.
-   */
+  /** The creator of the first key of the lineage. Keywarden creates the successors, and they count as this creator's keys. */
   creatorId: string;
   /** The name of the first key. Rotations add to the names of successors. */
   name: string;
@@ -92,9 +86,7 @@ export function exemptionOf({ exemptions }: KeyFacts, rule: string): Exemption |
   return exemptions.find(({ rules }) => rules === null || rules.includes(rule));
 }
 
-/**
- * The notices of a rule that every channel has accepted. `at` is the time of the last acceptance, by the control plane's clock.
- */
+/** The notices of a rule that every channel has accepted. `at` is the time of the last acceptance, by the control plane's clock. */
 export interface Announcement {
   rule: string;
   /** The facts that the finding rested on when it was announced. A change of these facts makes another finding. */
@@ -110,9 +102,7 @@ export interface ScopeFacts {
   scope: string;
   /** RFC 3339 by the control plane's own Date. */
   listedAt: string;
-  /**
-   * The complete listing directly before the last one, which ended before the last one began. Null if it was suspect, or there was none.
-   */
+  /** The complete listing directly before the last one, which ended before the last one began. Null if it was suspect, or there was none. */
   priorListedAt: string | null;
   /** The newest complete listing at least an hour before the last one, with no suspect listing since. */
   hourPriorListedAt: string | null;
@@ -122,9 +112,7 @@ export interface ScopeFacts {
   unknownOwnKey: string[];
   /** The times of automatic revocations in this scope under the policy in force. */
   automatic: string[];
-  /**
-   * Keys that are missing from one listing so far. `goneLately` counts keys that went in the last 24 hours. Both count towards a scope's size.
-   */
+  /** Keys that are missing from one listing so far. `goneLately` counts keys that went in the last 24 hours. Both count towards a scope's size. */
   missing: number;
   goneLately: number;
   /** Open incidents of uses in flight in this scope. */

@@ -26,9 +26,7 @@ export function guard(policy: Policy, facts: Facts, judgements: Judgement[]): Ve
   return keepOnePerOrganization(facts, verdicts).map(holdUnannounced);
 }
 
-/**
- * Orders the longest unused first. Keys whose revocation failed lately come last, so that they take no quota from the others.
- */
+/** Orders the longest unused first. Keys whose revocation failed lately come last, so that they take no quota from the others. */
 function inRevocationOrder(a: Judgement, b: Judgement): number {
   return Number(a.key.hasFailedLately) - Number(b.key.hasFailedLately) || byUse(b.judged, a.judged);
 }
@@ -102,9 +100,7 @@ export function exemptionInWords({ number, grantedBy, until, reason }: Exemption
   return `exempt until ${until} by ${grantedBy}: ${reason} (exemption ${number})`;
 }
 
-/**
- * Returns a hold until two complete listings in a row show the key. The second must have begun after the first ended.
- */
+/** Returns a hold until two complete listings in a row show the key. The second must have begun after the first ended. */
 function seenOnce({ finding, key, scope: { priorListedAt } }: Flagged): Hold | null {
   if (!restsOnUse(finding.rule) || hasSeen(priorListedAt, key)) return null;
   return { kind: 'seen_once', text: 'only one complete listing shows it so far; use is judged on two in a row' };

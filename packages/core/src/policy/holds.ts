@@ -99,9 +99,7 @@ export function useInFlightHold({ usesInFlight }: ScopeFacts): Hold | null {
   return { kind: 'open_incident', text: 'an incident of its scope is open; see keywarden incidents' };
 }
 
-/**
- * R3: returns a hold if `revoked` reaches the daily quota. `revoked` counts the keys revoked in the last 24 hours, or about to be.
- */
+/** R3: returns a hold if `revoked` reaches the daily quota. `revoked` counts the keys revoked in the last 24 hours, or about to be. */
 export function dailyQuotaHold({ quotas: { per_day: perDay } }: Policy, revoked: number): Hold | null {
   if (perDay === undefined || revoked < perDay) return null;
   return { kind: 'over_quota', text: `at most ${perDay} keys are revoked in 24 hours` };
@@ -113,9 +111,7 @@ export function ownKeyHold({ ownKeys }: Facts, id: string, exceptOf?: ReadonlySe
   return own === undefined ? null : { kind: 'own_key', text: `connection ${own.connection} itself uses this key` };
 }
 
-/**
- * Returns a hold if the key's id belonged to another key, or two scopes show it. The facts of one record must not flag the other.
- */
+/** Returns a hold if the key's id belonged to another key, or two scopes show it. The facts of one record must not flag the other. */
 export function identityHold({ hasOpenKeyChange, otherScope }: KeyFacts): Hold | null {
   if (otherScope !== undefined)
     return {

@@ -64,9 +64,7 @@ export interface DueNotice {
 /** The step of a finding whose action is to notify. */
 const onceStep = 'once';
 
-/**
- * Returns the due notices: the next step of each rule that flags a key, and one for each rule that only notifies. Pure.
- */
+/** Returns the due notices: the next step of each rule that flags a key, and one for each rule that only notifies. Pure. */
 export function dueNotices({ verdicts, judgements }: Judged): DueNotice[] {
   const announced = verdicts
     .filter(({ held }) => held === null || held.kind === 'unannounced' || held.kind === 'over_quota')
@@ -89,9 +87,7 @@ const nameOf = (finding: Finding) => ({
   finding,
 });
 
-/**
- * Returns the next notice if it is due. The longest is due at once. Each shorter one is due when its own duration is left of the grace period.
- */
+/** Returns the next notice if it is due. The longest is due at once. Each shorter one is due when its own duration is left of the grace period. */
 function nextStep(finding: Finding): DueNotice[] {
   const { rule, nowMs } = finding;
   const accepted = acceptedSteps(finding);

@@ -5,9 +5,7 @@ import type { Evidence, Finding } from './finding.ts';
 import type { Hold, Verdict } from './holds.ts';
 import type { Action } from './schema.ts';
 
-/**
- * A key, or another credential, as a plan names it: enough for a person to recognize it, and no secret. `number` is the store's own number.
- */
+/** A key, or another credential, as a plan names it: enough for a person to recognize it, and no secret. `number` is the store's own number. */
 interface PlannedKey {
   /** Absent if the credential belongs to no branch. */
   branch_id?: string;

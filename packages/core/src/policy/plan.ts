@@ -46,9 +46,7 @@ export interface Plan {
   verdicts: Verdict[];
   /** Keys that may be revoked automatically now, and those that still wait. */
   automatic: AutomaticVerdict[];
-  /**
-   * Returns the document as canonical JSON, which is hashed. It comes in parts, because a million keys are too much for one string.
-   */
+  /** Returns the document as canonical JSON, which is hashed. It comes in parts, because a million keys are too much for one string. */
   canonical(): Iterable<string>;
 }
 
@@ -206,9 +204,7 @@ function toDocument({ blindSpots, breakers, held, items, policySha256, reported 
   };
 }
 
-/**
- * Yields the same document as text. Objects have their names in order, so that the text is canonical; a test compares both.
- */
+/** Yields the same document as text. Objects have their names in order, so that the text is canonical; a test compares both. */
 function* writeCanonical({ blindSpots, breakers, held, items, policySha256, reported }: Outline): Generator<string> {
   yield `{"blind_spots":${JSON.stringify(blindSpots)},"breakers":${JSON.stringify(breakers)},"held":[`;
   yield* inChunks(held, toHeldItem);
@@ -228,9 +224,7 @@ function* inChunks<T>(values: T[], toJson: (value: T) => object): Generator<stri
   }
 }
 
-/**
- * Returns what a plan does not see: personal keys of members without a connection here, and scopes whose time is unknown.
- */
+/** Returns what a plan does not see: personal keys of members without a connection here, and scopes whose time is unknown. */
 function findBlindSpots({ scopes }: Facts): BlindSpot[] {
   return scopes
     .flatMap(({ scope, unseenMembers, nowMs }): BlindSpot[] => [

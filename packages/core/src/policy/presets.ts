@@ -9,9 +9,7 @@ export interface Preset {
 
 export const lasting = (text: string) => ({ text, ms: parseDuration(text) ?? Number.NaN });
 
-/**
- * Returns a condition for keys idle for this time, or never used for this time. Standards on dormant credentials mean both.
- */
+/** Returns a condition for keys idle for this time, or never used for this time. Standards on dormant credentials mean both. */
 export const dormant = (text: string): Condition => ({
   any: [{ unused_for: lasting(text) }, { never_used_for: lasting(text) }],
 });

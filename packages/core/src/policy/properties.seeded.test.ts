@@ -238,9 +238,7 @@ function largestGroup(keys: KeyFacts[], groupOf: (key: KeyFacts) => string): num
   return Math.max(0, ...[...Map.groupBy(keys, groupOf).values()].map((group) => group.length));
 }
 
-/**
- * Returns whether a scope of ten keys or more has over a fifth flagged and not acknowledged. Counts items, and keys that wait for a quota.
- */
+/** Returns whether a scope of ten keys or more has over a fifth flagged and not acknowledged. Counts items, and keys that wait for a quota. */
 function isBroken(scope: string, { document: { items, held } }: Plan, { keys }: Facts): boolean {
   const own = keys.filter((key) => key.scope === scope);
   const waiting = held.filter((item) => ['over_quota', 'unannounced', 'seen_once'].includes(item.why.kind));

@@ -4,9 +4,7 @@ import { type Grouping, type Judged, toJudged } from './judged.ts';
 
 const fieldOf = { organization: 'organizationId', creator: 'creatorId', project: 'projectId' } as const;
 
-/**
- * A key's rank in its group, the most recently used first. `rank` is undefined if a use in the group, or the creator of its keys, is unknown.
- */
+/** A key's rank in its group, the most recently used first. `rank` is undefined if a use in the group, or the creator of its keys, is unknown. */
 interface Rank {
   count: number;
   rank: number | undefined;
@@ -25,9 +23,7 @@ export function sortByUse(judged: Judged[]): Judged[][] {
   return [...Map.groupBy(judged, ({ scope }) => scope).values()].map((ofScope) => ofScope.toSorted(byUse));
 }
 
-/**
- * Ranks keys within their groups in one pass. The keys come scope by scope. A key without a project belongs to no project's group.
- */
+/** Ranks keys within their groups in one pass. The keys come scope by scope. A key without a project belongs to no project's group. */
 export function rankByGroup(
   scopes: Judged[][],
   { count, per, matches }: { count: number; per: Grouping; matches: (judged: Judged) => boolean },
@@ -56,9 +52,7 @@ export function rankByGroup(
   };
 }
 
-/**
- * Orders the most recently used first, then the unknown, then the never used. Equal keys are ordered by creation, youngest first, then by number.
- */
+/** Orders the most recently used first, then the unknown, then the never used. Equal keys are ordered by creation, youngest first, then by number. */
 export function byUse(a: Judged, b: Judged): number {
   return b.lastUseMs - a.lastUseMs || b.createdMs - a.createdMs || a.order - b.order;
 }

@@ -124,9 +124,7 @@ const ruleSchema = z
     error: 'two notices have the same duration',
   });
 
-/**
- * Maximum numbers of revocations (R3): in one plan, in 24 hours, and of one creator. Also the maximum number of open rotations.
- */
+/** Maximum numbers of revocations (R3): in one plan, in 24 hours, and of one creator. Also the maximum number of open rotations. */
 const quotasSchema = z.strictObject({
   per_run: z.int().min(1).optional(),
   per_day: z.int().min(1).optional(),
@@ -198,9 +196,7 @@ export const reviewRule: Rule = {
 export type Policy = z.output<typeof policySchema>;
 export type Rule = Policy['rules'][number];
 
-/**
- * Returns whether a rule revokes by how a key was used, or spares a key in use. Two listings in a row must show that use.
- */
+/** Returns whether a rule revokes by how a key was used, or spares a key in use. Two listings in a row must show that use. */
 export function restsOnUse({ condition, even_in_use: evenInUse }: Rule): boolean {
   return !evenInUse || mentions(condition, ['unused_for', 'never_used_for', 'more_than']);
 }

@@ -3,9 +3,7 @@ import { leastQuietMs } from '../policy/schema.ts';
 import { daysInWords, toMs } from '../values/time.ts';
 import { currentMint, type Rotation, type RotationFacts } from './rotation.ts';
 
-/**
- * Returns how long the old key must be quiet: as configured, at least 7 days and twice its longest observed gap (T1).
- */
+/** Returns how long the old key must be quiet: as configured, at least 7 days and twice its longest observed gap (T1). */
 function quietNeededMs({ quietForMs }: Pick<Rotation, 'quietForMs'>, longestGapMs: number): number {
   return Math.max(leastQuietMs, quietForMs, 2 * longestGapMs);
 }

@@ -51,9 +51,7 @@ const wait = (why: string): Step => ({ do: 'wait', why });
 
 const move = (...to: Parameters<typeof moveTo>): Extract<Step, { do: 'move' }> => ({ do: 'move', ...moveTo(...to) });
 
-/**
- * Mints, or fails when overdue. Until a successor is minted, the rotation only keeps the policy from revoking the key, and that must end.
- */
+/** Mints, or fails when overdue. Until a successor is minted, the rotation only keeps the policy from revoking the key, and that must end. */
 function begin(rotation: Rotation, { old, nowMs }: RotationFacts): Step {
   if (old.state === 'gone') return move('failed', 'the old key is gone');
   if (!isOverdue(rotation, nowMs)) return { do: 'mint' };
@@ -121,9 +119,7 @@ function successorIsGone(): Step {
   return move('failed', 'someone revoked its successor, which its sink still has', true);
 }
 
-/**
- * Settles an old key that Keywarden did not revoke. Clients that do not use the successor yet then have no live key.
- */
+/** Settles an old key that Keywarden did not revoke. Clients that do not use the successor yet then have no live key. */
 function oldIsGone(rotation: Rotation, { successor }: RotationFacts): Step {
   if (successor.use === undefined) return wait('the next listing shows whether its successor exists');
   const deliveredAt = currentMint(rotation)?.deliveredAt;

@@ -2,9 +2,7 @@ import { canaryStep, type Finding, type Policy } from '../policy/index.ts';
 import { dayMs } from '../values/index.ts';
 import { toMs } from '../values/time.ts';
 
-/**
- * The default limit of open rotations. Each adds a key. Stalled rotations wait for a person, and do not count.
- */
+/** The default limit of open rotations. Each adds a key. Stalled rotations wait for a person, and do not count. */
 const mostOpen = 100;
 
 /** For this long after a rotation failed, its key gets no other one, by the control plane's clock. */
@@ -16,9 +14,7 @@ export interface OpeningFacts {
   open: number;
   /** The last rotation of each key whose last one failed, by the key's number. */
   failures: ReadonlyMap<string, { at: string; givenUpBy: string | null }>;
-  /**
-   * Returns when the first successor of a rule in a scope was delivered (RFC 3339): null if one is on its way, undefined if there is none.
-   */
+  /** Returns when the first successor of a rule in a scope was delivered (RFC 3339): null if one is on its way, undefined if there is none. */
   canaryOf(rule: string, scope: string): string | null | undefined;
 }
 

@@ -31,9 +31,7 @@ export interface Rotation<Mint extends MintIntent = MintIntent> {
   mints: Mint[];
 }
 
-/**
- * What the listings show of a key. missing: the last one lacks it. gone: the last two lack it. unlisted: none has shown it yet.
- */
+/** What the listings show of a key. missing: the last one lacks it. gone: the last two lack it. unlisted: none has shown it yet. */
 export type Sighting =
   | { state: 'live'; use: Use; presentSince: string }
   | { state: 'missing' | 'gone' | 'unlisted'; use?: undefined };

@@ -46,9 +46,7 @@ export const followers: Record<RotationState, readonly RotationState[]> = {
   failed: [],
 };
 
-/**
- * Returns whether a rotation may go from one state to another. A person may give up any open rotation, unless its old key is being revoked.
- */
+/** Returns whether a rotation may go from one state to another. A person may give up any open rotation, unless its old key is being revoked. */
 export function mayFollow(from: RotationState, to: RotationState): boolean {
   return followers[from].includes(to) || (to === 'failed' && !isOver(from) && from !== 'retiring');
 }

@@ -1,8 +1,6 @@
 import ipaddr from 'ipaddr.js';
 
-/**
- * Returns a test of whole texts against a pattern. `*` matches any run of characters and `?` matches one; case counts.
- */
+/** Returns a test of whole texts against a pattern. `*` matches any run of characters and `?` matches one; case counts. */
 export function makeGlobTest(pattern: string): (text: string) => boolean {
   const source = pattern
     .replaceAll(/[.+^${}()|[\]\\]/g, String.raw`\$&`)
@@ -19,9 +17,7 @@ export function isNetwork(text: string): boolean {
   return text.includes('/') ? ipaddr.isValidCIDR(text) : ipaddr.isValid(text);
 }
 
-/**
- * Returns a test whether an address is in any of the networks. The test returns undefined for a text that is not an address.
- */
+/** Returns a test whether an address is in any of the networks. The test returns undefined for a text that is not an address. */
 export function makeNetworkTest(networks: string[]): (address: string) => boolean | undefined {
   const parsed = networks.map(parseNetwork);
   return (text) => {

@@ -12,9 +12,7 @@ export function isInstant(text: unknown): boolean {
   return day <= 28 || day <= new Date(Date.UTC(Number(text.slice(0, 4)), Number(text.slice(5, 7)), 0)).getUTCDate();
 }
 
-/**
- * Returns the milliseconds since 1970 of an RFC 3339 time. Drops digits below the millisecond, so never use the result as a key.
- */
+/** Returns the milliseconds since 1970 of an RFC 3339 time. Drops digits below the millisecond, so never use the result as a key. */
 export function toMs(at: string): number {
   return Date.parse(at);
 }
@@ -43,9 +41,7 @@ function fractionOf(at: string): number {
   return at[wholeSeconds] === '.' ? Number.parseFloat(`0${at.slice(wholeSeconds)}`) : 0;
 }
 
-/**
- * Returns the time that many whole milliseconds before an instant. Drops smaller digits, which only makes the result earlier.
- */
+/** Returns the time that many whole milliseconds before an instant. Drops smaller digits, which only makes the result earlier. */
 export function before(at: string, ms: number): string {
   return new Date(toMs(at) - ms).toISOString();
 }

@@ -104,9 +104,7 @@ const jwks = z.object({
   updated_at: when,
 });
 
-/**
- * Returns an https address without parts that may be secret: user, password, query, fragment, and any path that is not well-known.
- */
+/** Returns an https address without parts that may be secret: user, password, query, fragment, and any path that is not well-known. */
 function plainUrl(text: string): string | null {
   const url = URL.parse(text);
   if (url === null || !['http:', 'https:'].includes(url.protocol)) return null;
@@ -116,9 +114,7 @@ function plainUrl(text: string): string | null {
 /** The authentication methods of roles without a password. */
 const withoutPassword = ['no_login', 'oauth'];
 
-/**
- * The row schema of each kind's list. A row that is not a credential, such as a role without a password, becomes null.
- */
+/** The row schema of each kind's list. A row that is not a credential, such as a role without a password, becomes null. */
 export const credentialSchemas: Record<OtherKind, (place: CredentialLocation) => z.ZodType<WireCredential | null>> = {
   branch_credential: (place) =>
     branchCredential.transform((row) =>

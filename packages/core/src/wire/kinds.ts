@@ -2,9 +2,7 @@
 export const keyKinds = ['personal', 'organization', 'project'] as const;
 export type KeyKind = (typeof keyKinds)[number];
 
-/**
- * Other credentials that give access: branch credentials, database roles with a password, and the people and key sets that a project trusts.
- */
+/** Other credentials that give access: branch credentials, database roles with a password, and the people and key sets that a project trusts. */
 export const otherKinds = ['branch_credential', 'role', 'project_permission', 'project_member', 'jwks'] as const;
 export type OtherKind = (typeof otherKinds)[number];
 
@@ -15,9 +13,7 @@ export function isKeyKind(kind: CredentialKind): kind is KeyKind {
   return keyKinds.some((each) => each === kind);
 }
 
-/**
- * Returns whether Keywarden revokes this kind after a person approves it. It only reports the others, and a person revokes them upstream.
- */
+/** Returns whether Keywarden revokes this kind after a person approves it. It only reports the others, and a person revokes them upstream. */
 export function isRevocable(kind: CredentialKind): boolean {
   return isKeyKind(kind) || kind === 'branch_credential';
 }

@@ -12,9 +12,7 @@ export function withCheck<T extends z.ZodType>(schema: T, check: (value: unknown
   return schema;
 }
 
-/**
- * Returns the schema of a field for which absent and null mean the same: both become undefined. Cheaper than a separate transform.
- */
+/** Returns the schema of a field for which absent and null mean the same: both become undefined. Cheaper than a separate transform. */
 export function optional<T extends z.ZodType>(schema: T): z.ZodType<z.output<T> | undefined> {
   const made = schema.nullish();
   absent.add(made);

@@ -67,9 +67,7 @@ export const memberSchema = z
   }));
 export type WireMember = z.output<typeof memberSchema>;
 
-/**
- * The creator's id for lists that name none, such as lists of early 2024. Two keys with it may have different creators.
- */
+/** The creator's id for lists that name none, such as lists of early 2024. Two keys with it may have different creators. */
 export const unknownCreator = 'unknown';
 
 /** A creator is an object in lists, and a bare id in the responses to creating and revoking. */

@@ -85,9 +85,7 @@ function singleConnection(environment: Environment): ConnectionConfig | undefine
   return { name: 'default', url: address, identity: address, apiKey, keyId: keyId ?? null, keyFile: null, share: 0.5 };
 }
 
-/**
- * Returns the connection of the sandbox. The sandbox writes its address, its id and its administrator's key to the data folder; that key's id is 1.
- */
+/** Returns the connection of the sandbox. The sandbox writes its address, its id and its administrator's key to the data folder; that key's id is 1. */
 function sandboxConnection(environment: Environment, { secrets }: { secrets: boolean }): ConnectionConfig {
   const { KEYWARDEN_DATA: folder, SANDBOX_PORT: port } = environment;
   const url = readDataFile(folder, 'sandbox-url') ?? `http://127.0.0.1:${port}/api/v2`;
@@ -143,9 +141,7 @@ function readChannel(channel: ConfigFile['channels'][number], variables: NodeJS.
   return { name, format, url, secret, checkpoints };
 }
 
-/**
- * Returns whether what is sent to an address is encrypted when it leaves this machine: keys, and notifications about keys and people.
- */
+/** Returns whether what is sent to an address is encrypted when it leaves this machine: keys, and notifications about keys and people. */
 function isSafeAddress(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, hostname } = new URL(text);

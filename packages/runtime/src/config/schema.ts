@@ -29,9 +29,7 @@ const shortestSettleMs = 600_000;
 
 const longestShutdownMs = 600_000;
 
-/**
- * How operations are read; see docs/OPERATIONS.md. Each default is based on observed behaviour of the control plane.
- */
+/** How operations are read; see docs/OPERATIONS.md. Each default is based on observed behaviour of the control plane. */
 const operationsSchema = z
   .strictObject({
     settle: duration

@@ -7,9 +7,7 @@ export const limitsSchema = z.strictObject({
   per_minute: limit.default(700),
   per_second_per_route: limit.default(40),
   org_key_creation_per_second: limit.default(10),
-  /**
-   * How requests are counted: in windows that begin on the minute and the second, or over the past minute and the past second.
-   */
+  /** How requests are counted: in windows that begin on the minute and the second, or over the past minute and the past second. */
   windows: z.enum(['fixed', 'sliding']).default('fixed'),
 });
 export type Limits = z.infer<typeof limitsSchema>;
@@ -28,9 +26,7 @@ export function areOff(limits: Limits): boolean {
 
 const mintRoute = 'POST /organizations/{org_id}/api_keys';
 
-/**
- * Returns a counter of an account's requests by the sandbox's clock. `allow` is false if the response is 429. Refused requests count too.
- */
+/** Returns a counter of an account's requests by the sandbox's clock. `allow` is false if the response is 429. Refused requests count too. */
 export function createLimitCounter(): { allow(limits: Limits, account: string, route: string, now: Micros): boolean } {
   const seen = new Map<string, Micros[]>();
   const take = (name: string, { max, since, now }: { max: number | null; since: Micros; now: Micros }): boolean => {

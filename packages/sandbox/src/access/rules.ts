@@ -32,9 +32,7 @@ export function requireProject(db: Database, principal: Principal, projectId: st
   return project;
 }
 
-/**
- * Returns a project if the caller may delete, recover or transfer it: only an administrator of its organization may.
- */
+/** Returns a project if the caller may delete, recover or transfer it: only an administrator of its organization may. */
 export function requireOwnProject(
   db: Database,
   principal: Principal,

@@ -16,9 +16,7 @@ import { addedOperationsSchema, addOperations, listTrueOperations } from './oper
 
 const clockBody = z.strictObject({ advance_seconds: z.number().min(-1e9).max(1e10) });
 
-/**
- * Adds the sandbox's own controls: the settings that a test or a person changes, and the truth to compare an archive with. They return no secrets.
- */
+/** Adds the sandbox's own controls: the settings that a test or a person changes, and the truth to compare an archive with. They return no secrets. */
 export function controls(state: State, routes: ReadonlySet<string>): Hono {
   const app = new Hono();
   const { db, clock } = state;

@@ -36,9 +36,7 @@ export const faultsSchema = z.array(
 );
 export type Fault = z.infer<typeof faultsSchema>[number];
 
-/**
- * The active faults. Each `match` counts against the faults that select the request, and returns the first that applies.
- */
+/** The active faults. Each `match` counts against the faults that select the request, and returns the first that applies. */
 export interface Faults {
   set(faults: Fault[]): void;
   match(method: string, route: string): Fault | undefined;

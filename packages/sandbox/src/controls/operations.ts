@@ -52,9 +52,7 @@ export function addOperations(
   );
 }
 
-/**
- * Lists the project's operations that lists show now, newest first, and those that lists no longer show. Late operations are in neither.
- */
+/** Lists the project's operations that lists show now, newest first, and those that lists no longer show. Late operations are in neither. */
 export function listTrueOperations(
   { db, clock }: State,
   { projectId, withTimes }: { projectId: string; withTimes: boolean },

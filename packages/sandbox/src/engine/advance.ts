@@ -27,9 +27,7 @@ const sources: readonly Source[] = [
 
 const expireSnapshot = 'delete from snapshot where id = ?';
 
-/**
- * Selects the earliest due item of each source. Items of one time keep the order in which they were made, as in the indexes.
- */
+/** Selects the earliest due item of each source. Items of one time keep the order in which they were made, as in the indexes. */
 const nextOfEach = sources
   .map(
     ({ table, key, due }, source) =>

@@ -73,9 +73,7 @@ function outcomeOf(action: string, drawn: Outcome): Outcome {
   return drawn !== 'finish' && /^(create|delete)_/.test(action) ? 'retry' : drawn;
 }
 
-/**
- * Returns the visibility time of the control plane's own work under a late-commit fault. A fault without a route applies to that work too.
- */
+/** Returns the visibility time of the control plane's own work under a late-commit fault. A fault without a route applies to that work too. */
 function lateBySystem({ faults }: State, at: Micros): Micros | null {
   const fault = faults.matchSystem();
   return fault?.kind === 'late_commit' ? at + fault.latency_ms * MILLISECOND : null;
@@ -125,9 +123,7 @@ function operationBySeq(db: State['db'], seq: number): Row {
   return row;
 }
 
-/**
- * Returns a random source that belongs to one operation, so that a seed gives one course of events regardless of other requests.
- */
+/** Returns a random source that belongs to one operation, so that a seed gives one course of events regardless of other requests. */
 function randomOf({ work }: State, seq: number) {
   return createRandom(Math.imul(work.seed + 1, 2654435761) + seq * 7919);
 }

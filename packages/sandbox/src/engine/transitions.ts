@@ -11,9 +11,7 @@ export type Status =
   | 'cancelled'
   | 'skipped';
 
-/**
- * The course of an operation, drawn when it is made: done at once, done after a failure, given up, cancelled, or skipped.
- */
+/** The course of an operation, drawn when it is made: done at once, done after a failure, given up, cancelled, or skipped. */
 export type Outcome = 'finish' | 'retry' | 'error' | 'cancel' | 'skip';
 
 const troubles: readonly Outcome[] = ['retry', 'retry', 'retry', 'error', 'cancel', 'skip'];
@@ -23,9 +21,7 @@ export function drawOutcome(random: Random, trouble: number): Outcome {
   return random.chance(trouble) ? random.pick(troubles) : 'finish';
 }
 
-/**
- * Returns the next status, or null at an end. `failures` counts the failures so far; a retried operation fails once.
- */
+/** Returns the next status, or null at an end. `failures` counts the failures so far; a retried operation fails once. */
 export function nextStatus(status: Status, outcome: Outcome, failures: number): Status | null {
   switch (status) {
     case 'scheduling':

@@ -22,9 +22,7 @@ export function columnsOf(row: Row, ...names: string[]): Record<string, unknown>
   return Object.fromEntries(names.map((name) => [name, name.endsWith('_at') ? formatIfSet(row[name]) : row[name]]));
 }
 
-/**
- * Reads a JSON body of the service. Throws 415 for another content type, 400 for a body that is not JSON or does not match the route's schema.
- */
+/** Reads a JSON body of the service. Throws 415 for another content type, 400 for a body that is not JSON or does not match the route's schema. */
 export async function readBody<T>(c: Context, schema: z.ZodType<T>): Promise<T> {
   const text = await c.req.text();
   return check(parse(c, text), schema);

@@ -24,9 +24,7 @@ export function readPage(
   return { column, sortBy, order: wanted, limit, after: cursor === undefined ? null : readCursor(cursor) };
 }
 
-/**
- * Returns the condition and the order of one page, to follow `where ... and`. Its values are `:after` and `:after_id`.
- */
+/** Returns the condition and the order of one page, to follow `where ... and`. Its values are `:after` and `:after_id`. */
 export function pageSql({ column, order, after }: Page, id: string): string {
   const than = order === 'asc' ? '>' : '<';
   const condition =

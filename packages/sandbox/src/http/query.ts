@@ -55,9 +55,7 @@ export function readPath(c: Context, name: string): string {
   return c.req.param(name) ?? '';
 }
 
-/**
- * Returns the pattern of the first handler for a request, like `/projects/{project_id}/operations`; undefined if there is none.
- */
+/** Returns the pattern of the first handler for a request, like `/projects/{project_id}/operations`; undefined if there is none. */
 export function routeOf(c: Context): string | undefined {
   const handler = matchedRoutes(c).find((route) => route.method !== 'ALL');
   return handler?.path.replace(/^\/api\/v2/, '').replace(/:(\w+)/g, '{$1}');

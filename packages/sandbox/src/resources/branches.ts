@@ -74,9 +74,7 @@ export function clearCatalog(db: Database, branchId: string): void {
   db.run('delete from role where branch_id = ?', branchId);
 }
 
-/**
- * Returns why a branch cannot be deleted: it is the root or the default branch, or others start from it. Returns null if it can.
- */
+/** Returns why a branch cannot be deleted: it is the root or the default branch, or others start from it. Returns null if it can. */
 export function whyNotDeleted(db: Database, row: Row): string | null {
   const id = String(row.id);
   if (row.is_default === 1) return `cannot delete the default branch; branch_id:"${id}"`;
@@ -119,9 +117,7 @@ export function forgetBranch(db: Database, branchId: string): void {
   db.run('delete from branch where id = ?', branchId);
 }
 
-/**
- * Returns a branch in the control plane's shape. `row` is a row of `branch`, with its creator's name as `creator` if that was joined.
- */
+/** Returns a branch in the control plane's shape. `row` is a row of `branch`, with its creator's name as `creator` if that was joined. */
 export function renderBranch(row: Row): Record<string, unknown> {
   return {
     ...columnsOf(row, 'id', 'project_id', 'name', 'state_changed_at', 'created_at', 'updated_at'),

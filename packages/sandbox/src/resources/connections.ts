@@ -2,9 +2,7 @@ import type { Database, Row } from '../store/database.ts';
 import { listDatabases, listRoles } from './catalog.ts';
 import { endpointHost, findReadWrite } from './endpoints.ts';
 
-/**
- * Returns a URI that Postgres clients accept, without the password where none are stored. No server listens there: the sandbox has no data plane.
- */
+/** Returns a URI that Postgres clients accept, without the password where none are stored. No server listens there: the sandbox has no data plane. */
 export function connectionUri({
   role,
   host,

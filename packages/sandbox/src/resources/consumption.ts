@@ -11,9 +11,7 @@ export interface Timeframe {
   end: Micros;
 }
 
-/**
- * Returns the timeframes that cover `from` to `to`, both rounded down to the granularity. The last one ends after `to` began.
- */
+/** Returns the timeframes that cover `from` to `to`, both rounded down to the granularity. The last one ends after `to` began. */
 export function timeframes({
   from,
   to,

@@ -29,9 +29,7 @@ export function insertEndpoint(db: Database, endpoint: NewEndpoint): void {
   });
 }
 
-/**
- * Selects existing endpoints: neither deleted nor on a deleted branch. Includes the project's region, for `renderEndpoint`.
- */
+/** Selects existing endpoints: neither deleted nor on a deleted branch. Includes the project's region, for `renderEndpoint`. */
 const liveEndpoint = `select e.*, p.region_id from endpoint e join branch b on b.id = e.branch_id join project p on p.id = e.project_id
   where e.deleted_at is null and b.deleted_at is null`;
 

@@ -18,9 +18,7 @@ export const operationColumns = `'{"id":"' || id || '","project_id":"' || projec
   || case when error is null then '' else ',"error":' || json_quote(error) end || ',"created_at":"' as head,
   created_at, updated_at, case status when 'failed' then next_at end`;
 
-/**
- * Returns an operation in the control plane's shape, as JSON text. Takes the columns above in their order, and how its times are rendered.
- */
+/** Returns an operation in the control plane's shape, as JSON text. Takes the columns above in their order, and how its times are rendered. */
 export function operationJson([head, created, updated, retryAt]: Row[string][], format: typeof formatInstant): string {
   const createdAt = Number(created);
   const updatedAt = Number(updated);

@@ -26,9 +26,7 @@ export function insertProject(db: Database, project: NewProject, knownFrom: Micr
   db.insert('project', { ...project, last_active_at: knownFrom, next_work_at: firstWorkAt(project.id, knownFrom) });
 }
 
-/**
- * Deletes a project as the control plane does: its computes end at once. Its data is deleted in a week unless the project is recovered.
- */
+/** Deletes a project as the control plane does: its computes end at once. Its data is deleted in a week unless the project is recovered. */
 export function deleteProject(db: Database, projectId: string, at: Micros): void {
   db.run(
     "update endpoint set state = 'idle', pending_state = null, suspend_at = null, suspended_at = ? where project_id = ? and state = 'active'",
@@ -46,9 +44,7 @@ export function recoverProject(db: Database, projectId: string, at: Micros): voi
   db.update('project', { id: projectId, deleted_at: null, purge_at: null, next_work_at: workAt, updated_at: at });
 }
 
-/**
- * Transfers a project to another organization. The keys scoped to it end, because they belonged to the old organization.
- */
+/** Transfers a project to another organization. The keys scoped to it end, because they belonged to the old organization. */
 export function moveProject(db: Database, { projectId, to, at }: { projectId: string; to: string; at: Micros }): void {
   endKeyUse(db, projectId, at);
   db.run('update api_key set revoked_at = ? where project_id = ? and revoked_at is null', at, projectId);

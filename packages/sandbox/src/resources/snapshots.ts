@@ -29,9 +29,7 @@ interface NewSnapshot extends Columns {
   lsn: string | undefined;
 }
 
-/**
- * Makes a branch from a snapshot and returns its id. `target` is the branch that it will replace once it is finalized.
- */
+/** Makes a branch from a snapshot and returns its id. `target` is the branch that it will replace once it is finalized. */
 export function restoreSnapshot(
   { db, random }: State,
   wanted: { snapshot: Row; target: Row; name: string | undefined; createdBy: string; at: Micros },

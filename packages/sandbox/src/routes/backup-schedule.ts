@@ -16,9 +16,7 @@ const scheduleBody = z.object({
   ),
 });
 
-/**
- * Adds the routes for a branch's backup schedule. The schedule is stored and shown; the sandbox takes no snapshots by it.
- */
+/** Adds the routes for a branch's backup schedule. The schedule is stored and shown; the sandbox takes no snapshots by it. */
 export function backupScheduleRoutes(api: Hono<Env>, state: State): void {
   const { db } = state;
   const place = '/projects/:project_id/branches/:branch_id/backup_schedule';

@@ -22,9 +22,7 @@ const restoreBody = z.object({
 });
 type Restore = z.infer<typeof restoreBody>;
 
-/**
- * Adds the route that restores a branch to an earlier state of itself or of another branch. Its previous state can be kept as a separate branch.
- */
+/** Adds the route that restores a branch to an earlier state of itself or of another branch. Its previous state can be kept as a separate branch. */
 export function branchRestoreRoute(api: Hono<Env>, state: State): void {
   const { db } = state;
 

@@ -5,9 +5,7 @@ import { findDatabase } from '../resources/catalog.ts';
 import type { Env, State } from '../state.ts';
 import { requireBranch, requireProjectId } from './mutate.ts';
 
-/**
- * Adds the routes for the schema of a database. The sandbox has no Postgres behind it, so the schema is always `public` of its owner, without tables.
- */
+/** Adds the routes for the schema of a database. The sandbox has no Postgres behind it, so the schema is always `public` of its owner, without tables. */
 export function branchSchemaRoutes(api: Hono<Env>, state: State): void {
   const { db } = state;
 

@@ -27,9 +27,7 @@ export function organizationRoutes(api: Hono<Env>, { db }: State): void {
   });
 }
 
-/**
- * The roles of the document, `admin` and `member`, and those that the service's own pages name. Only `admin` may do more than a member.
- */
+/** The roles of the document, `admin` and `member`, and those that the service's own pages name. Only `admin` may do more than a member. */
 const roles = ['admin', 'member', 'editor', 'viewer', 'collaborator'] as const;
 const role = z.enum(roles, `the role is not available in this organization: ${roles.join(', ')} are`);
 const updateBody = z.object({ role });
@@ -69,9 +67,7 @@ export function memberRoutes(api: Hono<Env>, state: State): void {
     return c.json(renderMember({ ...row, role: wanted.role }));
   });
 
-  /**
-   * A person's own keys lose their access to the organization with the membership, because each request looks it up.
-   */
+  /** A person's own keys lose their access to the organization with the membership, because each request looks it up. */
   api.delete('/organizations/:org_id/members/:member_id', (c) => {
     requireAdministrator(db, c.get('principal'), { of: readPath(c, 'org_id'), to: 'remove members' });
     const row = requireMember(c, state);

@@ -44,9 +44,7 @@ const createBody = z.object({
   }),
 });
 
-/**
- * Adds the route that creates a project with a root branch, which is the default, and with a compute, a role and a database.
- */
+/** Adds the route that creates a project with a root branch, which is the default, and with a compute, a role and a database. */
 export function projectCreateRoute(api: Hono<Env>, state: State): void {
   const { db, random } = state;
 

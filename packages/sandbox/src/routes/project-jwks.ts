@@ -17,9 +17,7 @@ const addBody = z.object({
 });
 const defaultRoles = ['authenticator', 'authenticated', 'anonymous'];
 
-/**
- * Adds the routes of key sets that a project's databases trust. They accept a token that one of the keys has signed.
- */
+/** Adds the routes of key sets that a project's databases trust. They accept a token that one of the keys has signed. */
 export function projectJwksRoutes(api: Hono<Env>, state: State): void {
   const { db } = state;
   const list = '/projects/:project_id/jwks';

@@ -40,9 +40,7 @@ export function projectListRoutes(api: Hono<Env>, state: State): void {
   });
 }
 
-/**
- * Returns the organization of a request. A personal key names it, and an organization key belongs to one; a project-scoped key acts for none.
- */
+/** Returns the organization of a request. A personal key names it, and an organization key belongs to one; a project-scoped key acts for none. */
 export function organizationOf(c: Context<Env>, named: string | undefined): string {
   const principal = c.get('principal');
   if (principal.kind === 'project') throw outsideProject(principal.projectId);
@@ -51,9 +49,7 @@ export function organizationOf(c: Context<Env>, named: string | undefined): stri
   throw new Refusal(400, 'org_id is required, you can find it on your organization settings page');
 }
 
-/**
- * Reads one page, newest first. Its cursor is the id of the last row; under other settings it includes that row's time, and only full pages have one.
- */
+/** Reads one page, newest first. Its cursor is the id of the last row; under other settings it includes that row's time, and only full pages have one. */
 function readProjects(
   c: Context,
   { db, settings }: State,

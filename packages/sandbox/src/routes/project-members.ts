@@ -10,9 +10,7 @@ import type { Row } from '../store/database.ts';
 
 const roleBody = z.object({ role: z.enum(['viewer', 'editor', 'admin']) });
 const levels: Record<string, string> = { viewer: 'VIEWER', editor: 'EDITOR', admin: 'ADMIN' };
-/**
- * The access that a role of the organization gives in each of its projects. A collaborator has access to the projects that name them.
- */
+/** The access that a role of the organization gives in each of its projects. A collaborator has access to the projects that name them. */
 const defaults: Record<string, string> = { admin: 'ADMIN', member: 'EDITOR', editor: 'EDITOR', viewer: 'VIEWER' };
 
 const members = `select m.id, m.user_id, m.role, m.joined_at, u.email, u.name, r.role as project_role

@@ -17,9 +17,7 @@ const transferBody = z.object({
 const requestBody = z.object({ ttl_seconds: z.int().positive().max(2_592_000).default(86_400) });
 const acceptBody = z.object({ org_id: z.string().optional() });
 
-/**
- * Adds the routes that transfer projects between organizations: at once, or as an offer that another person accepts.
- */
+/** Adds the routes that transfer projects between organizations: at once, or as an offer that another person accepts. */
 export function projectTransferRoutes(api: Hono<Env>, { db, clock }: State): void {
   api.post('/organizations/:source_org_id/projects/transfer', async (c) => {
     const source = readPath(c, 'source_org_id');

@@ -1,9 +1,7 @@
 import { type Database, readSetting, writeSetting } from './database.ts';
 import { type Micros, SECOND } from './time.ts';
 
-/**
- * The sandbox's time: the machine's, plus what was added through the control route. It can move back only before anything has happened.
- */
+/** The sandbox's time: the machine's, plus what was added through the control route. It can move back only before anything has happened. */
 export interface Clock {
   now(): Micros;
   advance(seconds: number): void;

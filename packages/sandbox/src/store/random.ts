@@ -1,6 +1,4 @@
-/**
- * A repeatable random source, so that one seed makes one company. Mulberry32: 32 bits of state, uniform enough for data.
- */
+/** A repeatable random source, so that one seed makes one company. Mulberry32: 32 bits of state, uniform enough for data. */
 export interface Random {
   next(): number;
   below(max: number): number;
@@ -60,9 +58,7 @@ export function seedOf(text: string): number {
 const adjectives = 'quiet misty bold late crimson silent green lucky icy proud round soft'.split(' ');
 const nouns = 'river field dawn moon lake breeze tree cloud star hill brook sun'.split(' ');
 
-/**
- * Returns an id as the control plane makes them: two words and digits, after `br`, `ep` or `snap` unless it is for a project.
- */
+/** Returns an id as the control plane makes them: two words and digits, after `br`, `ep` or `snap` unless it is for a project. */
 export function makeId(random: Random, prefix?: string): string {
   const id = `${random.pick(adjectives)}-${random.pick(nouns)}-${random.hex(8)}`;
   return prefix === undefined ? id : `${prefix}-${id}`;

@@ -60,9 +60,7 @@ export function parseInstant(text: string): Micros | undefined {
   return Number.isNaN(seconds) ? undefined : seconds * 1000 + Number((match[2] ?? '').padEnd(6, '0'));
 }
 
-/**
- * Returns the instant this many calendar months earlier, as the retention of operations counts them. A missing day becomes the month's last.
- */
+/** Returns the instant this many calendar months earlier, as the retention of operations counts them. A missing day becomes the month's last. */
 export function monthsBefore(at: Micros, months: number): Micros {
   const date = new Date(Math.floor(at / 1000));
   const day = date.getUTCDate();

@@ -50,9 +50,7 @@ export async function failure(call: Promise<unknown>): Promise<ControlPlaneError
   return error as ControlPlaneError;
 }
 
-/**
- * Returns rows that behave like a database's: each read and each save is a separate step. A save is refused if another save came in between.
- */
+/** Returns rows that behave like a database's: each read and each save is a separate step. A save is refused if another save came in between. */
 export function memoryRows(now: () => number, trip: () => Promise<void> = () => Promise.resolve()) {
   const saved = new Map<string, { version: number; text: string }>();
   const counts = { reads: 0, writes: 0, refused: 0 };

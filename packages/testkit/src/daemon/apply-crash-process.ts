@@ -12,9 +12,7 @@ export interface Order {
   connection: ConnectionConfig;
   policy: object;
   planId: string;
-  /**
-   * The request at which the process kills itself, counted among the requests of one method. If null, the test kills it from outside.
-   */
+  /** The request at which the process kills itself, counted among the requests of one method. If null, the test kills it from outside. */
   killAt: KillAt | null;
 }
 

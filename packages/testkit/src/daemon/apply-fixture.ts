@@ -39,9 +39,7 @@ export interface Minted {
 export const mint = (name: string) =>
   fixture.ask<Minted>('POST', `/organizations/${organization}/api_keys`, { key_name: name });
 
-/**
- * Prepares an organization with these keys, minted 40 days ago. None was ever used except `busy`, which was just used.
- */
+/** Prepares an organization with these keys, minted 40 days ago. None was ever used except `busy`, which was just used. */
 export async function prepare(names: string[], options: FixtureOptions = {}): Promise<Record<string, Minted>> {
   fixture = await makeFixture(store, { policy: neverUsedPolicy, ...options });
   await fixture.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0 });

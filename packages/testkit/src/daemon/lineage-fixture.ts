@@ -85,9 +85,7 @@ async function expectKnown(): Promise<void> {
   expect(live.filter(({ id }) => !known.some((row) => Number(row.id) === id))).toEqual([]);
 }
 
-/**
- * Checks the end state. The lineage has one live key, the one in its sink. Every other minted key is gone and unused.
- */
+/** Checks the end state. The lineage has one live key, the one in its sink. Every other minted key is gone and unused. */
 export async function expectWhole(bot: Minted): Promise<void> {
   const keys = (await everyKey()).filter(({ name }) => name.startsWith('bot'));
   const live = keys.filter(({ revoked_at: revoked }) => revoked === null);

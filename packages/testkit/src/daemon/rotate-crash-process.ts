@@ -17,9 +17,7 @@ export interface Order {
   connection: ConnectionConfig;
   policy: object;
   sinks: Sink[];
-  /**
-   * The request at which the process kills itself, counted among the requests of one method. If null, something else kills it, or nothing does.
-   */
+  /** The request at which the process kills itself, counted among the requests of one method. If null, something else kills it, or nothing does. */
   killAt: KillAt | null;
   /** Where the process leaves an image of its memory when it is done. */
   snapshot?: string;

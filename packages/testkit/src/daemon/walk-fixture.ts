@@ -99,9 +99,7 @@ export function unreadableIn({ operationsPage }: Lister, odd: ReadonlySet<string
   };
 }
 
-/**
- * Returns the same client, except that the first end of each page belongs to a row that the page lacks. This happens where rows come and go.
- */
+/** Returns the same client, except that the first end of each page belongs to a row that the page lacks. This happens where rows come and go. */
 export function unsteadyEnds({ operationsPage, operationsPageEnd }: WalkedClient): WalkedClient {
   const seen = new Set<string>();
   return {
@@ -123,9 +121,7 @@ export const idsOf = (pages: WalkedPage[]) =>
   new Set(pages.flatMap(({ operations }) => operations.map(({ id }) => id)));
 export const unprovedOf = (pages: WalkedPage[]) => pages.flatMap(({ unprovedAt }) => unprovedAt ?? []);
 
-/**
- * Returns whether the pages' proofs cover a time. It assumes that the walk began at the newest instant and that no row is late.
- */
+/** Returns whether the pages' proofs cover a time. It assumes that the walk began at the newest instant and that no row is late. */
 export function claims(pages: WalkedPage[], at: string): boolean {
   return pages.some((page) => {
     const asked = { createdAt: instant(10_000), walkedAt: null, settleMs: 0 };

@@ -64,9 +64,7 @@ export function createWrongDate(offsetMs: number | null): Distortion {
   };
 }
 
-/**
- * Carries out a revocation, but its response claims otherwise: that the key was not revoked, or that another key was.
- */
+/** Carries out a revocation, but its response claims otherwise: that the key was not revoked, or that another key was. */
 export const contrary: Distortion = async ({ random }, forward) => {
   const response = await forward();
   const text = await response.text();

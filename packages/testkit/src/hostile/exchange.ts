@@ -7,9 +7,7 @@ export interface Exchange {
   init: RequestInit | undefined;
   /** The control plane's time in ms. */
   nowMs: number;
-  /**
-   * A random source that depends on the seed and the request only. The order of concurrent requests does not matter.
-   */
+  /** A random source that depends on the seed and the request only. The order of concurrent requests does not matter. */
   random: Random;
 }
 

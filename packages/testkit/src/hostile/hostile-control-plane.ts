@@ -219,9 +219,7 @@ function makeKinds(random: Random, memory: ReturnType<typeof createMemory>): Kin
   ];
 }
 
-/**
- * Removes what identifies a response as a sandbox's. Against a sandbox, whose clock may be moved on purpose, the time guards are off.
- */
+/** Removes what identifies a response as a sandbox's. Against a sandbox, whose clock may be moved on purpose, the time guards are off. */
 function bare(response: Response): Response {
   const headers = new Headers(response.headers);
   headers.delete('server');

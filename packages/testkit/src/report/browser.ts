@@ -29,9 +29,7 @@ export async function openBrowser(): Promise<Browser> {
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
-/**
- * Collects what a page should not do: errors, and requests to other origins. The returned list grows while the page is open.
- */
+/** Collects what a page should not do: errors, and requests to other origins. The returned list grows while the page is open. */
 export function watch(page: Page, origin: string): string[] {
   const complaints: string[] = [];
   page.on('console', (message) => {

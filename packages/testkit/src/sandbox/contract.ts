@@ -76,9 +76,7 @@ export function readContract(): Contract {
   };
 }
 
-/**
- * Converts an OpenAPI 3.0 schema to JSON Schema: `nullable` becomes a null type, and references stay within the document.
- */
+/** Converts an OpenAPI 3.0 schema to JSON Schema: `nullable` becomes a null type, and references stay within the document. */
 function asJsonSchema(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(asJsonSchema);
   if (typeof schema !== 'object' || schema === null) return schema;

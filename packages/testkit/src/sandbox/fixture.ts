@@ -84,9 +84,7 @@ function isGoingOn({ status, retry_at: retryAt }: Operation): boolean {
   return ['scheduling', 'running', 'cancelling'].includes(status) || retryAt !== undefined;
 }
 
-/**
- * Returns a company of two organizations with four projects. `organization` and `project` are the first that lists show.
- */
+/** Returns a company of two organizations with four projects. `organization` and `project` are the first that lists show. */
 export async function companyFixture(options: SandboxOptions = {}) {
   const fixture = await openFixture(options);
   const company = { organizations: 2, projects: 4, keys: 40, operations: 6000, months: 9, seed: 3 };

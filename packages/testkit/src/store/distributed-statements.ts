@@ -203,9 +203,7 @@ function isTimeAndInterval(expression: unknown): boolean {
   return JSON.stringify(name).includes('"sval":"-"') && [lexpr, rexpr].some(isInterval);
 }
 
-/**
- * Returns whether a cast converts a column. A parameter or a constant has its type from the start; anything else is converted at run time.
- */
+/** Returns whether a cast converts a column. A parameter or a constant has its type from the start; anything else is converted at run time. */
 function isCastOfColumn(cast: unknown): boolean {
   const { arg } = cast as { arg?: Node };
   return arg !== undefined && !('ParamRef' in arg) && !('A_Const' in arg);

@@ -1,8 +1,6 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/**
- * The slowest test files of both suites. If they began last, they would run alone at the end.
- */
+/** The slowest test files of both suites. If they began last, they would run alone at the end. */
 const first = [
   'archive/hostile',
   'replicas',

@@ -24,9 +24,7 @@ export function openSink(sink: Sink, target: Target, variables: NodeJS.ProcessEn
   }
 }
 
-/**
- * Replaces each name in braces by the key's value. A value can be any text: it cannot lead to another folder or become an option.
- */
+/** Replaces each name in braces by the key's value. A value can be any text: it cannot lead to another folder or become an option. */
 function fillIn(text: string, { lineage, name, organization, project }: Target): string {
   // `line` is the former name of `lineage`.
   const values: Record<string, string> = {
