@@ -1,6 +1,6 @@
-import { codeOf, deniedByDeno, UserError } from '@keywarden/runtime';
+import { UserError } from '@keywarden/runtime';
 import { drizzle } from 'drizzle-orm/postgres-js';
-import postgres from 'postgres';
+import { connect, readVersion } from './connect.ts';
 import { openEmbedded } from './embedded/embedded.ts';
 import { createEmbeddedLogins, embeddedLogin } from './embedded/logins.ts';
 import { createLocks, type Locks } from './locks.ts';
@@ -114,63 +114,6 @@ async function migrateAsOwner(url: string, options: StoreOptions): Promise<void>
   }
 }
 
-/** Objects that another user made in a schema of the search path must not run in a session of ours. */
-const safeSearchPath = 'pg_catalog, pg_temp';
-
-const asText = (text: string) => text;
-const jsonTypes = {
-  json: { to: 114, from: [114], serialize: asText, parse: JSON.parse },
-  jsonb: { to: 3802, from: [3802], serialize: asText, parse: JSON.parse },
-};
-
-/** The longest pause within a transaction. What is computed between two statements takes seconds. */
-const mostIdleMs = 600_000;
-
-interface Connecting extends Pick<StoreOptions, 'applicationName' | 'statementTimeoutMs'> {
-  role?: StoreRole | undefined;
-  pool: PoolOptions;
-}
-
-function connect(url: string, { applicationName, role, statementTimeoutMs, pool }: Connecting): Sql {
-  const { hostname } = new URL(url);
-  return postgres(url, {
-    // The driver would look for a host with the brackets of an IPv6 address.
-    ...(hostname.startsWith('[') ? { host: hostname.slice(1, -1) } : {}),
-    max: pool.max,
-    connect_timeout: 10,
-    // A pool of one session exists for what the session holds. The sessions of other pools come and go with the work.
-    ...(pool.max === 1 ? { idle_timeout: 0, max_lifetime: null } : { idle_timeout: 60 }),
-    onnotice: () => undefined,
-    ...(pool.onclose === undefined ? {} : { onclose: pool.onclose }),
-    ...(pool.parsesJson ? { types: jsonTypes } : {}),
-    connection: {
-      application_name: applicationName,
-      TimeZone: 'UTC',
-      DateStyle: 'ISO, MDY',
-      // What the owner of the database may have set otherwise: how arrays, texts and bytes are read and written, and what statements of one transaction see.
-      IntervalStyle: 'postgres',
-      array_nulls: 'on',
-      bytea_output: 'hex',
-      extra_float_digits: 1,
-      standard_conforming_strings: 'on',
-      transform_null_equals: 'off',
-      default_transaction_isolation: 'read committed',
-      // The owner of the database could set another search path, with functions of the same names that hide what they should find.
-      search_path: safeSearchPath,
-      // Intents and approvals must be there after a crash, under any default of the server (R4).
-      synchronous_commit: 'on',
-      // A process that is suspended, or a machine that is cut off, within a transaction would hold its locks for hours.
-      idle_in_transaction_session_timeout: mostIdleMs,
-      // Statements here are short: to compile one takes longer than to run it.
-      jit: 'off',
-      // Citus: the owner changes several tables in one transaction. Elsewhere, the setting means nothing.
-      ...(role ? { role } : { 'citus.multi_shard_modify_mode': 'sequential' }),
-      ...(statementTimeoutMs === undefined ? {} : { statement_timeout: statementTimeoutMs }),
-      ...pool.settings,
-    },
-  });
-}
-
 /** Returns whether the database takes no writes. A standby takes none, and answers reads. */
 export async function isReadOnly(sql: Sql): Promise<boolean> {
   const [row] = await sql`select current_setting('transaction_read_only') = 'on' as is_read_only`;
@@ -182,86 +125,6 @@ async function assertWritable(sql: Sql, url: string): Promise<void> {
   if (!(await isReadOnly(sql))) return;
   const message = `The database at ${new URL(url).host} is read-only, as a standby is; set DATABASE_URL to the primary, or end default_transaction_read_only.`;
   throw new UserError('store', message, { canRetry: true });
-}
-
-/** Returns the version of the server. Throws a UserError if there is no session with the settings of `connect`. */
-async function readVersion(
-  sql: Sql,
-  url: string,
-  role: StoreRole | undefined,
-): Promise<{ name: string; number: number }> {
-  try {
-    const [row] =
-      await sql`select split_part(current_setting('server_version'), ' ', 1) as name, current_setting('server_version_num')::int as number,
-        current_setting('role') as role, current_setting('search_path') as search_path`;
-    if (row?.search_path !== safeSearchPath || (role !== undefined && row.role !== role))
-      throw new UserError('store', inWordsOfPooler(url, 'drops'), { exit: 2 });
-    return { name: String(row.name), number: Number(row.number) };
-  } catch (error) {
-    throw error instanceof UserError ? error : describeConnectError(error, url, role);
-  }
-}
-
-/** A pooler gives each transaction another session. The role of a process does not hold there, and its locks do not keep others out. */
-const inWordsOfPooler = (url: string, verb: string) =>
-  `The server at ${new URL(url).host} ${verb} the settings of sessions, as connection poolers do, and the roles and locks of Keywarden need them: set DATABASE_URL to the address of the database itself.`;
-
-const notTrusted =
-  'has a certificate that this machine does not trust; set NODE_EXTRA_CA_CERTS to the file of its authority';
-/** Why a database refuses a connection, and what to change, by the code of the error. */
-const refusals: Record<string, string> = {
-  '28P01': 'refuses user USER; fix the user or password in DATABASE_URL',
-  '28000': 'refuses user USER; fix the user in DATABASE_URL, or add ?sslmode=require if its pg_hba.conf asks for TLS',
-  '42704': 'does not know a parameter of DATABASE_URL; only sslmode may follow the question mark',
-  '53300':
-    'has no connection left for user USER (53300); raise max_connections or the limit of the role, or end other sessions',
-  XX000: 'has an internal error (XX000), such as a full disk; see its log',
-  SELF_SIGNED_CERT_IN_CHAIN: notTrusted,
-  DEPTH_ZERO_SELF_SIGNED_CERT: notTrusted,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: notTrusted,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: notTrusted,
-};
-
-/** Returns the error for a database that cannot be used. It never contains the URL, which holds a password. */
-function describeConnectError(error: unknown, url: string, role: StoreRole | undefined): UserError {
-  const { host, pathname, username } = new URL(url);
-  const code = codeOf(error);
-  // protocol_violation: a startup parameter that a pooler does not pass on.
-  if (code === '08P01') return new UserError('store', inWordsOfPooler(url, 'refuses'), { exit: 2, cause: error });
-  const refusal = refusals[code];
-  if (refusal !== undefined)
-    return new UserError('store', `The database at ${host} ${refusal.replace('USER', username)}.`, {
-      canRetry: code === '53300',
-      cause: error,
-    });
-  if (role !== undefined && code === '22023') {
-    return new UserError('store', `The database at ${host} has no role ${role} yet; run keywarden migrate.`, {
-      exit: 2,
-      canRetry: true,
-    });
-  }
-  if (role !== undefined && code === '42501') {
-    return new UserError(
-      'store',
-      `The database user ${username} may not act as ${role}; as its owner: GRANT ${role} TO "${username}".`,
-      {
-        cause: error,
-      },
-    );
-  }
-  if (code === '3D000') {
-    return new UserError(
-      'store',
-      `There is no database ${pathname.slice(1)} at ${host}; create it, or fix DATABASE_URL.`,
-      {
-        cause: error,
-      },
-    );
-  }
-  return new UserError('store', `The database at ${host} cannot be reached (${code}); start it, or fix DATABASE_URL.`, {
-    canRetry: deniedByDeno(error) === null,
-    cause: error,
-  });
 }
 
 /**

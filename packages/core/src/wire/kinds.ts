@@ -9,6 +9,7 @@ export type OtherKind = (typeof otherKinds)[number];
 export const credentialKinds = [...keyKinds, ...otherKinds] as const;
 export type CredentialKind = (typeof credentialKinds)[number];
 
+/** Returns whether a credential is an API key. */
 export function isKeyKind(kind: CredentialKind): kind is KeyKind {
   return keyKinds.some((each) => each === kind);
 }

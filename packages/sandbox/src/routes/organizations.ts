@@ -3,13 +3,13 @@ import type { Context, Hono } from 'hono';
 import { z } from 'zod';
 import { requireAdministrator, requireOrganization } from '../access/rules.ts';
 import { Refusal } from '../http/errors.ts';
-import { readBody } from '../http/json.ts';
+import { columnsOf, readBody } from '../http/json.ts';
 import { pageSql, pageValues, pagination, readPage } from '../http/page.ts';
 import { readLimit, readPath } from '../http/query.ts';
-import { renderInvitation, renderMember, renderOrganization } from '../resources/members.ts';
 import { regions } from '../resources/regions.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
+import { formatIfSet } from '../store/time.ts';
 
 export function organizationRoutes(api: Hono<Env>, { db }: State): void {
   api.get('/organizations/:org_id', (c) => {
@@ -135,3 +135,20 @@ function requireAnotherAdmin({ db }: State, member: Row): void {
     throw new Refusal(422, 'the last admin of an organization cannot be removed or given another role');
   }
 }
+
+export const renderOrganization = (row: Row) => ({
+  ...columnsOf(row, 'id', 'name', 'plan', 'created_at'),
+  handle: row.id,
+  managed_by: 'console',
+  updated_at: formatIfSet(row.created_at),
+});
+
+const renderMember = (row: Row) => ({
+  ...columnsOf(row, 'id', 'user_id', 'role', 'joined_at'),
+  org_id: row.organization_id,
+});
+
+const renderInvitation = (row: Row) => ({
+  ...columnsOf(row, 'id', 'email', 'invited_by', 'invited_at', 'role'),
+  org_id: row.organization_id,
+});

@@ -1,8 +1,8 @@
 import type { Hono } from 'hono';
 import { accountOf } from '../access/authenticate.ts';
 import { requirePersonal } from '../access/rules.ts';
-import { renderOrganization } from '../resources/members.ts';
 import type { Env, State } from '../state.ts';
+import { renderOrganization } from './organizations.ts';
 
 export function userRoutes(api: Hono<Env>, { db }: State): void {
   api.get('/auth', (c) => {
