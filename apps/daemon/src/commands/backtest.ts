@@ -46,12 +46,12 @@ function readPolicy(file: string): Policy {
 
 function render({ from, to, revoked, unjudged }: Backtest): string {
   const wrong = revoked.filter(({ usedAfter }) => usedAfter !== null);
-  const rows = revoked.map(({ key, at, findings, usedAfter }) => [
+  const rows = revoked.map(({ key, at, findings, usedAfter, goneAt }) => [
     at.slice(0, 10),
     key.id,
     key.name,
     key.organizationId ?? '(personal)',
-    usedAfter ?? 'no',
+    usedAfter ?? (goneAt === null ? 'no' : `unknown: gone at ${goneAt}`),
     findings.map(({ rule, reason }) => `${rule}: ${reason}`).join('; '),
   ]);
   return [
@@ -66,11 +66,12 @@ function toJson({ from, to, revoked, unjudged }: Backtest) {
   return {
     from,
     to,
-    revoked: revoked.map(({ key, at, findings, usedAfter }) => ({
+    revoked: revoked.map(({ key, at, findings, usedAfter, goneAt }) => ({
       key: { scope: key.scope, id: key.id, name: key.name },
       at,
       findings,
       used_after: usedAfter,
+      gone_at: goneAt,
     })),
     unjudged,
   };

@@ -27,7 +27,8 @@ export const incidentsCommand: CommandOf = {
   examples: ['', '--close 7 --note "a forgotten cron job"'],
   needsPerson: 'an incident is open',
   needs: inEmergency,
-  check({ close }: IncidentsOptions) {
+  check({ close, note }: IncidentsOptions) {
+    if (close === undefined && note != null) throw usageError('--note needs --close: it says what you found out.');
     if (close !== undefined) requireNumber(close, { of: "an incident's number", list: 'incidents' });
   },
   async run(context: Context, { all = false, close, note = null }: IncidentsOptions) {

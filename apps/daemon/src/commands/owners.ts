@@ -42,6 +42,7 @@ export const ownerImportCommand: CommandOf = {
   examples: ['owners.csv'],
   async run(file: string) {
     const rows = readRows(file);
+    if (rows.length === 0) throw usageError(`${file} has no rows; it needs the columns key_id and owner.`);
     return await withContext(async (context) => {
       const { store } = context;
       const findKey = makeKeyFinder(await listLiveKeys(store.db, { withOthers: true }));

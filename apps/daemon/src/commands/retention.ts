@@ -1,4 +1,5 @@
 import type { ExpiredMonth } from '@keywarden/db/daemon';
+import { usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 import { dropDueMonths, findExpiredMonths } from '../retention.ts';
 import type { CommandOf } from './command.ts';
@@ -16,6 +17,9 @@ export const retentionCommand: CommandOf = {
   output: 'list',
   examples: ['', '--drop'],
   needs: storeOnly,
+  check({ drop, evenIfChanged }: { drop?: boolean; evenIfChanged?: boolean }) {
+    if (evenIfChanged && !drop) throw usageError('--even-if-changed needs --drop.');
+  },
   /** Runs the dry run of `retention.operations`. With `drop`, drops the months that an earlier dry run named at least a day ago. */
   async run(context: Context, { drop = false, evenIfChanged = false }: { drop?: boolean; evenIfChanged?: boolean }) {
     const months = await findExpiredMonths(context);

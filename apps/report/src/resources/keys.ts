@@ -81,8 +81,7 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
   const { db } = services;
   addResource(app, pages, services, {
     name: 'keys',
-    summary:
-      'All API keys ever observed; with as_of, the keys that existed at a past time, and the gaps in that inventory',
+    summary: 'All API keys ever observed; with as_of, their states at a past time, and the gaps in that inventory',
     access,
     item: store.keyItem,
     filters: keyFilters,
@@ -108,7 +107,7 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
       above: async (visit) => (visit.query.as_of === undefined ? '' : await gapPart(services, visit, 'keys')),
     },
     file: {
-      summary: 'Keys as a file; with as_of, the keys that existed at a past time',
+      summary: 'Keys as a file; with as_of, their states at a past time',
       trailer: async ({ db: reader, query, organizations }) => ({
         ...(await gapsAt(reader, { asOf: query.asOf, organizations, of: 'keys' })),
         blind_spots: await store.listBlindSpots(reader, organizations),

@@ -32,6 +32,8 @@ interface WouldRevoke {
   findings: { rule: string; reason: string }[];
   /** The first recorded use after that; null if there is none. */
   usedAfter: string | null;
+  /** When it was found gone after that. A use after its last listing is then unknown. Null if it is still listed. */
+  goneAt: string | null;
 }
 
 export interface Backtest {
@@ -75,7 +77,7 @@ export function backtest(
 }
 
 function wouldRevoke(
-  { uses }: KeyHistory,
+  { uses, goneAt }: KeyHistory,
   { key, findings, nowMs }: { key: KeyFacts; findings: Finding[]; nowMs: number },
 ): WouldRevoke {
   return {
@@ -83,6 +85,7 @@ function wouldRevoke(
     at: new Date(nowMs).toISOString(),
     findings: findings.map((finding) => ({ rule: finding.rule.name, reason: explain(finding) })),
     usedAfter: uses.find(({ at }) => toMs(at) > nowMs)?.at ?? null,
+    goneAt,
   };
 }
 

@@ -1,6 +1,6 @@
 import { clientAddress, makeGlobTest, makeNetworkTest } from '../values/patterns.ts';
 import { toMs } from '../values/time.ts';
-import { showsUse } from '../wire/index.ts';
+import { isKeyKind, showsUse } from '../wire/index.ts';
 import type { Condition } from './condition-schema.ts';
 import { conditionInWords } from './explain.ts';
 import { isCreationKnown, type KeyFacts } from './facts.ts';
@@ -32,7 +32,16 @@ const whyUseUnknown = ({ kind, use }: KeyFacts): Unknown =>
       : unknownUse
     : { unknown: `its last use is unknown: the control plane does not report when a ${kind} was used` };
 
-const unknownAge: Unknown = { unknown: 'its creation time is unknown: the time in its record is impossible' };
+/** No record has an earlier time: it stands for a time that the control plane does not report. */
+const earliest = '2000-01-01';
+
+/** Returns why a key's age is unknown. */
+const whyAgeUnknown = ({ kind, createdAt }: KeyFacts): Unknown => ({
+  unknown:
+    createdAt < earliest && !isKeyKind(kind)
+      ? `its creation time is unknown: the control plane does not report when a ${kind} was created`
+      : 'its creation time is unknown: the time in its record is impossible',
+});
 
 /** Returns the test of a condition. `ranks` gives the ranks of keys among those that the rule matches. */
 export function compile(condition: Condition, ranks: (per: Grouping) => RankOf): Test {
@@ -48,7 +57,7 @@ function compileUse(condition: Condition): Test | undefined {
     return ({ key, nowMs, lastUseMs, createdMs }) => {
       const { use } = key;
       if (use.state === 'unknown') return isInUse(key, { nowMs, limitMs: unused.ms }) ? false : whyUseUnknown(key);
-      if (!isCreationKnown(key)) return unknownAge;
+      if (!isCreationKnown(key)) return whyAgeUnknown(key);
       if (use.state === 'never' || !(nowMs - lastUseMs > unused.ms) || !(nowMs - createdMs > unused.ms)) return false;
       return { condition: 'unused_for', last_used_at: use.at, limit: unused.text };
     };
@@ -58,14 +67,14 @@ function compileUse(condition: Condition): Test | undefined {
       const { use, createdAt } = key;
       if (use.state === 'unknown')
         return use.unobserved?.since != null || isInUse(key, { nowMs, limitMs: never.ms }) ? false : whyUseUnknown(key);
-      if (!isCreationKnown(key)) return unknownAge;
+      if (!isCreationKnown(key)) return whyAgeUnknown(key);
       if (use.state === 'used' || !(nowMs - createdMs > never.ms)) return false;
       return { condition: 'never_used_for', created_at: createdAt, limit: never.text };
     };
   }
   if (older === undefined) return undefined;
   return ({ key, nowMs, createdMs }) => {
-    if (!isCreationKnown(key)) return unknownAge;
+    if (!isCreationKnown(key)) return whyAgeUnknown(key);
     return nowMs - createdMs > older.ms && { condition: 'older_than', created_at: key.createdAt, limit: older.text };
   };
 }

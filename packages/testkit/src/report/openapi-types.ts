@@ -229,7 +229,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * All API keys ever observed; with as_of, the keys that existed at a past time, and the gaps in that inventory
+         * All API keys ever observed; with as_of, their states at a past time, and the gaps in that inventory
          * @description Role viewer. Shows what the token can see.
          */
         get: operations["getKeys"];
@@ -249,7 +249,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Keys as a file; with as_of, the keys that existed at a past time. The last line has the count, the SHA-256 of everything before it, and the coverage gaps. A file without it is cut
+         * Keys as a file; with as_of, their states at a past time. The last line has the count, the SHA-256 of everything before it, and the coverage gaps. A file without it is cut
          * @description Role auditor. Shows what the token can see.
          */
         get: operations["getExportsKeys"];
@@ -2934,7 +2934,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All API keys ever observed; with as_of, the keys that existed at a past time, and the gaps in that inventory */
+            /** @description All API keys ever observed; with as_of, their states at a past time, and the gaps in that inventory */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -3029,7 +3029,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Keys as a file; with as_of, the keys that existed at a past time. The last line has the count, the SHA-256 of everything before it, and the coverage gaps. A file without it is cut */
+            /** @description Keys as a file; with as_of, their states at a past time. The last line has the count, the SHA-256 of everything before it, and the coverage gaps. A file without it is cut */
             200: {
                 headers: {
                     [name: string]: unknown;
