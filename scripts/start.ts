@@ -110,7 +110,7 @@ function renderTour(url: string, { plan, oldest }: { plan: string; oldest: strin
   const month = (offset: number) =>
     new Date(Date.UTC(from.getUTCFullYear(), from.getUTCMonth() + offset, 1)).toISOString().slice(0, 10);
   const tasks: [string, string][] = [
-    ['look at the stale keys', `${url}/keys?idle_for=90d`],
+    ['look at the stale keys', `${url}/keys?idle_for=90d&state=active`],
     ['approve a part of the plan', `${url}/plans/${plan}`],
     ['read a month that is gone upstream', `${url}/operations?from=${month(1)}&to=${month(2)}`],
   ];
