@@ -157,3 +157,11 @@ test('a reader that stops reading, such as head, ends no command, and gets no st
   child.stdout?.destroy();
   expect(await ended).toMatchObject({ code: 0, stderr: '' });
 });
+
+test('a command whose output is lost on a full disk exits with 1, and one whose reader has gone with 0', async () => {
+  const into = async (target: string) =>
+    (await run(['sh', '-c', `"$0" "$@" ${target}`, ...entry.keywarden, 'completion', 'bash'], {})).code;
+  expect(await into('> /dev/full')).toBe(1);
+  expect(await into('> /dev/null')).toBe(0);
+  expect(await into('| true')).toBe(0);
+});

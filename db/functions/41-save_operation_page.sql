@@ -121,7 +121,7 @@ begin
   if unread is not null then
     select coalesce(range_agg(tstzrange(u."from", u."to", '[]')), '{}') into lacking
     from jsonb_to_recordset(unread) u(id text, "from" timestamptz, "to" timestamptz)
-    where not exists (select from operation o where o.project_number = project and o.created_at between u."from" and u."to" and o.id::text = lower(u.id));
+    where not exists (select from operation o where o.project_number = project and o.created_at between date_trunc('second', u."from") and u."to" and o.id::text = lower(u.id));
     select c.known * lacking into covered_before from operation_coverage c where c.project_number = project and c.known && lacking;
     if found then
       changed_days := changed_days + (

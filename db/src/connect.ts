@@ -26,10 +26,12 @@ interface Connecting {
 
 /** Returns a pool of sessions whose settings do not depend on those of the database. */
 export function connect(url: string, { applicationName, role, statementTimeoutMs, pool }: Connecting): Sql {
-  const { hostname } = new URL(url);
+  const { hostname, port } = new URL(url);
+  // The driver looks for a host with the brackets of an IPv6 address, and splits a text without them at its colons. Its types do not have the lists that it takes.
+  const isIpv6 = hostname.startsWith('[');
+  const address: object = isIpv6 ? { host: [hostname.slice(1, -1)], port: [Number(port || 5432)] } : {};
   return postgres(url, {
-    // The driver would look for a host with the brackets of an IPv6 address.
-    ...(hostname.startsWith('[') ? { host: hostname.slice(1, -1) } : {}),
+    ...address,
     max: pool.max,
     connect_timeout: 10,
     // A pool of one session exists for what the session holds. The sessions of other pools come and go with the work.

@@ -2,6 +2,7 @@ import { saveOperationPage } from '@keywarden/db/daemon';
 import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
+import { connect } from './connect.ts';
 import { migrateStore, openStore } from './store.ts';
 
 // What the owner of a database may have set for its sessions.
@@ -51,4 +52,14 @@ test('a read-only database, such as a standby, is refused with the reason, and m
     canRetry: true,
   });
   await store.close();
+});
+
+test('the address of a database may be an IPv6 address, with or without a port', () => {
+  const of = (url: string) => {
+    const { host, port } = connect(url, { applicationName: 'test', pool: { max: 1 } }).options;
+    return [host, port];
+  };
+  expect(of('postgres://u:p@[2001:db8::1]:5433/x')).toEqual([['2001:db8::1'], [5433]]);
+  expect(of('postgres://u:p@[::1]/x')).toEqual([['::1'], [5432]]);
+  expect(of('postgres://u:p@db.example:5433/x')).toEqual([['db.example'], [5433]]);
 });

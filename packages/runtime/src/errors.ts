@@ -81,11 +81,16 @@ export function deniedByDeno(error: unknown): string | null {
 
 /** Runs an entry point. Prints why it failed on standard error: for a UserError one line, for any other error, which is a bug, its stack's own frames. */
 export async function runMain(main: () => Promise<number>): Promise<void> {
-  for (const stream of [process.stdout, process.stderr])
-    if (!stream.listeners('error').includes(allowClosed)) stream.on('error', allowClosed);
+  if (!process.stdout.listeners('error').includes(loseOutput)) {
+    process.stdout.on('error', loseOutput);
+    process.stderr.on('error', allowClosed);
+    // The error of a last write comes after the end of `main`.
+    process.once('exit', () => {
+      if (isOutputLost) process.exitCode ||= exitCode.failed;
+    });
+  }
   try {
-    const code = await main();
-    process.exitCode = isOutputLost && code === exitCode.done ? exitCode.failed : code;
+    process.exitCode = await main();
   } catch (error) {
     const [message, exit] = explain(error);
     printError(message);
@@ -93,16 +98,20 @@ export async function runMain(main: () => Promise<number>): Promise<void> {
   }
 }
 
-let isOutputLost = false;
-
 /**
- * A reader such as `head` may stop reading, and the disk of a log may be full. What was begun, such as a revocation, is done to its end all the same. A command
- * whose output is lost has failed.
+ * A reader such as `head` may stop reading, and the disk of a log may be full. What was begun, such as a revocation, is done to its end all the same.
  */
 export function allowClosed(error: Error): void {
-  const code = codeOf(error);
-  if (!['EPIPE', 'ENOSPC', 'EDQUOT', 'EIO'].includes(code)) throw error;
-  isOutputLost ||= code !== 'EPIPE';
+  if (!['EPIPE', ...codesOfFullDisks].includes(codeOf(error))) throw error;
+}
+
+const codesOfFullDisks = ['ENOSPC', 'EDQUOT', 'EIO'];
+let isOutputLost = false;
+
+/** The same for a command's output. A command whose output is lost has failed. */
+function loseOutput(error: Error): void {
+  allowClosed(error);
+  isOutputLost ||= codeOf(error) !== 'EPIPE';
 }
 
 function explain(error: unknown): [message: string, exit: number] {

@@ -20,3 +20,7 @@ test.each(['2027-02-31', '2027-03-31 10:00', '2027-03-31T10:00', 'tomorrow', '20
 test('what has ended already is refused', () => {
   expect(() => until('2027-02-28')).toThrow(/must end in the future/);
 });
+
+test.each(['9999-12-31', '999999w'])('%s is refused: no column has such a year', (text) => {
+  expect(() => until(text)).toThrow(/is after the year 9998/);
+});

@@ -15,6 +15,9 @@ export function userName(): string {
   }
 }
 
+/** Postgres and JavaScript write later years in different ways. */
+const latestMs = Date.parse('9999-01-01T00:00:00Z');
+
 /**
  * Returns when something ends: `text` is a day, which is included, an RFC 3339 time, or a duration from `now`. Error messages call it `what`. Throws a UserError
  * (exit 2).
@@ -28,6 +31,7 @@ export function parseUntil(text: string, { now, what }: { now: string; what: str
     );
   const atMs =
     lastingMs !== undefined ? Date.parse(now) + lastingMs : Date.parse(isDay ? startOfDay(addDays(text, 1)) : text);
+  if (atMs > latestMs) throw usageError(`${text} is after the year 9998; name an earlier end.`);
   if (atMs <= Date.parse(now)) throw usageError(`${text} is in the past; ${what} must end in the future.`);
   return new Date(atMs).toISOString();
 }

@@ -114,12 +114,13 @@ test('R7, A2: if the oldest row of a list was unreadable, it is requested again 
 test('A2: an unreadable row takes back what was claimed of its time, until it can be read; one whose earlier version is stored takes back nothing', async () => {
   const store = await createTestStore(inject('postgresUrl'));
   const oddIds = new Set<unknown>();
+  let spoilt: object = { status: null };
   const odd: typeof fetch = async (input, init) => {
     const answer = await fetch(input, init);
     const { pathname } = new URL(input instanceof Request ? input.url : input);
     if (!pathname.endsWith('/operations') || !answer.ok) return answer;
     const body = (await answer.json()) as Record<string, Rows>;
-    const operations = (body.operations ?? []).map((row) => (oddIds.has(row.id) ? { ...row, status: null } : row));
+    const operations = (body.operations ?? []).map((row) => (oddIds.has(row.id) ? { ...row, ...spoilt } : row));
     return Response.json({ ...body, operations }, { headers: { date: answer.headers.get('date') ?? '' } });
   };
   const fixture = await makeFixture(store, { client: { fetch: odd } });
@@ -144,6 +145,9 @@ test('A2: an unreadable row takes back what was claimed of its time, until it ca
   await add(6);
   const late = (await fixture.controls.operations(project?.id)).served.find((id) => !ids.includes(id));
   oddIds.add(late);
+  // Its own time, which can be read, is taken back; without one, all times between its neighbours.
+  expect(await sync()).toEqual([2, true]);
+  spoilt = { created_at: '2026-06-30T23:59:60Z' };
   expect(await sync()).toEqual([2, false]);
   oddIds.clear();
   expect(await sync()).toEqual([1, true]);

@@ -110,8 +110,8 @@ export function describePage(state: WalkState, page: CheckedPage, askedAt: strin
 }
 
 /**
- * Returns between which times the unreadable rows of a page are. Rows below its last readable one are not among them: the next page shows them again, and at
- * the end of a list their time is unknown.
+ * Returns when the unreadable rows of a page may be from: the time that a row has itself, or the times of its neighbours if it has none between them. Nothing
+ * is known of rows without a time below the last readable one: the next page shows them again, unless the list ends.
  */
 function listUnread({ position }: WalkState, page: CheckedPage, askedAt: string): UnreadRow[] {
   const times = page.items.map(({ createdAt }) => createdAt);
@@ -123,12 +123,14 @@ function listUnread({ position }: WalkState, page: CheckedPage, askedAt: string)
       : { row, to: times[item - 1], from: times[item] };
   });
   const above = page.passedOver.map((row) => ({ row, to: undefined, from: times[0] }));
-  return [...above, ...rows].flatMap(({ row: { id }, to, from }) => {
+  return [...above, ...rows].flatMap(({ row: { id, createdAt: own }, to, from }) => {
+    const top = endOfDigits(to ?? position?.below ?? later(askedAt, from ?? askedAt));
+    if (own !== undefined && compareInstants(own, top) <= 0 && (from === undefined || compareInstants(own, from) >= 0))
+      return [{ id, from: own, to: endOfDigits(own) }];
     if (from === undefined) return [];
-    if (to !== undefined) return [{ id, from, to }];
-    if (position === null) return [{ id, from, to: later(askedAt, from) }];
     // The page above had this row too, above rows that both show.
-    return compareInstants(from, position.below) < 0 ? [{ id, from, to: position.below }] : [];
+    const isRepeated = to === undefined && position !== null && compareInstants(from, position.below) >= 0;
+    return isRepeated ? [] : [{ id, from, to: top }];
   });
 }
 

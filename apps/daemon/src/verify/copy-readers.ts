@@ -1,7 +1,14 @@
 import * as ledger from '@keywarden/core/ledger';
 import { sha256 } from '@keywarden/core/values';
 import { createLateTimes } from './late-times.ts';
-import { type ArchiveResult, addSentence, type SealedDays, type SignedHead, type Verdict } from './verdict.ts';
+import {
+  type ArchiveResult,
+  addSentence,
+  type SealedDays,
+  type SignedHead,
+  type Signers,
+  type Verdict,
+} from './verdict.ts';
 
 // What a copy of a ledger says about the archives beside it: the entries and contents of its events, read in their order.
 
@@ -37,6 +44,8 @@ export function createEntryReader(beside: Beside[], nowMs: number) {
         if (leaf !== null) times.read({ index, ...leaf });
       }
     },
+    /** When the newest of the events was recorded, in ms. */
+    latestMs: order.latestMs,
     addConclusions(verdict: Verdict): void {
       const { proven, unproven, wrong: mistakes } = verdict;
       for (const { file, index } of others)
@@ -61,7 +70,7 @@ export function createEntryReader(beside: Beside[], nowMs: number) {
 /** Reads the contents of entries, and looks for seals that are newer than those of archives. */
 export function createContentReader(
   readOf: (path: string) => Buffer | null,
-  { size, signedBy, archives }: { size: number; signedBy: string[]; archives: Beside[] },
+  { size, signers: { signedBy, hasOthers }, archives }: { size: number; signers: Signers; archives: Beside[] },
 ) {
   const withSeals = archives.filter(({ seals, sealedDays }) => seals.size > 0 || sealedDays !== undefined);
   /** For each archive: the days whose newest seal of its tree it should have, and does not. */
@@ -87,6 +96,8 @@ export function createContentReader(
         const event = ledger.readLogged({ leaf: Buffer.from(entries[place] ?? []).toString(), content });
         if (typeof event === 'string') return `${path} has other contents than its entries`;
         signers.read(event);
+        const month = ledger.readDroppedMonth(event);
+        if (month !== null) chains.dropMonth(month);
         const seal = ledger.readSeal(event);
         if (seal === null) continue;
         const lost = chains.lostBy(seal);
@@ -114,7 +125,10 @@ export function createContentReader(
     },
     addConclusions({ proven, unproven, wrong: mistakes }: Verdict): void {
       if (signedBy.length > 0 && signedBy.every((each) => signers.hasEnded(each)))
-        addSentence(mistakes, 'its checkpoint is signed only with a key that had ended, as its own events say');
+        addSentence(
+          hasOthers ? unproven : mistakes,
+          'its checkpoint: only a given key signed it that had ended, as its own events say',
+        );
       for (const each of fewer) addSentence(unproven, each);
       for (const [day, index] of unlinked) {
         const why = `event ${index} is a seal of ${day} that does not follow the seal before: the day has two histories`;
@@ -153,6 +167,11 @@ export function createContentReader(
 function createChains() {
   const newest = new Map<string, Map<string, Pick<ledger.Seal, 'number' | 'operations'>>>();
   return {
+    /** Notes that retention has dropped a month: its days may have fewer operations from then on. */
+    dropMonth(month: string): void {
+      for (const days of newest.values())
+        for (const [day, seal] of days) if (day.startsWith(month)) days.set(day, { ...seal, operations: 0 });
+    },
     /** Returns how many operations fewer a seal has than the one before of its day. Call it before `follows`. */
     lostBy: ({ project, day, operations }: ledger.Seal): number =>
       (newest.get(project)?.get(day)?.operations ?? 0) - operations,

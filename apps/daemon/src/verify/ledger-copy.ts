@@ -71,7 +71,7 @@ function compareCopy(
   );
   const contents = createContentReader(readOf, {
     size,
-    signedBy: newest.signedBy,
+    signers: newest,
     archives: beside.filter(({ head }) => head.origin === origin),
   });
   for (const each of earlier) if (each.size === 0) compare(each, [], verdict);
@@ -102,7 +102,10 @@ function compareCopy(
     if (mistake !== null) return damaged(mistake);
     edge = changed.filter(({ hashes }) => hashes.length < ledger.tileWidth * ledger.hashSize);
   }
-  addHead(newest, judge, verdict);
+  // A cosignature from before an event is none of this tree.
+  const earliestMs = (leaves.latestMs() ?? 0) - ledger.toleranceMs;
+  const head = { ...newest, witnesses: newest.witnesses.filter(({ time }) => time * 1000 >= earliestMs) };
+  addHead(head, judge, verdict);
   verdict.proven.push(`the copy has exactly these ${size} events`);
   leaves.addConclusions(verdict);
   contents.addConclusions(verdict);
@@ -112,7 +115,7 @@ function compareCopy(
       verdict.unproven,
       `${unread.length} files of tiles are not those of this tree, and are not checked: ${unread.slice(0, 3).join(', ')}`,
     );
-  return { ...withoutHead(verdict), head: headOf(newest) };
+  return { ...withoutHead(verdict), head: headOf(head) };
 }
 
 /** Returns the tree that the checkpoint of a copy signs; null if it has none that a given key signed. */

@@ -96,7 +96,13 @@ export function judgeReceipt(receipt: string, { keys, nowMs }: Judge): ledger.Pr
 }
 
 /** A checkpoint with who cosigned it, and the public keys of the ledger that signed it. */
-export type CosignedCheckpoint = ledger.Checkpoint & Pick<SignedHead, 'witnesses'> & { signedBy: string[] };
+export type CosignedCheckpoint = ledger.Checkpoint & Pick<SignedHead, 'witnesses'> & Signers;
+
+/** Who signed a checkpoint under the name of its ledger: given keys, as text, and perhaps others. */
+export interface Signers {
+  signedBy: string[];
+  hasOthers: boolean;
+}
 
 /** Returns a checkpoint with its cosignatures, or why it is none. */
 export function openSigned(note: string, { keys, nowMs }: Judge): CosignedCheckpoint | string {
@@ -109,7 +115,9 @@ export function openSigned(note: string, { keys, nowMs }: Judge): CosignedCheckp
     time === null ? [] : [{ name: by.name, id: by.id, time }],
   );
   const signedBy = opened.signatures.flatMap(({ by }) => (by.kind === 'log' ? [by.text] : []));
-  return isOfFuture({ witnesses }, nowMs) ? 'is of a time in the future' : { ...checkpoint, witnesses, signedBy };
+  const lines = ledger.splitNote(note)?.lines.filter(({ name }) => name === checkpoint.origin) ?? [];
+  const signers = { signedBy, hasOthers: lines.length > signedBy.length };
+  return isOfFuture({ witnesses }, nowMs) ? 'is of a time in the future' : { ...checkpoint, witnesses, ...signers };
 }
 
 /** Why a checkpoint of an earlier or later key proves nothing. */

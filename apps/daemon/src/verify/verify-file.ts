@@ -60,8 +60,11 @@ export async function verifyFiles(files: string[], judge: Judge): Promise<{ file
     return head === null ? [] : [{ file, head, seals: new Map() }];
   });
   for (const file of ofKind('folder')) {
-    const size = copies.find((each) => each.file === file)?.head.size ?? 0;
-    const smaller = copies.filter((each) => each.file !== file && each.head.size <= size);
+    const own = copies.find((each) => each.file === file)?.head;
+    const smaller = copies.filter(
+      ({ file: other, head }) =>
+        other !== file && own !== undefined && head.origin === own.origin && head.size <= own.size,
+    );
     results.set(file, verifyCopy(file, judge, [...beside, ...smaller]));
   }
   addForks(results);

@@ -18,6 +18,8 @@ export interface RejectedRow {
   index: number;
   id: string | null;
   why: string;
+  /** Its time of creation, if that can be read. */
+  createdAt?: string;
   /** The shape of the row: the types of its fields, and the values of ids, times and states. */
   record: unknown;
 }

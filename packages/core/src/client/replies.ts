@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isInstant } from '../values/index.ts';
 import { listOf } from '../wire/record.ts';
 import * as wire from '../wire/schemas.ts';
 import { ControlPlaneError } from './errors.ts';
@@ -88,6 +89,7 @@ function readRows<T>(
         index,
         id: idOf(row),
         why: describe(read.error),
+        ...timeOf(row),
         record: hasSecrets ? typesOf(row) : shapeOf(row),
       });
   }
@@ -97,6 +99,11 @@ function readRows<T>(
 function idOf(row: unknown): string | null {
   const id: unknown = typeof row === 'object' && row !== null ? Reflect.get(row, 'id') : null;
   return typeof id === 'string' || typeof id === 'number' ? String(id) : null;
+}
+
+function timeOf(row: unknown): Pick<RejectedRow, 'createdAt'> {
+  const at: unknown = typeof row === 'object' && row !== null ? Reflect.get(row, 'created_at') : null;
+  return typeof at === 'string' && isInstant(at) ? { createdAt: at } : {};
 }
 
 const describe = ({ issues: [issue] }: z.ZodError) => `${issue?.path.join('.')} ${issue?.message}`.trim();

@@ -38,7 +38,7 @@ export {
   readLogged,
   verifyReceipt,
 } from './receipt.ts';
-export { createLateness, createTimeOrder, isRecordedAtItsTime } from './recording-times.ts';
+export { createLateness, createTimeOrder, isRecordedAtItsTime, toleranceMs } from './recording-times.ts';
 export {
   createDayHasher,
   gapSettlingMs,

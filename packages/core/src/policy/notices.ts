@@ -27,7 +27,8 @@ export function graceEnd(finding: Finding): { endMs: number | null; missing: str
 export function basisOf({ key: { use, owner }, rule }: Pick<Finding, 'key' | 'rule'>): string {
   const isOnUse = rule.action === 'revoke' && !rule.even_in_use;
   const used = use.state === 'used' ? use.at : use.state;
-  return JSON.stringify([owner, conditionInWords(rule.condition), rule.mode, isOnUse ? used : null]);
+  const enforces = rule.action === 'revoke' && rule.mode === 'enforce' ? [rule.mode] : [];
+  return JSON.stringify([owner, conditionInWords(rule.condition), isOnUse ? used : null, ...enforces]);
 }
 
 /** A revocation that does not happen within this time of its announcement is announced again. */

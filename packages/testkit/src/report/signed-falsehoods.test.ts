@@ -129,7 +129,7 @@ test('a copy that only an ended key signed is not proven', async () => {
   expect(await ranks([signedBy(key, next)], [key, next])).toEqual([0]);
   expect(await ranks([signedBy(next)], [key, next])).toEqual([0]);
   const [alone] = await verify([signedBy(key)], [key, next]);
-  expect([alone?.rank, alone?.words]).toEqual([2, expect.stringMatching(/signed only with a key that had ended/)]);
+  expect([alone?.rank, alone?.words]).toEqual([2, expect.stringMatching(/only a given key signed it that had ended/)]);
 });
 
 test('a checkpoint of a former key in a copy is not proven without that key, and contradicts nothing', async () => {
@@ -179,4 +179,26 @@ test('a witness with the key of the ledger is no witness', async () => {
   await expect(verifyTogether([receiptOf([first])], keys, nowMs)).rejects.toThrow(
     /friend .* has the key of the ledger/,
   );
+});
+
+test('a cosignature of a copy from before its events is none', async () => {
+  const witness = createKey('witness');
+  const at = (time: string) => {
+    const copy = mkdtempSync(join(folder, 'copy-'));
+    signEvents([first], [key, witness], Date.parse(time) / 1000).writeCopy(copy);
+    return copy;
+  };
+  expect(await ranks([at('2026-05-10T00:00:01Z')], [key, witness])).toEqual([0]);
+  expect(await ranks([at('2020-01-01T00:00:00Z')], [key, witness])).toEqual([1]);
+});
+
+test('a day of a month that retention has dropped may have fewer operations afterwards, in a copy that shows the drop', async () => {
+  const dropped = (dropped_at: string | null): OwnEvent => ({
+    type: 'retention.dropped',
+    subject: 'operation_drop/2026-05-01',
+    content: { month: '2026-05-01', operations: '2', dropped_at },
+  });
+  const again = sealOf(2, { day, operations: 0, replaces: '1' });
+  expect(await ranks([copyOf(full, dropped('2026-05-10T00:00:00Z'), again)])).toEqual([0]);
+  expect(await ranks([copyOf(full, dropped(null), again)])).toEqual([1]);
 });
