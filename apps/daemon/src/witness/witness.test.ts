@@ -32,9 +32,7 @@ let folder: string;
 let witnessFolder: string;
 const witnessKey = parse(createSigningKey('witness.example/one', 'witness'));
 const log = parse(createSigningKey('keywarden/log', 'log'));
-// The time of the database, which records the events, in whole seconds as cosignatures have it.
-const startedMs = Math.floor(Date.now() / 1000) * 1000;
-const now = () => startedMs;
+const now = () => Date.parse('2030-05-01T00:00:00Z');
 const signal = new AbortController().signal;
 const closing: (() => Promise<unknown>)[] = [];
 
