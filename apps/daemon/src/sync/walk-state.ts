@@ -114,6 +114,7 @@ export function describePage(state: WalkState, page: CheckedPage, askedAt: strin
  * is known of rows without a time below the last readable one: the next page shows them again, unless the list ends.
  */
 function listUnread({ position }: WalkState, page: CheckedPage, askedAt: string): UnreadRow[] {
+  if (page.passedOver.length + page.rejected.length === 0) return [];
   const times = page.items.map(({ createdAt }) => createdAt);
   const rows = page.rejected.map((row, rejectedAbove) => {
     const item = row.index - rejectedAbove;

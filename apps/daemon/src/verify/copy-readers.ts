@@ -127,7 +127,7 @@ export function createContentReader(
       if (signedBy.length > 0 && signedBy.every((each) => signers.hasEnded(each)))
         addSentence(
           hasOthers ? unproven : mistakes,
-          'its checkpoint: only a given key signed it that had ended, as its own events say',
+          'its checkpoint is signed with a given key that had ended, as its own events say',
         );
       for (const each of fewer) addSentence(unproven, each);
       for (const [day, index] of unlinked) {

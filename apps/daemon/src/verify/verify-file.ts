@@ -67,7 +67,7 @@ export async function verifyFiles(files: string[], judge: Judge): Promise<{ file
     );
     results.set(file, verifyCopy(file, judge, [...beside, ...smaller]));
   }
-  addForks(results);
+  if (results.size > 1) addForks(results);
   return files.flatMap((file) => {
     const result = results.get(file);
     return result === undefined ? [] : [{ file, result }];

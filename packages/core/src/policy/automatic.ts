@@ -1,12 +1,11 @@
 import { dayMs } from '../values/index.ts';
 import { sha256 } from '../values/json.ts';
 import { toMs } from '../values/time.ts';
-import { isKeyKind } from '../wire/index.ts';
 import { exemptionOf, type Facts, type ScopeFacts } from './facts.ts';
 import type { Finding } from './finding.ts';
 import { hasSeen } from './guard.ts';
 import { useInFlightHold, type Verdict } from './holds.ts';
-import { type Policy, restsOnUse } from './schema.ts';
+import { modeOf, type Policy, restsOnUse } from './schema.ts';
 
 /** A scope in which one plan flags more keys than the breaker allows (R3). */
 export interface Breaker {
@@ -99,14 +98,6 @@ export function automatic(
 }
 
 const brokenInWords = 'the breaker of its scope is open, until a person applies a plan that flags these keys';
-
-/** Returns what the policy may do automatically with a key, by its organization. */
-export function modeOf({ enforcement: { organizations } }: Policy, key: Verdict['key']): 'plan' | 'enforce' {
-  // Each project is its own scope, too small for breakers and canaries: a person must approve.
-  if (!isKeyKind(key.kind)) return 'plan';
-  if (key.kind === 'personal') return organizations.personal?.mode ?? 'plan';
-  return (organizations[key.organizationId ?? ''] ?? organizations['*'])?.mode ?? 'plan';
-}
 
 /**
  * Returns why a rotation that the policy began must not retire its old key now (R6). Either the rule or the organization no longer enforces, or the

@@ -5,7 +5,7 @@ import type { Facts, KeyFacts } from './facts.ts';
 import type { Finding, Judgement } from './finding.ts';
 import { type Grouping, type Judged, toJudged } from './judged.ts';
 import { type RankOf, rankByGroup, sortByUse } from './ranks.ts';
-import { type Policy, type Rule, reviewRule } from './schema.ts';
+import { modeOf, type Policy, type Rule, reviewRule } from './schema.ts';
 
 /** Returns all findings, key by key. */
 export function findingsOf({ judgements }: { judgements: Judgement[] }): Finding[] {
@@ -33,7 +33,7 @@ export function evaluate(policy: Policy, facts: Facts): Judgement[] {
   ];
   const judgements: Judgement[] = [];
   for (const each of judged) {
-    const judgement = judgeKey(rules, each);
+    const judgement = judgeKey(rules, each, modeOf(policy, each.key) === 'enforce');
     if (judgement.findings.length + judgement.unknowns.length > 0) judgements.push(judgement);
   }
   return judgements;
@@ -86,7 +86,7 @@ function makeRanks(judged: Judged[]): Ranks {
   };
 }
 
-function judgeKey(rules: CompiledRule[], judged: Judged): Judgement {
+function judgeKey(rules: CompiledRule[], judged: Judged, mayEnforce: boolean): Judgement {
   const { key, nowMs } = judged;
   const findings: Finding[] = [];
   let unknowns: Judgement['unknowns'] = none;
@@ -97,7 +97,8 @@ function judgeKey(rules: CompiledRule[], judged: Judged): Judgement {
     last = matches;
     const result = isMatch && test(judged);
     if (result === false) continue;
-    if (!isUnknown(result)) findings.push({ rule, key, nowMs, evidence: result });
+    const isEnforced = mayEnforce && rule.mode === 'enforce';
+    if (!isUnknown(result)) findings.push({ rule, key, nowMs, evidence: result, isEnforced });
     else if (rule.action === 'revoke') unknowns = [...unknowns, { rule, why: result.unknown }];
   }
   return { judged, key, findings, unknowns };

@@ -27,6 +27,8 @@ export interface Finding {
   /** The control plane's time at which the rule was judged. */
   nowMs: number;
   evidence: Evidence;
+  /** Whether rule and organization are both in `mode: enforce`: then the key is revoked without a person (R6). */
+  isEnforced: boolean;
 }
 
 /** The result of all rules for one key. */

@@ -1,4 +1,4 @@
-export { canaryStep, modeOf, temporaryHoldKinds, unwantedRotationHold } from './automatic.ts';
+export { canaryStep, temporaryHoldKinds, unwantedRotationHold } from './automatic.ts';
 export { type Backtest, backtest, type History, type KeyHistory } from './backtest.ts';
 export { type Condition, mentions } from './condition-schema.ts';
 export { evaluate, findingsOf, makeMatch } from './evaluate.ts';
@@ -25,6 +25,7 @@ export { reminderDue } from './review-reminders.ts';
 export {
   type Action,
   defaultPolicy,
+  modeOf,
   type Policy,
   policySchema,
   type Rule,

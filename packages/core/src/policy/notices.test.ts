@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import type { Announcement, Facts } from './facts.ts';
 import { basisOf, dueNotices, lapsedAnnouncements } from './notices.ts';
 import { makePlan } from './plan.ts';
-import { type Policy, policySchema } from './schema.ts';
+import { modeOf, type Policy, policySchema } from './schema.ts';
 
 const rule = { name: 'unused', unused_for: '90d', action: 'revoke', notices: ['1d', '15d', '7d'] };
 const policy = policySchema.parse({ rules: [rule] });
@@ -11,8 +11,12 @@ const survivor = makeKey(99, { use: usedDaysAgo(1) });
 const use = usedDaysAgo(100);
 
 /** Returns the basis of an announcement of a policy's first rule, for key 1 used 100 days ago. */
-function basisBy({ rules }: Policy): string {
-  return rules.map((each) => basisOf({ key: makeKey(1, { use }), rule: each }))[0] ?? '';
+function basisBy(policy: Policy): string {
+  const key = makeKey(1, { use });
+  const bases = policy.rules.map((rule) =>
+    basisOf({ key, rule, isEnforced: rule.mode === 'enforce' && modeOf(policy, key) === 'enforce' }),
+  );
+  return bases[0] ?? '';
 }
 
 function facts(
@@ -138,10 +142,16 @@ test('R9: an announcement under a condition is none under another condition of t
   expect(basisUnder({ all: [{ any: [a, b] }, c] })).not.toBe(basisUnder({ any: [a, { all: [b, c] }] }));
 });
 
-test('R9: an announcement of a rule that only plans is none of the same rule once it enforces', () => {
-  const basisIn = (mode: string) =>
-    basisBy(
-      policySchema.parse({ rules: [{ name: 'unused', unused_for: '90d', action: 'revoke', mode, notices: ['1d'] }] }),
-    );
-  expect(basisIn('plan')).not.toBe(basisIn('enforce'));
+test('R9: an announcement from before rule and organization enforced is none afterwards: the grace period begins again', () => {
+  const rule = { name: 'unused', unused_for: '90d', action: 'revoke', even_in_use: false, notices: ['15d'] };
+  const by = (mode: string, organization: string) =>
+    policySchema.parse({ rules: [{ ...rule, mode }], enforcement: { organizations: { '*': { mode: organization } } } });
+  const announcedBy = (policy: Policy) => facts([at('15d', 20)], {}, policy);
+  const [planned, half, enforced] = [by('plan', 'enforce'), by('enforce', 'plan'), by('enforce', 'enforce')];
+  expect(judge(announcedBy(planned), planned)).toMatchObject({ items: 1 });
+  expect(judge(announcedBy(planned), enforced)).toMatchObject({ items: 0, lapsed: ['unused'] });
+  expect(judge(announcedBy(half), enforced)).toMatchObject({ items: 0, lapsed: ['unused'] });
+  expect(judge(announcedBy(enforced), enforced)).toMatchObject({ items: 1, lapsed: [] });
+  // A person applies a plan in either mode.
+  expect(judge(announcedBy(half), planned)).toMatchObject({ items: 1, lapsed: [] });
 });

@@ -21,23 +21,23 @@ export function graceEnd(finding: Finding): { endMs: number | null; missing: str
 }
 
 /**
- * Returns the facts whose change makes a finding a new one that must be announced again: the owner, the rule's condition, and whether it
- * enforces. For a rule that does not revoke keys in use, also the use.
+ * Returns the facts whose change makes a finding a new one that must be announced again: the owner, the rule's condition, and whether it is
+ * enforced. For a rule that does not revoke keys in use, also the use.
  */
-export function basisOf({ key: { use, owner }, rule }: Pick<Finding, 'key' | 'rule'>): string {
+export function basisOf({ key: { use, owner }, rule, isEnforced }: Omit<Finding, 'nowMs' | 'evidence'>): string {
   const isOnUse = rule.action === 'revoke' && !rule.even_in_use;
   const used = use.state === 'used' ? use.at : use.state;
-  const enforces = rule.action === 'revoke' && rule.mode === 'enforce' ? [rule.mode] : [];
-  return JSON.stringify([owner, conditionInWords(rule.condition), isOnUse ? used : null, ...enforces]);
+  const enforced = rule.action === 'revoke' && isEnforced ? ['enforce'] : [];
+  return JSON.stringify([owner, conditionInWords(rule.condition), isOnUse ? used : null, ...enforced]);
 }
 
 /** A revocation that does not happen within this time of its announcement is announced again. */
 const renewedAfterMs = 90 * dayMs;
 
-function acceptedSteps({ key, rule, nowMs }: Finding): Map<string, number> {
+function acceptedSteps({ key, rule, nowMs, isEnforced }: Finding): Map<string, number> {
   const own = key.announcements.filter((announcement) => announcement.rule === rule.name);
   if (own.length === 0) return new Map();
-  const basis = basisOf({ key, rule });
+  const basis = basisOf({ key, rule, isEnforced });
   const found = own.find((announcement) => announcement.basis === basis);
   const accepted = new Map(found?.accepted.map(({ step, at }) => [step, toMs(at)]));
   return rule.action === 'revoke' && nowMs - latestEnd(rule.notices, accepted) > renewedAfterMs ? new Map() : accepted;

@@ -9,7 +9,7 @@ import { explain } from './explain.ts';
 import type { Facts, KeyFacts, Use } from './facts.ts';
 import { basisOf } from './notices.ts';
 import { makePlan, type Plan } from './plan.ts';
-import { type Policy, policySchema } from './schema.ts';
+import { modeOf, type Policy, policySchema } from './schema.ts';
 
 // Any keys, any policy, any time. Each planned revocation is checked by a second judge, which is slow and judges one key at a time.
 
@@ -170,7 +170,10 @@ function announce(policy: Policy, facts: Facts): Facts {
   const keys = facts.keys.map((key) => ({
     ...key,
     announcements: key.announcements.flatMap(({ accepted }) =>
-      policy.rules.map((rule) => ({ rule: rule.name, basis: basisOf({ key, rule }), accepted })),
+      policy.rules.map((rule) => {
+        const isEnforced = rule.mode === 'enforce' && modeOf(policy, key) === 'enforce';
+        return { rule: rule.name, basis: basisOf({ key, rule, isEnforced }), accepted };
+      }),
     ),
   }));
   return { ...facts, keys };

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { dayMs } from '../values/index.ts';
 import { duration, schedule } from '../values/time.ts';
-import { credentialKinds, isKeyKind, isRevocable } from '../wire/kinds.ts';
+import { type CredentialKind, credentialKinds, isKeyKind, isRevocable } from '../wire/kinds.ts';
 import {
   type Condition,
   conditionNames,
@@ -210,3 +210,14 @@ export const defaultPolicy: Policy = policySchema.parse({
     { name: 'too-many-per-creator', more_than: { number: 5, per: 'creator' }, action: 'report' },
   ],
 });
+
+/** Returns what the policy may do automatically with a key, by its organization. */
+export function modeOf(
+  { enforcement: { organizations } }: Policy,
+  key: { kind: CredentialKind; organizationId: string | null },
+): 'plan' | 'enforce' {
+  // Each project is its own scope, too small for breakers and canaries: a person must approve.
+  if (!isKeyKind(key.kind)) return 'plan';
+  if (key.kind === 'personal') return organizations.personal?.mode ?? 'plan';
+  return (organizations[key.organizationId ?? ''] ?? organizations['*'])?.mode ?? 'plan';
+}
