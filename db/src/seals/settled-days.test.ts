@@ -35,7 +35,9 @@ test('pages of two days before the first seal have each day in between sealed on
 test('a row of an earlier day, in a project that was not sealed because its first day has a gap, has the days in between sealed', async () => {
   const { store, daemon } = sealing;
   const project = await makeProject(daemon.sql, sealing.controlPlane);
-  const ago = (days: number) => new Date(Math.floor(Date.now() / 1000) * 1000 - days * 86_400_000).toISOString();
+  // Two hours earlier, so that the first covered day has settled at any time of the day.
+  const nowMs = Math.floor(Date.now() / 1000) * 1000 - 7_200_000;
+  const ago = (days: number) => new Date(nowMs - days * 86_400_000).toISOString();
   await store.sql`
     update keywarden.project set created_at = ${ago(300)}, walked_at = now(), last_seen_at = now() where number = ${project}`;
   await makeOperationPartitions(daemon.sql, [...new Set([0, 1, 10].map((days) => ago(days).slice(0, 7)))]);
