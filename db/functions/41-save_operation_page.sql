@@ -30,6 +30,8 @@ declare
   -- What is stored between the two times, in whole seconds. Other rows of the page are new.
   stored_from timestamptz;
   stored_below timestamptz;
+  -- The order of rows of one time (operation.place). Where each has a time of its own, they are null, and mean 0.
+  places int[] := '{}';
 begin
   -- Two connections may see the same project, so the later writer must see what the earlier one wrote. The project's row cannot be the
   -- lock: where it is in a reference table of Citus, all projects would wait for each other.
@@ -40,23 +42,31 @@ begin
   end if;
   select date_trunc('second', min(o.created_at)), date_trunc('second', max(o.created_at)) + interval '1 second' into stored_from, stored_below
   from operation o where o.project_number = project and o.created_at between from_second and below_second;
-  -- Where nothing is stored, there is nothing to compare with, which saves half the work.
+  if (select count(distinct created_at) from unnest(created_ats) created_at) < cardinality(created_ats) then
+    select array_agg(place order by row) into places
+    from (select row, row_number() over (partition by created_at order by row) - 1 as place from unnest(created_ats) with ordinality t(created_at, row)) t;
+  end if;
+  -- Where nothing is stored, there is nothing to compare with, which saves half the work. Functions in the list of a select run in step, row by row; in
+  -- `from`, each would store its result first.
   insert into operation (project_number, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at,
     updated_at, total_duration_ms, extra, place)
   select project, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at, updated_at, total_duration_ms,
-    extra, row_number() over (partition by created_at order by row) - 1
-  from unnest(ids, branch_ids, endpoint_ids, actions, statuses, failures_counts, errors, retry_ats, created_ats, updated_ats, durations,
-    extras) with ordinality as t(id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at, updated_at,
-    total_duration_ms, extra, row)
+    extra, coalesce(place, 0)
+  from (
+    select unnest(ids) as id, unnest(branch_ids) as branch_id, unnest(endpoint_ids) as endpoint_id, unnest(actions) as action, unnest(statuses) as status,
+      unnest(failures_counts) as failures_count, unnest(errors) as error, unnest(retry_ats) as retry_at, unnest(created_ats) as created_at,
+      unnest(updated_ats) as updated_at, unnest(durations) as total_duration_ms, unnest(extras) as extra, unnest(places) as place
+  ) t
   where stored_from is null or created_at < stored_from or created_at >= stored_below;
   get diagnostics inserted = row_count;
   changed := 0;
   if stored_from is not null and inserted < cardinality(ids) then
   with incoming as materialized (
-    select t.*, row_number() over (partition by created_at order by row) - 1 as place
+    select id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at, updated_at, total_duration_ms, extra,
+      coalesce(place, 0) as place, row
     from unnest(ids, branch_ids, endpoint_ids, actions, statuses, failures_counts, errors, retry_ats, created_ats,
-      updated_ats, durations, extras) with ordinality as t(id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at,
-      updated_at, total_duration_ms, extra, row)
+      updated_ats, durations, extras, places) with ordinality as t(id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at,
+      updated_at, total_duration_ms, extra, place, row)
     where created_at >= stored_from and created_at < stored_below
   ), differing as materialized (
     select i.*, o.id is null as is_new, o.created_at as old_created_at, o.branch_id as old_branch_id, o.endpoint_id as old_endpoint_id, o.action as old_action,
@@ -101,12 +111,8 @@ begin
   end if;
   -- This page shows more operations of one instant than the page before. Operations higher in the list get a higher place.
   update operation o set place = i.place
-  from (
-    select t.*, row_number() over (partition by created_at order by row) - 1 as place
-    from unnest(ids, created_ats) with ordinality as t(id, created_at, row)
-    where created_at >= stored_from and created_at < stored_below
-  ) i
-  where i.place > 0 and o.project_number = project and o.created_at = i.created_at and o.id = i.id and o.place < i.place;
+  from unnest(ids, created_ats, places) i(id, created_at, place)
+  where i.place > 0 and i.created_at >= stored_from and i.created_at < stored_below and o.project_number = project and o.created_at = i.created_at and o.id = i.id and o.place < i.place;
   end if;
   if inserted + changed > 0 then
     changed_days := datemultirange(daterange((from_second at time zone 'UTC')::date, (below_second at time zone 'UTC')::date, '[]'));
