@@ -99,7 +99,7 @@ test('owners are the creators unless a CSV file or a person sets others; a file 
     stderr: expect.stringMatching(/^Lines 2 and 3 name/),
   });
   writeFileSync(file, `key_id,owner\n${idOf('tmp')},"Platform, team"\n`);
-  expect((await keywarden('owner', 'import', file)).stdout).toBe(`Assigned owners to 1 keys from ${file}.\n`);
+  expect((await keywarden('owner', 'import', file)).stdout).toBe(`Assigned owners to 1 key from ${file}.\n`);
   expect(await ownerOf('tmp')).toBe('Platform, team');
   await keywarden('owner', 'set', idOf('tmp'), '--owner', 'bela@acme.example');
   expect(await ownerOf('tmp')).toBe('bela@acme.example');
@@ -200,7 +200,7 @@ test('enforce revokes nothing before arm, and reports that; then it carries out 
   expect((await enforcing('enforce')).code).toBe(3);
   expect((await enforcing('resume')).stdout).toMatch(/In the next version, only keywarden arm does this\./);
   const done = await enforcing('enforce');
-  expect(done.stdout).toMatch(/1 keys revoked, 0 not\./);
+  expect(done.stdout).toMatch(/1 key revoked, 0 not\./);
   expect(done.stdout).toMatch(/keys wait: one key of its scope is revoked first, the others 24h later\./);
   expect(done.code).toBe(0);
 });

@@ -1,11 +1,13 @@
+import { countOf } from '@keywarden/core/values';
 import type { Applied } from '../enforce/apply.ts';
 import { renderTable } from './table.ts';
 
 /** Returns the result of applying a plan, for machines. */
-export function appliedToJson({ items, doneBefore, stopped }: Applied) {
+export function appliedToJson({ items, doneBefore, untried, stopped }: Applied) {
   return {
     changed: countRevoked(items),
     done_before: doneBefore,
+    untried,
     stopped,
     items: items.map(({ item, outcome, why, usedInFlight }) => ({
       key: { scope: item.key.scope, id: item.key.id, name: item.key.name },
@@ -17,14 +19,14 @@ export function appliedToJson({ items, doneBefore, stopped }: Applied) {
 }
 
 /** Returns the same result for people. */
-export function renderApplied({ items, stopped }: Applied): string {
+export function renderApplied({ items, untried, stopped }: Applied): string {
   if (items.length === 0 && stopped === null)
     return 'Nothing was revoked. The keys that this plan flags no longer count toward breakers.';
   const rows = items.map(({ item, outcome, why }) => [item.key.id, item.key.kind, item.key.name, outcome, why ?? '']);
   const revoked = countRevoked(items);
   return [
     `${renderTable(['KEY', 'KIND', 'NAME', 'OUTCOME', 'WHY'], rows)}\n`,
-    `${revoked} keys revoked, ${items.length - revoked} not.`,
+    `${countOf(revoked, 'key')} revoked, ${items.length - revoked} not${untried > 0 ? `, ${untried} not tried` : ''}.`,
     ...(stopped === null ? [] : [`The run was stopped: ${stopped}.`]),
   ].join('\n');
 }

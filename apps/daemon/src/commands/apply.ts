@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import type { PlanItem } from '@keywarden/core/policy';
+import { countOf } from '@keywarden/core/values';
 import { readStanding } from '@keywarden/db/daemon';
 import { codeOf, exitCode, UserError, usageError } from '@keywarden/runtime';
 import { usableConnections } from '../connect.ts';
@@ -92,8 +93,7 @@ function askToRevoke(items: PlanItem[], planId: string): string {
     String(group.length),
     [...new Set(group.flatMap(({ findings }) => findings.map(({ rule }) => rule)))].join(', '),
   ]);
-  const keys = items.length === 1 ? '1 key' : `${items.length} keys`;
-  return `${renderTable(['ORGANIZATION', 'KEYS', 'RULES'], rows)}\n\nPlan ${planId} permanently revokes ${keys}. To approve it, type the number of keys: `;
+  return `${renderTable(['ORGANIZATION', 'KEYS', 'RULES'], rows)}\n\nPlan ${planId} permanently revokes ${countOf(items.length, 'key')}. To approve it, type the number of keys: `;
 }
 
 async function confirm({ text, answer: wanted }: { text: string; answer: string }, planId: string): Promise<boolean> {

@@ -1,5 +1,6 @@
 import { dirname, join } from 'node:path';
 import { hasCode } from '@keywarden/core/client';
+import { countOf } from '@keywarden/core/values';
 import { listLastingTokens, listSuspectScopes } from '@keywarden/db/daemon';
 import { isEncrypted, listMisplacedTables, listUnsafeSettings, openStore, whyNodesMissing } from '@keywarden/db/store';
 import {
@@ -35,7 +36,7 @@ export const checkCommand: CommandOf = {
     const environment = readEnvironment(process.env);
     const config = readConfig(environment, process.env);
     const names = config.connections.map((connection) => connection.name).join(', ');
-    const rules = config.policy.rules.length === 1 ? '1 rule' : `${config.policy.rules.length} rules`;
+    const rules = countOf(config.policy.rules.length, 'rule');
     report.add('configuration', 'ok', `connections ${names}; ${rules}`);
     let stored: Stored | undefined;
     let worst = await checkPart(report, 'database', async () => {
@@ -131,7 +132,7 @@ async function describeEnforcement(context: Parameters<typeof whyNotAutomatic>[0
   const notices = channels.length === 0 ? '' : `; notices go to ${channels.map(({ name }) => name).join(', ')}`;
   if (enforced === 0) return `no rule is in mode: enforce${notices}`;
   const why = await whyNotAutomatic(context);
-  return `${enforced} rules are in mode: enforce${why === null ? '' : `, but no key is revoked automatically: ${why}`}${notices}`;
+  return `${countOf(enforced, 'rule')} in mode: enforce${why === null ? '' : `, but no key is revoked automatically: ${why}`}${notices}`;
 }
 
 /** Describes which approvals of the report the next pass on this machine carries out. */

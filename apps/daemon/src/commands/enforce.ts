@@ -1,3 +1,4 @@
+import { countOf } from '@keywarden/core/values';
 import type { Context } from '../context.ts';
 import { type Enforced, enforce } from '../enforce/enforce.ts';
 import { listKeysAfresh } from '../sync/keys.ts';
@@ -51,7 +52,7 @@ function render({ plan, announced, approved, automatic, why }: Enforced): string
     wait === null ? [] : [`${group.length} of ${plan.automatic.length} keys wait: ${wait}.`],
   );
   return [
-    `Plan ${plan.id}: ${plan.document.items.length} keys to revoke, ${plan.document.held.length} held. Notices: ${announced.accepted} accepted, ${announced.pending} pending.`,
+    `Plan ${plan.id}: ${countOf(plan.document.items.length, 'key')} to revoke, ${plan.document.held.length} held. Notices: ${announced.accepted} accepted, ${announced.pending} pending.`,
     ...approved.map((applied) => `Approved in the report:\n${renderApplied(applied)}`),
     ...(automatic === null ? [`No key is revoked automatically: ${why}.`] : []),
     ...(automatic !== null && automatic.items.length > 0

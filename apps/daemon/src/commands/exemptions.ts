@@ -1,4 +1,5 @@
 import { reviewRule } from '@keywarden/core/policy';
+import { countOf } from '@keywarden/core/values';
 import { type Exemption, endExemption, exemptionList, grantExemption, readItems } from '@keywarden/db/daemon';
 import { usageError } from '@keywarden/runtime';
 import { usableConnections } from '../connect.ts';
@@ -61,10 +62,9 @@ export const exemptCommand: CommandOf = {
       until: end,
     };
     const number = await governed(context, () => grantExemption(context.store.sql, granted));
-    const count = keys.length === 1 ? '1 key' : `${keys.length} keys`;
     return {
       json: { exemption: number, keys: keys.map(({ id, name }) => ({ id, name })), rules: rule ?? null, until: end },
-      text: `Exemption ${number} covers ${count} until ${end}. Keys that are created later are not covered.`,
+      text: `Exemption ${number} covers ${countOf(keys.length, 'key')} until ${end}. Keys that are created later are not covered.`,
     };
   },
 };

@@ -1,4 +1,5 @@
 import { parseVerifier, verifyReceipt } from '@keywarden/core/ledger';
+import { countOf } from '@keywarden/core/values';
 import * as db from '@keywarden/db/daemon';
 import { exitCode, requireDataFolder, UserError, usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
@@ -98,7 +99,7 @@ function inWords(state: Awaited<ReturnType<typeof readState>>, wasChecked: boole
   return [
     origin === null
       ? 'The ledger has no events yet.'
-      : `Ledger ${origin}: ${size} events, signed at ${state.signed_at}.`,
+      : `Ledger ${origin}: ${countOf(size, 'event')}, signed at ${state.signed_at}.`,
     ...(waiting > 0
       ? [`${waiting} events wait for a signed checkpoint, the oldest since ${state.waiting_since}.`]
       : []),

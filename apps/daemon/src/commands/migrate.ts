@@ -1,3 +1,4 @@
+import { countOf } from '@keywarden/core/values';
 import { distributeOperations, type Migrated, migrateStore, setOperationRetention } from '@keywarden/db/store';
 import { exitCode, print } from '@keywarden/runtime';
 import { hasConfigFile } from '@keywarden/runtime/config';
@@ -35,7 +36,7 @@ export const migrateCommand: CommandOf = {
 function inWords({ migrations, functions }: Migrated): string {
   if (migrations + functions === 0) return 'The database is up to date.';
   const done = [
-    ...(migrations > 0 ? [`${migrations} ${migrations === 1 ? 'migration' : 'migrations'}`] : []),
+    ...(migrations > 0 ? [countOf(migrations, 'migration')] : []),
     ...(functions > 0 ? [`${functions} functions, views and grants`] : []),
   ];
   return `Applied ${done.join(' and ')}; the database is up to date.`;

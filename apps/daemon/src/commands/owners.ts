@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { countOf } from '@keywarden/core/values';
 import { type Assignment, assignOwners, listLiveKeys, type NamedKey } from '@keywarden/db/daemon';
 import { codeOf, usageError } from '@keywarden/runtime';
 import { CsvError, parse } from 'csv-parse/sync';
@@ -49,7 +50,7 @@ export const ownerImportCommand: CommandOf = {
       const assignments = rows.map((row) => toAssignment(row, findKey));
       refuseTwice(rows, assignments);
       await governed(context, () => assignOwners(store.sql, { assignments, source: 'import', by: userName() }));
-      const text = `Assigned owners to ${assignments.length} keys from ${file}.`;
+      const text = `Assigned owners to ${countOf(assignments.length, 'key')} from ${file}.`;
       return { json: { assigned: assignments.length }, text };
     }, storeOnly);
   },

@@ -15,6 +15,7 @@ import {
 } from '@keywarden/testkit/daemon/apply-fixture';
 import { connectionOf } from '@keywarden/testkit/daemon/fixture';
 import { expect, test } from 'vitest';
+import { renderApplied } from '../commands/applied.ts';
 import { syncKeys } from '../sync/keys.ts';
 import { applyPlan } from './apply.ts';
 
@@ -186,6 +187,7 @@ test('if the store fails between two keys, the outcome of the first is reported,
   const applied = await apply(plan);
   expect(applied.stopped).toMatch(/^the store failed \(58030\)/);
   expect(applied.items.map(({ outcome }) => outcome)).toEqual(['revoked']);
+  expect(renderApplied(applied)).toContain('1 key revoked, 0 not, 1 not tried.');
   await store.sql`alter table keywarden.plan_approval disable row level security`;
   expect((await apply(plan)).items.map(({ outcome }) => outcome)).toEqual(['revoked']);
 });

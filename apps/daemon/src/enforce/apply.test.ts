@@ -26,7 +26,7 @@ test('apply revokes exactly the keys of the plan; a second apply of the same pla
   expect(plan.document.items.map((item) => item.key.name)).toEqual(['idle', 'forgotten']);
   expect(outcomes(await apply(plan))).toEqual({ idle: 'revoked', forgotten: 'revoked' });
   expect(await revokedNames()).toEqual(['idle', 'forgotten']);
-  expect(await apply(plan)).toEqual({ doneBefore: 2, items: [], stopped: null });
+  expect(await apply(plan)).toEqual({ doneBefore: 2, items: [], untried: 0, stopped: null });
   const [approvals] = await store.sql`select count(*)::int as n, min(approved_by) as who from keywarden.plan_approval`;
   expect(approvals).toEqual({ n: 1, who: 'ada' });
 });

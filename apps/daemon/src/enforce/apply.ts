@@ -21,6 +21,8 @@ export interface Applied {
   /** Items that an earlier run of this plan carried out. */
   doneBefore: number;
   items: AppliedItem[];
+  /** How many items the run did not come to. */
+  untried: number;
   /** Why the run ended before its last item; null if it did not. */
   stopped: string | null;
   /** Whether that was because the store failed. */
@@ -57,7 +59,12 @@ export async function applyPlan(
 ): Promise<Applied> {
   await settleOpenIntents(context, connections);
   const remaining = await remainingItems(context, items);
-  const applied: Applied = { doneBefore: items.length - remaining.length, items: [], stopped: null };
+  const applied: Applied = {
+    doneBefore: items.length - remaining.length,
+    items: [],
+    untried: remaining.length,
+    stopped: null,
+  };
   // A plan without items can still be approved: the approval shows that a person has read its breakers.
   const isOver = remaining.length === 0 && items.length > 0;
   if (approver.via === 'enforcement' ? remaining.length === 0 : isOver && approver.via !== 'report') return applied;
@@ -75,6 +82,7 @@ export async function applyPlan(
       (error: unknown) => lostItem(context, item, error),
     );
     applied.items.push(result);
+    applied.untried -= 1;
     if (result.storeFailure !== undefined) {
       Object.assign(applied, stoppedByStore(result.storeFailure));
       break;

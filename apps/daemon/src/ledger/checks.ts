@@ -1,4 +1,4 @@
-import { dayMs } from '@keywarden/core/values';
+import { dayMs, someOf } from '@keywarden/core/values';
 import * as db from '@keywarden/db/daemon';
 import { assertCurrent, type Sql } from '@keywarden/db/store';
 import type { Context } from '../context.ts';
@@ -84,13 +84,13 @@ async function compareRows(sql: Sql): Promise<LedgerFaults> {
   }
 }
 
-const named = 10;
+const mostNamed = 10;
 
 /** Names what was found, once each: a row has several events, and a day several faults. */
 function nameSome(what: string, found: string[]): string[] {
   const all = [...new Set(found)];
   if (all.length === 0) return [];
-  return [`${all.length} ${what} (${all.slice(0, named).join(', ')}${all.length > named ? ', ...' : ''})`];
+  return [`${all.length} ${what} (${someOf(all, mostNamed)})`];
 }
 
 /** Chooses the months of operations that are compared on a day, so that each month is compared once in 28 days. */

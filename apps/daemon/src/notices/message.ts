@@ -1,4 +1,5 @@
 import { type DueNotice, explain } from '@keywarden/core/policy';
+import { countOf } from '@keywarden/core/values';
 
 interface NotifiedKey {
   id: string;
@@ -93,7 +94,7 @@ export function toSlack({ data }: Body): { text: string } {
     const what = after === null ? '' : `, may be revoked ${after} after this`;
     return `• key ${id} \`${tame(name)}\` (${place})${what}: \`${tame(reason)}\` (${rule})`;
   });
-  const count = keys.length === 1 ? '1 key' : `${keys.length} keys`;
+  const count = countOf(keys.length, 'key');
   return { text: escapeSlack([`Keywarden: ${count} of ${owner} at ${controlPlane}`, ...lines].join('\n')) };
 }
 
@@ -104,10 +105,10 @@ function checkpointLines({ events, checkpoint }: CheckpointBody['data']): string
 
 function reviewLines({ owner, step, due_at: dueAt, reviews }: ReviewBody['data']): string {
   const when = step === 'escalation' || step === 'overdue' ? 'was due' : 'is due';
-  const count = reviews.length === 1 ? '1 unsigned review' : `${reviews.length} unsigned reviews`;
+  const count = countOf(reviews.length, 'unsigned review');
   const lines = reviews.map(({ id, title, reviewer, keys, undecided, by_default: byDefault }) => {
     const open = undecided === 0 ? 'a signature is missing' : `${undecided} of ${keys} keys are undecided`;
-    const decided = byDefault === 0 ? '' : `, ${byDefault} keys got the default decision`;
+    const decided = byDefault === 0 ? '' : `, ${countOf(byDefault, 'key')} got the default decision`;
     return `• review ${id} \`${tame(title)}\` of ${tame(reviewer)}: ${open}${decided}`;
   });
   return [`Keywarden, for ${tame(owner)}: ${count} ${when} at ${dueAt}`, ...lines].join('\n');

@@ -1,5 +1,5 @@
 import { addAll, collect, hasCode, type ProjectPage } from '@keywarden/core/client';
-import { before, toMs } from '@keywarden/core/values';
+import { before, someOf, toMs } from '@keywarden/core/values';
 import { listProjectsToWalk, saveDeletedProjects, saveProjects, type WalkedProject } from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
@@ -58,14 +58,16 @@ export async function syncProjects(
   return { shown, failed };
 }
 
+const mostNamed = 5;
+
 /** Throws a UserError if the projects of an organization could not be listed or stored. */
 export function assertAllOrganizations({ name }: Connection, failed: FailedOrganization[]): void {
   const [first] = failed;
   if (first === undefined) return;
-  const names = failed.map(({ organizationId }) => organizationId).join(', ');
+  const names = failed.map(({ organizationId }) => organizationId);
   throw new UserError(
     'incomplete',
-    `The projects of ${failed.length} organizations of connection ${name} could not be read: ${names} (${failureInWords(first.error)}). The others are stored, and the next sync tries again.`,
+    `The projects of ${failed.length} organizations of connection ${name} could not be read: ${someOf(names, mostNamed)} (${failureInWords(first.error)}). The others are stored, and the next sync tries again.`,
   );
 }
 

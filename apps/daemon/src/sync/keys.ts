@@ -1,4 +1,5 @@
 import { collect, hasCode } from '@keywarden/core/client';
+import { someOf } from '@keywarden/core/values';
 import { listUnlistedOrganizations, readNow, saveMembers } from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
 import { type Connection, usableConnections } from '../connect.ts';
@@ -126,8 +127,6 @@ export async function listKeysAfresh(context: Context): Promise<{ connections: C
   }
   const unlisted = failures.length > 0 ? [] : await listUnlistedOrganizations(context.store.sql, begunAt);
   if (unlisted.length > 0)
-    failures.push(
-      `No connection may list the keys of ${unlisted.slice(0, mostNamed).join(', ')}${unlisted.length > mostNamed ? ` and ${unlisted.length - mostNamed} more organizations` : ''}: use an administrator's key.`,
-    );
+    failures.push(`No connection may list the keys of ${someOf(unlisted, mostNamed)}: use an administrator's key.`);
   return { connections, failures };
 }

@@ -1,4 +1,5 @@
 import { hasCode } from '@keywarden/core/client';
+import { someOf } from '@keywarden/core/values';
 import { makePartitionsAhead, markWalkRefused } from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
@@ -11,7 +12,7 @@ import { add, type Counts, recordRun } from './run.ts';
 import { createSealer, type Sealer } from './sealing.ts';
 
 /** The most projects that a message names. */
-const namesShown = 5;
+const mostNamed = 5;
 
 /** Runs one pass over the operations of every project that a connection sees, starting with those that have news. */
 export async function syncOperations(context: Context, connection: Connection, steps = guardedSteps): Promise<Counts> {
@@ -88,11 +89,10 @@ const hasVanished = ({ deletedAt }: { deletedAt: string | null }, error: unknown
 
 function describeFailures(failures: Failure[], total: number): UserError {
   const [first] = failures;
-  const names = failures.slice(0, namesShown).map(({ project }) => project);
-  const more = failures.length > namesShown ? ` and ${failures.length - namesShown} more` : '';
+  const names = failures.map(({ project }) => project);
   return new UserError(
     'incomplete',
-    `The operations of ${failures.length} of ${total} projects could not be read completely: ${names.join(', ')}${more} (${failureInWords(first?.error)}). The others are stored, and the next sync tries again.`,
+    `The operations of ${failures.length} of ${total} projects could not be read completely: ${someOf(names, mostNamed)} (${failureInWords(first?.error)}). The others are stored, and the next sync tries again.`,
   );
 }
 

@@ -1,6 +1,7 @@
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import * as ledger from '@keywarden/core/ledger';
+import { countOf, someOf } from '@keywarden/core/values';
 import { codeOf } from '@keywarden/runtime';
 import { type Beside, createContentReader, createEntryReader } from './copy-readers.ts';
 import {
@@ -113,7 +114,7 @@ function compareCopy(
   if (unread.length > 0)
     addSentence(
       verdict.unproven,
-      `${unread.length} files of tiles are not those of this tree, and are not checked: ${unread.slice(0, 3).join(', ')}`,
+      `${countOf(unread.length, 'file')} of tiles are not those of this tree, and are not checked: ${someOf(unread, 3)}`,
     );
   return { ...withoutHead(verdict), head: headOf(head) };
 }

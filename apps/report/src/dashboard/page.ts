@@ -1,4 +1,5 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { countOf } from '@keywarden/core/values';
 import { countItems, type List, type Principal, type Reader, readItems, readPage } from '@keywarden/db/report';
 import type { Context } from 'hono';
 import { html } from 'hono/html';
@@ -218,8 +219,8 @@ export async function listPart<S extends z.ZodObject, F extends z.ZodRawShape, O
 const mostCounted = 10_000;
 
 function countInWords(count: number): string {
-  if (count > mostCounted) return `over ${mostCounted.toLocaleString('en')} rows`;
-  return count === 1 ? '1 row' : `${count.toLocaleString('en')} rows`;
+  if (count > mostCounted) return `over ${countOf(mostCounted, 'row')}`;
+  return countOf(count, 'row');
 }
 
 /** Returns the first items of a list as a table. */

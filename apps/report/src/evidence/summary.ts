@@ -1,3 +1,4 @@
+import { countOf } from '@keywarden/core/values';
 import type { Control, Measure } from './controls.ts';
 import type { Written, WrittenTable } from './files.ts';
 
@@ -80,15 +81,9 @@ function describe(file: EvidenceFile): string {
 
 /** Returns the result of a measure in words: "3 records, 3 exceptions, 2 not assessable because ...". */
 export function resultInWords({ records, exceptions, not_assessable: unknown }: EvidenceFile): string {
-  const count = records === 1 ? '1 record' : `${records} records`;
+  const count = countOf(records, 'record');
   const verdict =
-    exceptions === null
-      ? ''
-      : exceptions === 0
-        ? ', no exception'
-        : exceptions === 1
-          ? ', 1 exception'
-          : `, ${exceptions} exceptions`;
+    exceptions === null ? '' : exceptions === 0 ? ', no exception' : `, ${countOf(exceptions, 'exception')}`;
   const why = unknown?.because.map(({ reason, keys }) => `${keys} because ${reason}`).join('; ');
   return `${count}${verdict}${unknown === null ? '' : `; not assessable: ${unknown.records}, ${why}; see ${unknown.file}`}`;
 }

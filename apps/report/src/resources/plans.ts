@@ -1,4 +1,5 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { countOf } from '@keywarden/core/values';
 import * as store from '@keywarden/db/report';
 import { html, raw } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
@@ -231,7 +232,7 @@ function decisionForms(
   { id, items, approvers, approvers_needed: needed, superseded_by: newer }: Plan,
   { hasApproved, state }: { hasApproved: boolean; state: store.EnforcementState | undefined },
 ): Html {
-  const keys = items === 1 ? '1 key' : `${items} keys`;
+  const keys = countOf(items, 'key');
   const pass = state?.nextAt == null ? 'its next pass' : html`its next pass, ${ago(state.nextAt)}`;
   const waits =
     approvers < needed

@@ -1,4 +1,4 @@
-import { daysInWords, toMs } from '../values/time.ts';
+import { daysInWords, toMs } from '../values/index.ts';
 import type { Condition } from './condition-schema.ts';
 import type { Evidence, Finding } from './finding.ts';
 

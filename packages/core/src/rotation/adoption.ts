@@ -1,6 +1,6 @@
 import { hasSeen } from '../policy/index.ts';
 import { leastQuietMs } from '../policy/schema.ts';
-import { daysInWords, toMs } from '../values/time.ts';
+import { daysInWords, toMs } from '../values/index.ts';
 import { currentMint, type Rotation, type RotationFacts } from './rotation.ts';
 
 /** Returns how long the old key must be quiet: as configured, at least 7 days and twice its longest observed gap (T1). */

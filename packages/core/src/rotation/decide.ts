@@ -1,4 +1,4 @@
-import { daysInWords, toMs } from '../values/time.ts';
+import { daysInWords, toMs } from '../values/index.ts';
 import { whyLate, whyNotAdopted } from './adoption.ts';
 import { currentMint, type Rotation, type RotationFacts } from './rotation.ts';
 import { isOver } from './states.ts';

@@ -1,10 +1,9 @@
 export { addDays, type DayRange, dayMs, dayNumbered, dayOf, daysOf, monthOf, monthsOf, startOfDay } from './days.ts';
-export { type Camelled, canonicalJson, endOfString, sha256, toCamel } from './json.ts';
+export { canonicalJson, endOfString, sha256 } from './json.ts';
 export { clientNetwork, isNetwork, makeGlobTest, makeNetworkTest } from './patterns.ts';
 export {
   before,
   compareInstants,
-  daysInWords,
   duration,
   isInstant,
   parseDuration,
@@ -12,3 +11,4 @@ export {
   secondOf,
   toMs,
 } from './time.ts';
+export { type Camelled, countOf, daysInWords, someOf, toCamel } from './words.ts';

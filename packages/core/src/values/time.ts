@@ -72,13 +72,6 @@ export const duration = z
     return z.NEVER;
   });
 
-/** Returns whole days as readable text: "143 days", "1 day", "less than a day". */
-export function daysInWords(ms: number): string {
-  const days = Math.floor(ms / dayMs);
-  if (days < 1) return 'less than a day';
-  return days === 1 ? '1 day' : `${days} days`;
-}
-
 /** A cron expression. */
 export const schedule = z
   .string()
