@@ -30,6 +30,8 @@ const filters = {
   state: (state: Incident['state']) => (state === 'open' ? sql`n.closed_at is null` : sql`n.closed_at is not null`),
   key: isNumber('n.key_number'),
   ...within(sql`n.opened_at`),
+  /** Incidents that were still open at this time, and later ones. */
+  openSince: (at: string) => sql`(n.closed_at is null or n.closed_at >= ${at}::timestamptz)`,
 };
 export type IncidentFilter = FilterOf<typeof filters>;
 

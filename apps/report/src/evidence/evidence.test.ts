@@ -194,6 +194,17 @@ test('evidence lists keys that were never reviewed; whether a key that one listi
   expect(textOf('pci-dss-4.0.1_7.2.4/04-inventory.ndjson')).toContain('"state":"missing"');
 });
 
+test('evidence has each incident that was open in the period, also those of before', async () => {
+  await fixture.store.sql`
+    insert into keywarden.incident (kind, opened_at, closed_at, closed_by, note, detail) values
+      ('breaker', '2026-03-01', '2026-03-02', 'ada', 'closed before', '{}'), ('breaker', '2026-03-03', '2026-05-02', 'ada', 'closed within', '{}'),
+      ('breaker', '2026-03-05', '2026-07-01', 'ada', 'closed after', '{}'), ('breaker', '2026-06-03', '2026-06-04', 'ada', 'opened after', '{}')`;
+  const { manifest, textOf } = await evidenceOf('soc-2:CC6.1');
+  const { file } = manifest.files.find(({ measure }) => measure.measure === 'incidents') ?? {};
+  const notes = textOf(String(file)).match(/(closed|opened) (before|within|after)/g);
+  expect(notes?.toSorted()).toEqual(['closed after', 'closed within']);
+});
+
 test('months without a walk are a gap in the history, even recent ones', async () => {
   const [project] = await fixture.store.sql`select number from keywarden.project where id = 'quiet-river'`;
   await fixture.store.sql`

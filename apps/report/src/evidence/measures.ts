@@ -64,7 +64,7 @@ export async function take(snapshot: store.Snapshot, measure: Measure, period: P
     rotations: () => shown(store.rotationList({ from, to }, null)),
     exemptions: () => shown(store.exemptionList({ from, to }, null)),
     decisions: () => shown(store.planDecisionList({ from, to })),
-    incidents: () => shown(store.incidentList({ from, to }, null)),
+    incidents: () => shown(store.incidentList({ openSince: from, to }, null)),
     reviewed_keys: () => shown(store.reviewItemList({ from, to })),
     reviews: async ({ within_days: days }) => await takeReviews(snapshot, days, period),
     operation_counts: () => shown(store.operationBucketList({ from, to, size: 'day', by: ['action'] }, null)),
