@@ -35,17 +35,7 @@ export { type SavedListing, saveKeyListing } from './keys/listing.ts';
 export type { ScopeReference } from './keys/scope-facts.ts';
 export { isCutOff } from './keys/suspect-listing.ts';
 export { findTreeFault, listLedgerRowFaults } from './ledger/check.ts';
-export {
-  endLedgerKeys,
-  listCosigned,
-  listLedgerKeys,
-  noteLedgerKeys,
-  readNewestCheckpoint,
-  readNewestCosignature,
-  readOldestWaiting,
-  recordBeginning,
-  saveCosignature,
-} from './ledger/checkpoints.ts';
+export * from './ledger/checkpoints.ts';
 export { ledgerEventList } from './ledger/list.ts';
 export { listChangedMachinery } from './ledger/machinery.ts';
 export { makeReceipts, readPlacedEvents, readReceipt, readSignedTree } from './ledger/receipts.ts';
@@ -53,15 +43,7 @@ export { type Inconsistency, integrateEvents } from './ledger/sequencer.ts';
 export { continues, readConsistency, readInclusion } from './ledger/tree.ts';
 export { createBudgetRows } from './limits/request-budgets.ts';
 export { readItems } from './list.ts';
-export {
-  endAnnouncements,
-  listPending,
-  listStallsToNotify,
-  listWritten,
-  type PendingMessage,
-  recordAttempt,
-  writeMessage,
-} from './notifications/notices.ts';
+export * from './notifications/notices.ts';
 export { markOperationPruned, type Proof, saveOperationPage, type UnreadRow } from './operations/pages.ts';
 export { MonthNotAdded, makeOperationPartitions, makePartitionsAhead } from './operations/partitions.ts';
 export {
@@ -72,45 +54,17 @@ export {
   readOperationRetention,
 } from './operations/retention.ts';
 export { readTotals } from './operations/totals.ts';
-export {
-  countOperationsSince,
-  forgetOpenWalk,
-  isAllToTheEnd,
-  listOpenOperations,
-  listProjectsToWalk,
-  markGapsTried,
-  type OpenOperation,
-  type OpenWalk,
-  type WalkedProject,
-} from './operations/walks.ts';
-export {
-  listOrganizationIds,
-  listUnlistedOrganizations,
-  readMemberRole,
-  saveMembers,
-  saveOrganizations,
-} from './organizations/organizations.ts';
+export * from './operations/walks.ts';
+export * from './organizations/organizations.ts';
 export { type Assignment, assignOwners, listKeyOwners, listLiveKeys, type NamedKey } from './owners/owners.ts';
 export { endPause, openPause, readPause, withDestructiveCall } from './pauses/pauses.ts';
 export { saveEnforcementState } from './plans/enforcement-state.ts';
 export { choosePart, derivePlan } from './plans/parts.ts';
 export { approvePlan, endApproval, listReportApprovals, readPlan, readStanding, savePlan } from './plans/plans.ts';
 export { markWalkRefused, saveDeletedProjects, saveProjects } from './projects/projects.ts';
-export {
-  forgetRejectedRows,
-  listRejectedRows,
-  type RequestedList,
-  type StoredRejectedRow,
-  saveRejectedRows,
-} from './rejected-rows/rejected-rows.ts';
+export * from './rejected-rows/rejected-rows.ts';
 export { listReplicaPolicies, type ReplicaPolicy, recordReplicaPolicy } from './replicas/policies.ts';
-export {
-  applyReviewDefaults,
-  type CampaignReview,
-  listCampaignReviews,
-  openOverdueIncident,
-  settleReviewReminders,
-} from './reviews/reminders.ts';
+export * from './reviews/reminders.ts';
 export { reportBrokenReviews } from './reviews/reviews.ts';
 export {
   beginRevocation,
@@ -123,17 +77,7 @@ export {
   recordOutcome,
 } from './revocations/revocations.ts';
 export { listSuspectedOrphans, readRotationFacts, type SuspectedOrphan } from './rotations/facts.ts';
-export {
-  countUnclear,
-  hasOpenOrphan,
-  isSinkPathTaken,
-  listOpenRotations,
-  listRotations,
-  readCanaries,
-  readFailures,
-  readFirstKey,
-  readRotation,
-} from './rotations/reads.ts';
+export * from './rotations/reads.ts';
 export { answerRotationRequest, listRotationRequests } from './rotations/requests.ts';
 export { advanceRotation, openRotation, type RotatedKey, type StoredRotation } from './rotations/rotations.ts';
 export { endSlot, isSlotDue } from './rotations/slots.ts';
@@ -145,12 +89,4 @@ export { sealDays } from './seals/seals.ts';
 export { isRefusedRow } from './sql.ts';
 export type { Role } from './tokens/authenticate.ts';
 export { revokeSession, sessionList } from './tokens/sessions.ts';
-export {
-  createToken,
-  ensureToken,
-  listLastingTokens,
-  listTokens,
-  makeTokenSecret,
-  revokeToken,
-  type StoredToken,
-} from './tokens/tokens.ts';
+export * from './tokens/tokens.ts';

@@ -23,32 +23,12 @@ export { instant, isInstant, unwrap } from './item.ts';
 export { type Assessed, assess, assessedItems, judgeListed } from './keys/assessed.ts';
 export { inventoryCoverage, listInventoryCoverage } from './keys/inventory.ts';
 export { inventoryGap, listInventoryGaps } from './keys/inventory-gaps.ts';
-export {
-  credentialItem,
-  credentialList,
-  findHiddenKey,
-  inventoryList,
-  type KeyFilter,
-  keyItem,
-  keyList,
-  keyObservation,
-  keyObservationList,
-  keyUse,
-  keyUseList,
-  seesKey,
-} from './keys/list.ts';
+export * from './keys/list.ts';
 export type { Inventoried } from './keys/source.ts';
 export { readBundle, readTile } from './ledger/bundles.ts';
 export { listLedgerKeys } from './ledger/checkpoints.ts';
 export { type LedgerRecordKind, ledgerEventItem, ledgerEventList, ledgerRecordKinds } from './ledger/list.ts';
-export {
-  makeReceipts,
-  type PlacedEvent,
-  readPlacedEvents,
-  readReceipt,
-  readSignedTree,
-  type SignedTree,
-} from './ledger/receipts.ts';
+export * from './ledger/receipts.ts';
 export {
   countItems,
   type List,
@@ -62,53 +42,18 @@ export {
   readPage,
   select,
 } from './list.ts';
-export {
-  type ArchivedRecord,
-  listArchivedOperations,
-  listArchivedOrganizations,
-  listArchivedProjects,
-} from './operations/archive.ts';
-export {
-  findProjectNumbers,
-  operationBucket,
-  operationBucketList,
-  operationItem,
-  operationList,
-  operationVersion,
-  operationVersionList,
-  sealedOperationList,
-} from './operations/list.ts';
+export * from './operations/archive.ts';
+export * from './operations/list.ts';
 export { pingStore, readTotals, type Totals } from './operations/totals.ts';
 export { organizationItem, organizationList } from './organizations/list.ts';
 export { approvePlan, hasApproved, rejectPlan } from './plans/decisions.ts';
 export { type EnforcementState, readEnforcementState } from './plans/enforcement-state.ts';
-export {
-  findingItem,
-  findingList,
-  listPolicies,
-  listRules,
-  planDecision,
-  planDecisionList,
-  planItem,
-  planList,
-  readPlanDocument,
-} from './plans/list.ts';
+export * from './plans/list.ts';
 export { choosePart, derivePlanAs, listPartChoices, type PartFilter } from './plans/parts.ts';
 export { projectItem, projectList } from './projects/list.ts';
 export { readOver } from './reader.ts';
 export { campaignItem, campaignList, cancelCampaign, type NewCampaign, openCampaign } from './reviews/campaigns.ts';
-export {
-  countRevokedKeys,
-  hasReview,
-  reviewDecision,
-  reviewDecisionList,
-  reviewedKey,
-  reviewedKeyInContext,
-  reviewItem,
-  reviewItemList,
-  reviewItemsInContext,
-  reviewList,
-} from './reviews/list.ts';
+export * from './reviews/list.ts';
 export {
   type Chosen,
   decideReview,
@@ -125,13 +70,7 @@ export { rotationItem, rotationList, rotationRequestItem, rotationRequestList } 
 export { requestRotation } from './rotations/requests.ts';
 export { runItem, runList } from './runs/list.ts';
 export { reportTokenRoles as roles } from './schema/tokens.ts';
-export {
-  listSealedProjects,
-  readDropEvents,
-  readGapSealEvents,
-  readSealEvents,
-  type SealedProject,
-} from './seals/list.ts';
+export * from './seals/list.ts';
 export { openSnapshot, type Snapshot } from './snapshot.ts';
 export { toStatement } from './sql.ts';
 export { accessItem, accessList } from './tokens/access-list.ts';

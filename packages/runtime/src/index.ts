@@ -1,15 +1,5 @@
 export { csvCell, writeCsv } from './csv.ts';
-export {
-  createDataFile,
-  type Environment,
-  ensureDataFolder,
-  isLoopback,
-  makeFolder,
-  readDataFile,
-  readEnvironment,
-  requireDataFolder,
-  writeDataFile,
-} from './environment.ts';
+export * from './environment.ts';
 export {
   codeOf,
   deniedByDeno,

@@ -2,14 +2,6 @@ export { decide, isOverdue, type Step } from './decide.ts';
 export { lineageName, makeRotationId, successorName } from './name.ts';
 export { type OpeningLimits, openingLimits } from './opening.ts';
 export { whyNoOrphan } from './orphan.ts';
-export {
-  currentMint,
-  type MintIntent,
-  type Rotation,
-  type RotationFacts,
-  type Sighting,
-  type SinkAnswer,
-  wantsSink,
-} from './rotation.ts';
+export * from './rotation.ts';
 export { firstState, isOver, mayFollow, type RotationState, rotationStates } from './states.ts';
 export { advance, type Effects, type RotationEvent } from './transition.ts';

@@ -1,15 +1,5 @@
 export { tokenIdOf, type WireCredential } from './credentials.ts';
-export {
-  type CredentialKind,
-  credentialKinds,
-  isKeyKind,
-  isRevocable,
-  type KeyKind,
-  keyKinds,
-  type OtherKind,
-  otherKinds,
-  showsUse,
-} from './kinds.ts';
+export * from './kinds.ts';
 export { unknownTime } from './primitives.ts';
 export {
   terminalStatuses,
