@@ -126,16 +126,22 @@ export function readField(form: FormData, name: string): string {
   return typeof value === 'string' ? value.trim() : '';
 }
 
-/** Parses a form's fields by a schema. Throws a Problem (400) that names the invalid field. */
-export function readForm<T extends z.ZodType>(schema: T, values: object): z.output<T> {
-  const parsed = schema.safeParse(values);
+/**
+ * Parses the fields of a form, as trimmed texts, by their schemas. An optional field that is empty is absent, and a list has each value of its field. Throws a
+ * Problem (400) that names the invalid field.
+ */
+export function readForm<F extends z.ZodRawShape>(form: FormData, fields: F): z.output<z.ZodObject<F>> {
+  const values = Object.entries(fields).map(([name, field]) => {
+    const value = field instanceof z.ZodArray ? form.getAll(name) : readField(form, name);
+    return [name, field instanceof z.ZodOptional && value === '' ? undefined : value];
+  });
+  const parsed = z.object(fields).safeParse(Object.fromEntries(values));
   if (parsed.success) return parsed.data;
   throw new Problem(400, 'Invalid form', `${issueInWords(parsed.error)}. Go back, fix it, and send it again.`);
 }
 
 /** Returns the reason that a form gives. Throws a Problem (400) without one. */
-export const readReason = (form: FormData): string =>
-  readForm(z.object({ reason }), { reason: readField(form, 'reason') }).reason;
+export const readReason = (form: FormData): string => readForm(form, { reason }).reason;
 
 const paging = {
   cursor: z.string().max(1000).optional(),

@@ -5,7 +5,7 @@ import { allowWhole, mayAct } from '../access/roles.ts';
 import { cancelCampaign, openCampaign } from '../actions/reviews.ts';
 import { columnsFor, proofFact } from '../dashboard/columns.ts';
 import { ago, facts, type Html, link, type Part, section, state, time } from '../dashboard/html.ts';
-import { listPart, type Pages, readField, readForm, readParameter, readReason } from '../dashboard/page.ts';
+import { listPart, type Pages, readForm, readParameter, readReason } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { dayOrInstant, digits, reason, word } from '../parameters.ts';
 import { addResource } from '../resource.ts';
@@ -126,21 +126,12 @@ const toSettings = ({ remind_days: days, escalate_to: escalateTo, ...others }: S
 function campaignPages({ page, form }: Pages, services: Services): void {
   const { db } = services;
   form('/campaigns', auditor, async ({ principal }, sent) => {
-    const days = readField(sent, 'remind_days')
-      .split(/[\s,]+/)
-      .filter((day) => day !== '');
-    const given = readForm(
-      z.object({ ...settingFields, title: word, escalate_after_days: z.coerce.number().int().min(1).max(365) }),
-      {
-        ...Object.fromEntries(
-          ['title', 'split_by', 'due_at', 'default_decision', 'keep_needs_reason', 'escalate_after_days'].map(
-            (name) => [name, readField(sent, name)],
-          ),
-        ),
-        remind_days: days.map(Number),
-        escalate_to: readField(sent, 'escalate_to') || undefined,
-      },
-    );
+    const given = readForm(sent, {
+      ...settingFields,
+      title: word,
+      remind_days: z.preprocess(toNumbers, settingFields.remind_days),
+      escalate_after_days: z.coerce.number().int().min(1).max(365),
+    });
     const review = await readChoice(services, sent);
     const settings = toSettings(given);
     return { to: `/campaigns/${await openCampaign(services, { principal, settings, review })}`, flash: 'campaign' };
@@ -178,6 +169,12 @@ function campaignPages({ page, form }: Pages, services: Services): void {
     return { to: `/campaigns/${campaign}`, flash: 'canceled' };
   });
 }
+
+/** Returns the numbers of a field that lists them. */
+const toNumbers = (text: unknown) =>
+  String(text)
+    .match(/[^\s,]+/g)
+    ?.map(Number) ?? [];
 
 const defaults = {
   none: 'stay undecided',

@@ -5,7 +5,7 @@ import { allow, mayAct } from '../access/roles.ts';
 import { grantExemption } from '../actions/exemptions.ts';
 import { columnsFor, linkTo, withProof } from '../dashboard/columns.ts';
 import { ago, type Column, facts, type Html, lastUse, type Part, section, state, time } from '../dashboard/html.ts';
-import { firstPart, type Pages, readField, readForm, readParameter } from '../dashboard/page.ts';
+import { firstPart, type Pages, readForm, readParameter } from '../dashboard/page.ts';
 import type { Services } from '../environment.ts';
 import { digits, lasting, reason } from '../parameters.ts';
 import { notFound } from '../problem.ts';
@@ -78,12 +78,9 @@ export function keyPage({ page, form }: Pages, services: Services): void {
 
   form('/keys/:key/exemption', allow('operator'), async ({ c, principal }, sent) => {
     const key = readParameter(c, 'key', digits);
-    const rule = readField(sent, 'rule');
-    const given = readForm(z.object({ reason, for: lasting }), {
-      reason: readField(sent, 'reason'),
-      for: readField(sent, 'for'),
-    });
-    const request = { keys: [key], rules: rule === '' ? null : [rule], reason: given.reason, lastingMs: given.for };
+    const given = readForm(sent, { rule: z.string().optional(), reason, for: lasting });
+    const rules = given.rule === undefined ? null : [given.rule];
+    const request = { keys: [key], rules, reason: given.reason, lastingMs: given.for };
     await grantExemption(services, { principal, request });
     return { to: `/keys/${key}`, flash: 'exempted' };
   });

@@ -4,7 +4,7 @@ import { html } from 'hono/html';
 import { allowWhole } from '../access/roles.ts';
 import { makePart } from '../actions/plans.ts';
 import { type Html, section } from '../dashboard/html.ts';
-import { type Pages, readField, readForm, readParameter } from '../dashboard/page.ts';
+import { type Pages, readForm, readParameter } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { digits, word } from '../parameters.ts';
 import { addRoute, requireOne } from '../route.ts';
@@ -46,12 +46,8 @@ export function addPlanParts(app: OpenAPIHono<Env>, pages: Pages, services: Serv
   });
   pages.form('/plans/:plan/parts', operator, async ({ c, principal }, sent) => {
     const plan = readParameter(c, 'plan', word);
-    const given = readForm(partForms, {
-      organization_id: readField(sent, 'organization_id') || undefined,
-      rule: readField(sent, 'rule') || undefined,
-      review_id: readField(sent, 'review_id') || undefined,
-    });
-    const part = await makePart(services, { plan, filter: toPartFilter(given), principal });
+    const filter = toPartFilter(readForm(sent, partForms.shape));
+    const part = await makePart(services, { plan, filter, principal });
     return { to: `/plans/${part}`, flash: 'made' };
   });
 }

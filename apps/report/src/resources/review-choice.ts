@@ -50,15 +50,15 @@ export async function toReviewRequest(
 
 /** Returns the keys that a form chooses for a review, and for how long keys that are kept are exempt. */
 export async function readChoice({ db }: Services, sent: FormData): Promise<ReviewRequest> {
-  const names = ['organization_id', 'kind', 'idle_for', 'older_than', 'as_of'];
-  const filled = names.map((name) => [name, readField(sent, name)] as const).filter(([, value]) => value !== '');
-  const request = Object.fromEntries(filled);
-  const keys = readForm(z.strictObject(keyFilters), request);
+  const { organization_id, kind, idle_for, older_than, as_of } = keyFilters;
+  const filters = { organization_id, kind, idle_for, older_than, as_of };
+  const keys = readForm(sent, filters);
+  const filled = Object.keys(filters).map((name) => [name, readField(sent, name)] as const);
+  const request = Object.fromEntries(filled.filter(([, value]) => value !== ''));
   await requirePast(db, keys.as_of);
-  const { keep_for_days: keepForDays } = readForm(
-    z.object({ keep_for_days: z.coerce.number().int().min(0).max(1000) }),
-    { keep_for_days: readField(sent, 'keep_for_days') },
-  );
+  const { keep_for_days: keepForDays } = readForm(sent, {
+    keep_for_days: z.coerce.number().int().min(0).max(1000),
+  });
   return { filter: { ...toKeyFilter(camelled(keys)), isThere: true }, request, keepForDays };
 }
 

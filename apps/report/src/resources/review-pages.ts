@@ -17,7 +17,7 @@ import {
   state,
   time,
 } from '../dashboard/html.ts';
-import { listPart, type Pages, readField, readForm, readParameter, type Visit } from '../dashboard/page.ts';
+import { listPart, type Pages, readForm, readParameter, type Visit } from '../dashboard/page.ts';
 import type { Services } from '../environment.ts';
 import { digits, reason, word } from '../parameters.ts';
 import { notFound } from '../problem.ts';
@@ -35,7 +35,7 @@ type Review = z.infer<typeof store.reviewItem>;
 export function reviewPages({ page, form }: Pages, services: Services): void {
   const { db } = services;
   form('/reviews', auditor, async ({ principal }, sent) => {
-    const { title } = readForm(z.object({ title: word }), { title: readField(sent, 'title') });
+    const { title } = readForm(sent, { title: word });
     const review = await readChoice(services, sent);
     return { to: `/reviews/${await openReview(services, { principal, title, review })}`, flash: 'opened' };
   });
@@ -59,14 +59,12 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
 
   form('/reviews/:review/decisions', auditor, async (visit, sent) => {
     const review = idOf(visit);
-    const request = readForm(
-      z.object({
-        keys: z.array(digits, { error: 'select at least one key' }).min(1, 'select at least one key').max(1000),
-        decision: decisions,
-        reason: reason.nullable(),
-      }),
-      { keys: sent.getAll('key'), decision: readField(sent, 'decision'), reason: readField(sent, 'reason') || null },
-    );
+    const given = readForm(sent, {
+      key: z.array(digits).min(1, 'select at least one key').max(1000),
+      decision: decisions,
+      reason: reason.optional(),
+    });
+    const request = { keys: given.key, decision: given.decision, reason: given.reason ?? null };
     await decideReview(services, { review, ...request, principal: visit.principal });
     return { to: `/reviews/${review}?decision=undecided`, flash: 'decided' };
   });
