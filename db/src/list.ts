@@ -96,8 +96,11 @@ export function pullPages(
 }
 
 function toListRow({ order }: Query, row: Record<string, unknown>): ListRow {
-  return { item: String(row.item), at: order.map((_column, index) => String(row[`at${index}`])) };
+  return { item: String(row.item), at: positionNames(order).map((name) => String(row[name])) };
 }
+
+/** Returns the names of the columns in which a statement has the position of a row. */
+const positionNames = (order: Query['order']) => Object.keys(order).map((_column, index) => `at${index}`);
 
 /**
  * Returns the same page with its items as one text, separated by commas. A page of a thousand then costs little more than Postgres's
@@ -108,12 +111,13 @@ export async function readPageText(
   list: Query,
   { limit, after }: PageRequest,
 ): Promise<{ items: string; next: Position | null }> {
-  const places = list.order.map((_column, index) => sql.identifier(`at${index}`));
+  const names = positionNames(list.order);
+  const places = names.map((name) => sql.identifier(name));
   const lasts = places.map((place) => sql`(array_agg(${place}) filter (where row = ${limit}))[1]::text as ${place}`);
   const [row] = await db.execute(sql`
     select string_agg(item, ',') filter (where row <= ${limit}) as items, count(*)::int as rows, ${sql.join(lasts, sql`, `)}
     from (select *, row_number() over () as row from (${select(list, { limit: limit + 1, after, asText: false })}) listed) numbered`);
-  const next = Number(row?.rows) > limit ? list.order.map((_column, index) => String(row?.[`at${index}`])) : null;
+  const next = Number(row?.rows) > limit ? names.map((name) => String(row?.[name])) : null;
   return { items: typeof row?.items === 'string' ? row.items : '', next };
 }
 
@@ -165,16 +169,15 @@ export function select(
   }: { limit?: number | null; after?: Position | null; asText?: boolean } = {},
 ): SQL {
   const cast = asText ? sql`::text` : sql``;
-  const positions = order.map(({ by }, index) => sql`(${by})${cast} as ${sql.identifier(`at${index}`)}`);
+  const by = Object.keys(order).map((column) => sql.raw(column));
+  const positions = by.map((column, index) => sql`(${column})${cast} as ${sql.identifier(`at${index}`)}`);
   const json = is(item, SQL) ? item : sql`row_to_json(_item)::text`;
   const columns = is(item, SQL)
     ? []
     : Object.entries(item).map(([name, value]) => sql`${value} as ${sql.identifier(name)}`);
   const turn = sql.raw(direction);
-  const ordered = sql`order by ${sql.join(
-    order.map(({ by }) => sql`${by} ${turn}`),
-    sql`, `,
-  )}`;
+  const turned = by.map((column) => sql`${column} ${turn}`);
+  const ordered = sql`order by ${sql.join(turned, sql`, `)}`;
   const most = limit === null ? sql`` : sql`limit ${limit}`;
   const page = sql`where ${and(...where, afterPosition({ order, direction }, after)) ?? sql`true`} ${ordered} ${most}`;
   return sql`select ${sql.join(positions, sql`, `)}, ${json} as item
@@ -185,15 +188,9 @@ export function select(
 
 function afterPosition({ order, direction }: Order, after: Position | null): SQL | undefined {
   if (after === null) return undefined;
-  const left = sql.join(
-    order.map(({ by }) => by),
-    sql`, `,
-  );
-  const right = sql.join(
-    order.map(({ type }, index) => sql`${after[index]}::${sql.raw(type)}`),
-    sql`, `,
-  );
-  return direction === 'asc' ? sql`(${left}) > (${right})` : sql`(${left}) < (${right})`;
+  const left = sql.raw(Object.keys(order).join(', '));
+  const values = Object.values(order).map((type, index) => sql`${after[index]}::${sql.raw(type)}`);
+  return sql`(${left}) ${sql.raw(direction === 'asc' ? '>' : '<')} (${sql.join(values, sql`, `)})`;
 }
 
 /**

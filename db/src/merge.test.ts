@@ -1,13 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { sql } from 'drizzle-orm';
 import { expect, test } from 'vitest';
 import { type ListRow, mergeOrdered, type Order } from './merge.ts';
 
 const order: Order = {
-  order: [
-    { by: sql`created_at`, type: 'timestamptz' },
-    { by: sql`number`, type: 'bigint' },
-  ],
+  order: { created_at: 'timestamptz', number: 'bigint' },
   direction: 'desc',
 };
 

@@ -1,11 +1,11 @@
-import type { SQL } from 'drizzle-orm';
-
 /** The position of a row in a list: the values of its sort columns, as text. */
 export type Position = string[];
 
-/** The order of a list. Its last column is unique. */
+type ColumnType = 'bigint' | 'timestamptz' | 'text' | 'uuid' | 'int';
+
+/** The order of a list: its columns or expressions in SQL, each with its type. The last one is unique. */
 export interface Order {
-  order: { by: SQL; type: 'bigint' | 'timestamptz' | 'text' | 'uuid' | 'int' }[];
+  order: Record<string, ColumnType>;
   direction: 'asc' | 'desc';
 }
 
@@ -85,7 +85,7 @@ const byText: Compare = (a, b) => (a === b ? 0 : a < b ? -1 : 1);
 const byNumber: Compare = (a, b) => a.length - b.length || byText(a, b);
 
 /** How Postgres orders values that are not negative, from their texts. In a time without year 10000, '+' comes before '.', and '.' before a digit. */
-const compareAs: Record<Exclude<Order['order'][number]['type'], 'text'>, Compare> = {
+const compareAs: Record<Exclude<ColumnType, 'text'>, Compare> = {
   timestamptz: byText,
   uuid: byText,
   bigint: byNumber,
@@ -93,7 +93,7 @@ const compareAs: Record<Exclude<Order['order'][number]['type'], 'text'>, Compare
 };
 
 function comparePositions({ order, direction }: Order): (a: Position, b: Position) => number {
-  const columns = order.map(({ type }) => {
+  const columns = Object.values(order).map((type) => {
     // Only Postgres knows the order of a collation.
     if (type === 'text') throw new TypeError('streams that are ordered by text cannot be merged');
     return compareAs[type];

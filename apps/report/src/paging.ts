@@ -26,17 +26,14 @@ export interface ListAddress {
 }
 
 /** Returns the position in a cursor. A cursor is bound to its list and filters; with others it would skip rows. Throws a Problem (400). */
-export function openCursor(
-  address: ListAddress,
-  { order }: { order: Pick<List['order'][number], 'type'>[] },
-): Position | null {
+export function openCursor(address: ListAddress, { order }: Pick<List, 'order'>): Position | null {
   const { cursor } = address.query;
   if (cursor === undefined) return null;
   const [bound, ...position] = decode(cursor);
   if (bound === undefined || position.length === 0) throw badCursor('is invalid');
   if (bound !== fingerprint(address)) throw badCursor('belongs to other filters');
-  const isWhole = position.length === order.length;
-  if (!isWhole || order.some(({ type }, index) => !looksLike[type](position[index] ?? '')))
+  const types = Object.values(order);
+  if (position.length !== types.length || types.some((type, index) => !looksLike[type](position[index] ?? '')))
     throw badCursor('is invalid');
   return position;
 }
@@ -46,7 +43,7 @@ export function sealCursor(address: ListAddress, position: Position): string {
   return Buffer.from(JSON.stringify([fingerprint(address), ...position])).toString('base64url');
 }
 
-const looksLike: Record<List['order'][number]['type'], (text: string) => boolean> = {
+const looksLike: Record<List['order'][string], (text: string) => boolean> = {
   bigint: (text) => /^-?\d{1,18}$/.test(text),
   int: (text) => /^-?\d{1,9}$/.test(text),
   text: (text) => !text.includes('\0'),

@@ -147,7 +147,7 @@ export interface ListOptions<S extends z.ZodObject, P extends Schema, Q extends 
 
 /** A list of the store, or one with its own reader that pages by one number. */
 interface Listing<S extends z.ZodObject> {
-  list: store.List<S> | { order: { type: 'bigint' }[]; read: (page: store.PageRequest) => Promise<store.Page> };
+  list: store.List<S> | { order: { number: 'bigint' }; read: (page: store.PageRequest) => Promise<store.Page> };
   /** Further JSON fields beside `items`. */
   more?: object | undefined;
 }

@@ -43,7 +43,7 @@ export function connectionList(): List<typeof connectionItem> {
           select s.scope from keywarden.connection_scope s where s.connection = n.name))), '[]')`,
     },
     where: [],
-    order: [{ by: sql`n.name`, type: 'text' }],
+    order: { 'n.name': 'text' },
     direction: 'asc',
   };
 }

@@ -61,7 +61,7 @@ export function exemptionList(filter: ExemptionFilter, organizations: string[] |
         where x.exemption_number = e.number and ${sees}
           and ${when(filter.key, (number) => sql`k.number = ${number}::bigint`) ?? sql`true`})`,
     ],
-    order: [{ by: sql`e.number`, type: 'bigint' }],
+    order: { 'e.number': 'bigint' },
     direction: 'desc',
   };
 }

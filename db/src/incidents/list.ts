@@ -57,7 +57,7 @@ export function incidentList(filter: IncidentFilter, organizations: string[] | n
         organizations,
       ),
     ],
-    order: [{ by: sql`n.number`, type: 'bigint' }],
+    order: { 'n.number': 'bigint' },
     direction: 'desc',
   };
 }

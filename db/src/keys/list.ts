@@ -171,7 +171,7 @@ function inventoryQuery(
         order by l.listed_at desc limit 1)`),
     },
     where: [...matching(filtersAt(judgedAt), filter), visible(sql`k.organization_id`, organizations)],
-    order: [...sorted[sort], { by: sql`k.number`, type: 'bigint' }],
+    order: { ...sorted[sort], 'k.number': 'bigint' },
     direction,
   };
 }
@@ -186,11 +186,11 @@ const hasCreation = sql`k.created_at >= '2000-01-01'`;
 
 /** The sort columns of each order. Keys that were never used come before those that were. */
 const sorted: Record<KeyOrder, Query['order']> = {
-  number: [],
+  number: {},
   // A cursor has what it is sorted by, and a name can have any length.
-  name: [{ by: sql`left(k.name, 100)`, type: 'text' }],
-  created_at: [{ by: sql`k.created_at`, type: 'timestamptz' }],
-  last_used_at: [{ by: sql`coalesce(k.last_used_at, '-infinity')`, type: 'timestamptz' }],
+  name: { 'left(k.name, 100)': 'text' },
+  created_at: { 'k.created_at': 'timestamptz' },
+  last_used_at: { "coalesce(k.last_used_at, '-infinity')": 'timestamptz' },
 };
 
 export const keyObservation = z
@@ -209,7 +209,7 @@ export function keyObservationList(key: string): List<typeof keyObservation> {
     from: sql`keywarden.key_observation o`,
     item: { ...columnsOf(keyObservation, 'o'), run: sql`o.run_number::text` },
     where: [sql`o.key_number = ${key}::bigint`],
-    order: [{ by: sql`o.number`, type: 'bigint' }],
+    order: { 'o.number': 'bigint' },
     direction: 'asc',
   };
 }
@@ -225,10 +225,7 @@ export function keyUseList(key: string): List<typeof keyUse> {
     from: sql`keywarden.key_use u`,
     item: { ...columnsOf(keyUse, 'u'), address: sql`nullif(u.address, '')` },
     where: [sql`u.key_number = ${key}::bigint`],
-    order: [
-      { by: sql`u.hour`, type: 'timestamptz' },
-      { by: sql`u.address`, type: 'text' },
-    ],
+    order: { 'u.hour': 'timestamptz', 'u.address': 'text' },
     direction: 'desc',
   };
 }

@@ -66,7 +66,7 @@ export function ledgerEventList(filter: LedgerEventFilter): List<typeof ledgerEv
       leaf_index: sql`e.leaf_index::text`,
     },
     where: matching(filters, filter),
-    order: [{ by: sql`e.number`, type: 'bigint' }],
+    order: { 'e.number': 'bigint' },
     direction: 'desc',
   };
 }

@@ -41,10 +41,7 @@ export async function listArchivedOrganizations(
     from: sql`keywarden.organization o`,
     item: { id: sql`o.id`, name: sql`o.name`, created_at: time(sql`o.created_at`), extra: sql`o.extra` },
     where: [when(id, (wanted) => sql`o.id = ${wanted}`), visible(sql`o.id`, organizations)],
-    order: [
-      { by: sql`o.id`, type: 'text' },
-      { by: sql`o.control_plane_number`, type: 'bigint' },
-    ],
+    order: { 'o.id': 'text', 'o.control_plane_number': 'bigint' },
     direction: 'asc',
   };
   return parse(await readPage(db, list, page));
@@ -76,10 +73,7 @@ export async function listArchivedProjects(
       { any: undefined, gone: sql`p.gone_at is not null`, there: sql`p.gone_at is null` }[state],
       visible(sql`p.organization_id`, organizations),
     ],
-    order: [
-      { by: sql`p.created_at`, type: 'timestamptz' },
-      { by: sql`p.number`, type: 'bigint' },
-    ],
+    order: { 'p.created_at': 'timestamptz', 'p.number': 'bigint' },
     direction: 'desc',
   };
   return parse(await readPage(db, list, page));
@@ -128,12 +122,12 @@ export async function listArchivedOperations(
       when(id, (wanted) => sql`o.id = ${wanted}::uuid`),
       when(below, (at) => sql`o.created_at < ${at}::timestamptz`),
     ],
-    order: [
-      { by: sql`o.created_at`, type: 'timestamptz' },
+    order: {
+      'o.created_at': 'timestamptz',
       // Operations of one time keep the order in which a page of the control plane showed them.
-      { by: sql`o.place`, type: 'int' },
-      { by: sql`o.id`, type: 'uuid' },
-    ],
+      'o.place': 'int',
+      'o.id': 'uuid',
+    },
     direction: 'desc',
   };
   const { items, next } = await readPageText(db, list, { ...page, after: await placeNow(db, project, page.after) });

@@ -103,11 +103,7 @@ export function operationList(
       ),
       ...matching(filters, filter),
     ],
-    order: [
-      { by: sql`o.created_at`, type: 'timestamptz' },
-      { by: sql`o.project_number`, type: 'bigint' },
-      { by: sql`o.id`, type: 'uuid' },
-    ],
+    order: { 'o.created_at': 'timestamptz', 'o.project_number': 'bigint', 'o.id': 'uuid' },
     direction: 'desc',
   };
 }
@@ -136,10 +132,7 @@ export function operationVersionList(projects: string[], id: string): List<typeo
     from: sql`join keywarden.project p on p.number = o.project_number`,
     item: { ...versionColumns, replaced_at: time(sql`o.replaced_at`) },
     where: [],
-    order: [
-      { by: sql`coalesce(o.replaced_at, 'infinity')`, type: 'timestamptz' },
-      { by: sql`o.project_number`, type: 'bigint' },
-    ],
+    order: { "coalesce(o.replaced_at, 'infinity')": 'timestamptz', 'o.project_number': 'bigint' },
     direction: 'desc',
   };
 }
@@ -177,12 +170,12 @@ export function operationBucketList(
       group by 1, 2, 3, 4) b left join keywarden.project p on p.number::text = b.project`,
     item: { ...columnsOf(operationBucket, 'b'), project_id: sql`p.id` },
     where: [],
-    order: [
-      { by: sql`b.start`, type: 'timestamptz' },
-      { by: sql`coalesce(b.action, '')`, type: 'text' },
-      { by: sql`coalesce(b.status, '')`, type: 'text' },
-      { by: sql`coalesce(b.project, '')`, type: 'text' },
-    ],
+    order: {
+      'b.start': 'timestamptz',
+      "coalesce(b.action, '')": 'text',
+      "coalesce(b.status, '')": 'text',
+      "coalesce(b.project, '')": 'text',
+    },
     direction: 'asc',
   };
 }

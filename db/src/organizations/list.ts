@@ -21,10 +21,7 @@ export function organizationList(organizations: string[] | null): List<typeof or
     from: sql`keywarden.organization o join keywarden.control_plane c on c.number = o.control_plane_number`,
     item: { ...columnsOf(organizationItem, 'o'), control_plane: sql`c.base_url` },
     where: [visible(sql`o.id`, organizations)],
-    order: [
-      { by: sql`o.id`, type: 'text' },
-      { by: sql`o.control_plane_number`, type: 'bigint' },
-    ],
+    order: { 'o.id': 'text', 'o.control_plane_number': 'bigint' },
     direction: 'asc',
   };
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { coversOnlySeen } from '../exemptions/list.ts';
 import { columnsOf, instant, json } from '../item.ts';
 import { keyReference, referenceToKey } from '../keys/reference.ts';
-import { equals, type FilterOf, isNumber, type List, matching, type Reader, visible, within } from '../list.ts';
+import { equals, type FilterOf, isNumber, type List, matching, type Reader, visible, when, within } from '../list.ts';
 import {
   approvalEndHows,
   findingActions,
@@ -69,7 +69,7 @@ export function findingList(filter: FindingFilter, organizations: string[] | nul
       ...matching(findingFilters, filter),
       visible(sql`k.organization_id`, organizations),
     ],
-    order: [{ by: sql`f.number`, type: 'bigint' }],
+    order: { 'f.number': 'bigint' },
     direction: 'asc',
   };
 }
@@ -127,9 +127,15 @@ export type PlanFilter = FilterOf<typeof planFilters> & { asOf?: string | undefi
 
 /** Lists plans, newest first, each with its decisions and how far it was carried out. */
 export function planList({ asOf, ...filter }: PlanFilter = {}): List<typeof planItem> {
+  // A plan that the same facts made again after that time was made before it at the times that are known of it.
+  const made = when(
+    asOf,
+    (at) => sql`cross join lateral (select case when p.last_made_at < ${at}::timestamptz then p.last_made_at
+      else greatest(p.created_at, case when p.findings_at < ${at}::timestamptz then p.findings_at end) end as at) made`,
+  );
   return {
     schema: planItem,
-    from: sql`keywarden.plan p join keywarden.plan_standing s on s.plan_id = p.id`,
+    from: sql`keywarden.plan p join keywarden.plan_standing s on s.plan_id = p.id ${made ?? sql``}`,
     item: {
       ...columnsOf(planItem, 'p'),
       items: sql`p.item_count`,
@@ -150,19 +156,7 @@ export function planList({ asOf, ...filter }: PlanFilter = {}): List<typeof plan
         join keywarden.revocation_outcome o on o.intent_number = i.number where i.plan_id = p.id and o.outcome = 'revoked')`,
     },
     where: matching(planFilters, filter),
-    order: [
-      // A plan that the same facts made again after that time was made before it at the times that are known of it.
-      ...(asOf === undefined
-        ? []
-        : [
-            {
-              by: sql`case when p.last_made_at < ${asOf}::timestamptz then p.last_made_at
-                else greatest(p.created_at, case when p.findings_at < ${asOf}::timestamptz then p.findings_at end) end`,
-              type: 'timestamptz' as const,
-            },
-          ]),
-      { by: sql`p.sequence`, type: 'bigint' },
-    ],
+    order: asOf === undefined ? { 'p.sequence': 'bigint' } : { 'made.at': 'timestamptz', 'p.sequence': 'bigint' },
     direction: 'desc',
   };
 }
@@ -207,11 +201,7 @@ export function planDecisionList(filter: FilterOf<typeof decisionFilters>): List
       select r.plan_id, 'rejected', r.rejected_by, 'report', r.reason, r.rejected_at, r.number, null from keywarden.plan_rejection r) d`,
     item: columnsOf(planDecision, 'd'),
     where: matching(decisionFilters, filter),
-    order: [
-      { by: sql`d.at`, type: 'timestamptz' },
-      { by: sql`d.decision`, type: 'text' },
-      { by: sql`d.number`, type: 'bigint' },
-    ],
+    order: { 'd.at': 'timestamptz', 'd.decision': 'text', 'd.number': 'bigint' },
     direction: 'desc',
   };
 }

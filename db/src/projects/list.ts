@@ -32,7 +32,7 @@ export function projectList(filter: ProjectFilter, organizations: string[] | nul
     from: sql`keywarden.project p join keywarden.control_plane c on c.number = p.control_plane_number`,
     item: { ...columnsOf(projectItem, 'p'), control_plane: sql`c.base_url` },
     where: [...matching(filters, filter), visible(sql`p.organization_id`, organizations)],
-    order: [{ by: sql`p.number`, type: 'bigint' }],
+    order: { 'p.number': 'bigint' },
     direction: 'asc',
   };
 }

@@ -67,7 +67,7 @@ export function campaignList(filter: FilterOf<typeof filters>): List<typeof camp
       by_default: sql`p.by_default`,
     },
     where: matching(filters, filter),
-    order: [{ by: sql`c.number`, type: 'bigint' }],
+    order: { 'c.number': 'bigint' },
     direction: 'desc',
   };
 }

@@ -149,13 +149,10 @@ export function reviewList(filter: ReviewFilter): List<typeof reviewItem> {
     where: matching(reviewFilters, filter),
     ...(filter.isDue
       ? {
-          order: [
-            { by: sql`coalesce(c.due_at, 'infinity')`, type: 'timestamptz' },
-            { by: sql`v.number`, type: 'bigint' },
-          ],
+          order: { "coalesce(c.due_at, 'infinity')": 'timestamptz', 'v.number': 'bigint' },
           direction: 'asc',
         }
-      : { order: [{ by: sql`v.number`, type: 'bigint' }], direction: 'desc' }),
+      : { order: { 'v.number': 'bigint' }, direction: 'desc' }),
   };
 }
 
@@ -190,10 +187,7 @@ export function reviewItemList(filter: ReviewItemFilter): List<typeof reviewedKe
       findings: sql`i.findings`,
     },
     where: matching(reviewItemFilters, filter),
-    order: [
-      { by: sql`i.review_number`, type: 'bigint' },
-      { by: sql`i.key_number`, type: 'bigint' },
-    ],
+    order: { 'i.review_number': 'bigint', 'i.key_number': 'bigint' },
     direction: 'asc',
   };
 }
@@ -237,7 +231,7 @@ export function reviewDecisionList(review: string): List<typeof reviewDecision> 
     from: sql`keywarden.review_decision d`,
     item: { ...columnsOf(reviewDecision, 'd'), key_number: sql`d.key_number::text` },
     where: [sql`d.review_number = ${review}::bigint`],
-    order: [{ by: sql`d.number`, type: 'bigint' }],
+    order: { 'd.number': 'bigint' },
     direction: 'asc',
   };
 }

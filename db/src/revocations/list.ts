@@ -67,7 +67,7 @@ export function revocationList(filter: RevocationFilter, organizations: string[]
       used_in_flight: sql`coalesce(o.used_in_flight, false)`,
     },
     where: [...matching(filters, filter), visible(sql`k.organization_id`, organizations)],
-    order: [{ by: sql`i.number`, type: 'bigint' }],
+    order: { 'i.number': 'bigint' },
     direction: 'desc',
   };
 }

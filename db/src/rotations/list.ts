@@ -60,7 +60,7 @@ export function rotationList(filter: RotationFilter, organizations: string[] | n
         from keywarden.rotation_event e where e.rotation_number = r.number)`,
     },
     where: [...matching(filters, filter), movedWithin(filter), visible(sql`k.organization_id`, organizations)],
-    order: [{ by: sql`r.number`, type: 'bigint' }],
+    order: { 'r.number': 'bigint' },
     direction: 'desc',
   };
 }
@@ -106,7 +106,7 @@ export function rotationRequestList(
       why_not: sql`a.why_not`,
     },
     where: [...matching(requestFilters, filter), visible(sql`k.organization_id`, organizations)],
-    order: [{ by: sql`q.number`, type: 'bigint' }],
+    order: { 'q.number': 'bigint' },
     direction: 'desc',
   };
 }

@@ -33,7 +33,7 @@ export function runList(filter: RunFilter): List<typeof runItem> {
     from: sql`keywarden.sync_run r`,
     item: { ...columnsOf(runItem, 'r'), id: sql`r.number::text` },
     where: matching(filters, filter),
-    order: [{ by: sql`r.number`, type: 'bigint' }],
+    order: { 'r.number': 'bigint' },
     direction: 'desc',
   };
 }

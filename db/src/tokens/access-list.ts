@@ -42,7 +42,7 @@ export function accessList(filter: AccessFilter): List<typeof accessItem> {
       token: sql`case when t.number is not null then ${referenceToToken} end`,
     },
     where: matching(filters, filter),
-    order: [{ by: sql`a.number`, type: 'bigint' }],
+    order: { 'a.number': 'bigint' },
     direction: 'desc',
   };
 }

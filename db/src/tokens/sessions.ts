@@ -42,7 +42,7 @@ export function sessionList(filter: FilterOf<typeof filters>): List<typeof sessi
       state,
     },
     where: matching(filters, filter),
-    order: [{ by: fragment`s.number`, type: 'bigint' }],
+    order: { 's.number': 'bigint' },
     direction: 'desc',
   };
 }

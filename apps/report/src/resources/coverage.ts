@@ -34,7 +34,7 @@ export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db }: Serv
     item: store.operationCoverage,
     listFor: ({ query: { project_id: projectId }, organizations }) => ({
       list: {
-        order: [{ type: 'bigint' }],
+        order: { number: 'bigint' },
         read: async ({ limit, after }) => {
           const { projects, next } = await read({ projectId, organizations, after: after?.[0] ?? null }, limit);
           return { items: projects.map((project) => JSON.stringify(project)), next: next === null ? null : [next] };
