@@ -26,8 +26,8 @@ export const verifyCommand: CommandOf = {
   ],
   needsPerson: 'something is not proven: a gap, a day without a seal, or personal data that is not shown',
   async run(files: string[], { key }: VerifyOptions) {
-    const judge = { keys: key.map(readVerifier), nowMs: Date.now() };
-    const results = await verifyFiles(files, judge);
+    const options = { keys: key.map(readVerifier), nowMs: Date.now() };
+    const results = await verifyFiles(files, options);
     const worst = Math.max(...results.map(({ result }) => rankOf(result)));
     return {
       json: results.map(({ file, result }) => ({ file, ...asJson(result) })),

@@ -6,7 +6,7 @@ import { codeOf, isLoopback, makeFolder, UserError, usageError } from '@keywarde
 import { holdFolder } from '../hold-folder.ts';
 import { eachAtOnce } from '../sync/run.ts';
 import { openCheckpoint, verifyCopy } from './ledger-copy.ts';
-import { type Judge, openSigned, otherKey, type Verdict } from './verdict.ts';
+import { openSigned, otherKey, type Verdict, type VerifyOptions } from './verdict.ts';
 
 const timeoutMs = 60_000;
 const attempts = 6;
@@ -25,7 +25,7 @@ export interface LedgerSource {
 }
 
 /** A source, and the time at which the command began, in ms. */
-type Download = LedgerSource & Pick<Judge, 'nowMs'>;
+type Download = LedgerSource & Pick<VerifyOptions, 'nowMs'>;
 
 /** A copy of a ledger that nothing contradicts. */
 export interface LedgerCopy {
@@ -41,7 +41,7 @@ export interface LedgerCopy {
  * checkpoint; the earlier one stays beside it. A copy that was interrupted is continued. One process works in a folder at a time. Throws a UserError if the
  * report does not answer with a ledger of these keys, or with one that does not continue what the folder has.
  */
-export async function copyLedger(source: LedgerSource, folder: string, judge: Judge): Promise<LedgerCopy> {
+export async function copyLedger(source: LedgerSource, folder: string, options: VerifyOptions): Promise<LedgerCopy> {
   const base = readAddress(source.report);
   const work = join(folder, '.copy');
   try {
@@ -51,9 +51,9 @@ export async function copyLedger(source: LedgerSource, folder: string, judge: Ju
   }
   const release = holdFolder(work, `Another process copies a ledger into ${folder}; wait for it.`);
   try {
-    const get = async (path: string) => await download({ ...source, nowMs: judge.nowMs }, `${base}/${path}`);
+    const get = async (path: string) => await download({ ...source, nowMs: options.nowMs }, `${base}/${path}`);
     for (const name of readdirSync(work)) if (name.startsWith('new-')) rmSync(join(work, name));
-    return await copyInto({ folder, work, judge, get });
+    return await copyInto({ folder, work, options, get });
   } finally {
     release();
   }
@@ -63,17 +63,17 @@ interface Copying {
   folder: string;
   /** A folder in it for what is not whole yet. */
   work: string;
-  judge: Judge;
+  options: VerifyOptions;
   /** Downloads a path of the log. */
   get: (path: string) => Promise<Uint8Array>;
 }
 
-async function copyInto({ folder, work, judge, get }: Copying): Promise<LedgerCopy> {
+async function copyInto({ folder, work, options, get }: Copying): Promise<LedgerCopy> {
   const file = join(folder, 'checkpoint');
   const note = Buffer.from(await get('checkpoint')).toString();
-  const newest = openSigned(note, judge);
+  const newest = openSigned(note, options);
   if (typeof newest === 'string') throw new UserError('incomplete', `The checkpoint of the report ${newest}.`);
-  const earlier = existsSync(file) ? openCheckpoint(file, judge) : null;
+  const earlier = existsSync(file) ? openCheckpoint(file, options) : null;
   if (typeof earlier === 'string')
     throw usageError(
       `${file} ${earlier}${earlier === otherKey ? '' : '; name a new folder, or one with a copy of this ledger'}.`,
@@ -93,7 +93,7 @@ async function copyInto({ folder, work, judge, get }: Copying): Promise<LedgerCo
   });
   const place = join(work, 'new-checkpoint');
   writeFileSync(place, note, { flush: true });
-  const { verdict } = verifyCopy(folder, judge, [], place);
+  const { verdict } = verifyCopy(folder, options, [], place);
   const [mistake] = verdict.wrong;
   if (mistake !== undefined)
     throw new UserError(

@@ -5,7 +5,7 @@ import type { Archive } from './archive.ts';
 import type { Period } from './evidence-bindings.ts';
 import { parseOnce } from './json.ts';
 import { sealOf } from './receipt-lines.ts';
-import { addSentence, DamagedFile, type ReceiptJudge, type Verdict } from './verdict.ts';
+import { addSentence, DamagedFile, type ReceiptChecker, type Verdict } from './verdict.ts';
 
 // The gaps of operations in an evidence archive, compared with those in the newest seals.
 
@@ -27,7 +27,11 @@ export interface SealedGaps {
 }
 
 /** Reads the receipts of the newest seals that have gaps. An archive with receipts has the file, even if there are none. */
-export async function readSealedGaps(archive: Archive, receipts: ReceiptJudge, verdict: Verdict): Promise<SealedGaps> {
+export async function readSealedGaps(
+  archive: Archive,
+  receipts: ReceiptChecker,
+  verdict: Verdict,
+): Promise<SealedGaps> {
   const sealed: SealedGaps = { gaps: new Map(), seals: new Map() };
   if (!archive.names.includes(sealedGapsFile)) {
     if (receipts.head() !== null) addSentence(verdict.wrong, `it has no ${sealedGapsFile}`);

@@ -25,11 +25,11 @@ import {
   type ArchiveResult,
   addHead,
   addSentence,
-  createReceiptJudge,
-  type Judge,
-  type ReceiptJudge,
+  createReceiptChecker,
+  type ReceiptChecker,
   type SignedHead,
   type Verdict,
+  type VerifyOptions,
   withoutHead,
   wrong,
 } from './verdict.ts';
@@ -58,7 +58,7 @@ const manifestSchema = z.object({
  * Checks an evidence archive: each file against the manifest, each receipt against the ledger, and rows, signed reviews and policies against their events.
  * Everything else is computed from listings, which the ledger does not have.
  */
-export async function verifyEvidence(archive: Archive, given: unknown, judge: Judge): Promise<ArchiveResult> {
+export async function verifyEvidence(archive: Archive, given: unknown, options: VerifyOptions): Promise<ArchiveResult> {
   const read = manifestSchema.safeParse(given);
   if (!read.success) return withoutHead(wrong('its manifest.json has an unknown form'));
   const { from, to } = read.data;
@@ -67,14 +67,14 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
   const listed = listFiles(read.data);
   await checkFiles(archive, listed, verdict);
   if (verdict.wrong.length > 0) return withoutHead(verdict);
-  const judgeOne = createReceiptJudge(judge);
-  const receipts = await readReceipts(archive, judgeOne, verdict);
-  const sealed = await readSealedGaps(archive, judgeOne, verdict);
+  const checker = createReceiptChecker(options);
+  const receipts = await readReceipts(archive, checker, verdict);
+  const sealed = await readSealedGaps(archive, checker, verdict);
   if (receipts.head === null) {
     addSentence(verdict.unproven, 'it has no receipts, so nothing in it can be checked');
     return withoutHead(verdict);
   }
-  addHead(receipts.head, judge, verdict);
+  addHead(receipts.head, options, verdict);
   verdict.proven.push(`the tables are compared with the events from ${from} to ${to}`);
   const comparison = { manifest: read.data, listed, receipts, sealed, verdict };
   const { computed, policies } = await compareFiles(archive, comparison);
@@ -89,7 +89,7 @@ export async function verifyEvidence(archive: Archive, given: unknown, judge: Ju
     head: receipts.head,
     seals: sealed.seals,
     events: receipts.places,
-    leaves: judgeOne.leaves,
+    leaves: checker.leaves,
     sealedDays: { from: dayOf(first), to: dayOf(to), projects: 'with gaps' },
   };
 }
@@ -208,7 +208,7 @@ interface Receipts {
   newest: string;
 }
 
-async function readReceipts(archive: Archive, receipts: ReceiptJudge, verdict: Verdict): Promise<Receipts> {
+async function readReceipts(archive: Archive, receipts: ReceiptChecker, verdict: Verdict): Promise<Receipts> {
   const events: EventIndex = new Map();
   const places = new Set<number>();
   let newest = '1970-01-01T00:00:00Z';
@@ -217,7 +217,7 @@ async function readReceipts(archive: Archive, receipts: ReceiptJudge, verdict: V
   let last = -1;
   await archive.eachLine(receiptsFile, (line) => {
     const receipt = readLine(line);
-    const event = receipt === null ? 'it is no receipt' : receipts.judge(receipt);
+    const event = receipt === null ? 'it is no receipt' : receipts.check(receipt);
     if (typeof event === 'string') addSentence(verdict.wrong, `a line of ${receiptsFile} is not proven: ${event}`);
     else if (event.index <= last) addSentence(verdict.wrong, `${receiptsFile} is not in the order of the ledger`);
     else {

@@ -10,11 +10,11 @@ import {
   addSentence,
   type CosignedCheckpoint,
   DamagedFile,
-  type Judge,
   openSigned,
   otherKey,
   type SignedHead,
   type Verdict,
+  type VerifyOptions,
   withoutHead,
   wrong,
 } from './verdict.ts';
@@ -33,12 +33,12 @@ interface Earlier {
  */
 export function verifyCopy(
   folder: string,
-  judge: Judge,
+  options: VerifyOptions,
   beside: Beside[],
   checkpoint = join(folder, 'checkpoint'),
 ): ArchiveResult {
   try {
-    return compareCopy(folder, { judge, beside, checkpoint });
+    return compareCopy(folder, { options, beside, checkpoint });
   } catch (error) {
     if (error instanceof DamagedFile) return withoutHead(wrong(error.message));
     // A folder in the place of a file, and files that may not be read.
@@ -50,9 +50,9 @@ export function verifyCopy(
 
 function compareCopy(
   folder: string,
-  { judge, beside, checkpoint }: { judge: Judge; beside: Beside[]; checkpoint: string },
+  { options, beside, checkpoint }: { options: VerifyOptions; beside: Beside[]; checkpoint: string },
 ): ArchiveResult {
-  const newest = openCheckpoint(checkpoint, judge);
+  const newest = openCheckpoint(checkpoint, options);
   const damaged = (why: string) => withoutHead(wrong(why));
   if (typeof newest === 'string') return damaged(`its checkpoint ${newest}`);
   const { size, origin } = newest;
@@ -63,12 +63,12 @@ function compareCopy(
     return read(join(folder, path));
   };
   const earlier = [
-    ...readEarlier(folder, { newest, judge, verdict, checkpoint }),
+    ...readEarlier(folder, { newest, options, verdict, checkpoint }),
     ...earlierOf(beside, newest, verdict),
   ];
   const leaves = createEntryReader(
     beside.filter(({ head }) => head.origin === origin),
-    judge.nowMs,
+    options.nowMs,
   );
   const contents = createContentReader(readOf, {
     size,
@@ -106,7 +106,7 @@ function compareCopy(
   // A cosignature from before an event is none of this tree.
   const earliestMs = (leaves.latestMs() ?? 0) - ledger.toleranceMs;
   const head = { ...newest, witnesses: newest.witnesses.filter(({ time }) => time * 1000 >= earliestMs) };
-  addHead(head, judge, verdict);
+  addHead(head, options, verdict);
   verdict.proven.push(`the copy has exactly these ${size} events`);
   leaves.addConclusions(verdict);
   contents.addConclusions(verdict);
@@ -120,9 +120,9 @@ function compareCopy(
 }
 
 /** Returns the tree that the checkpoint of a copy signs; null if it has none that a given key signed. */
-export function readHead(folder: string, judge: Judge): SignedHead | null {
+export function readHead(folder: string, options: VerifyOptions): SignedHead | null {
   try {
-    const newest = openCheckpoint(join(folder, 'checkpoint'), judge);
+    const newest = openCheckpoint(join(folder, 'checkpoint'), options);
     return typeof newest === 'string' ? null : headOf(newest);
   } catch (error) {
     if (error instanceof DamagedFile || (error instanceof Error && 'syscall' in error)) return null;
@@ -163,23 +163,23 @@ function listTiles(folder: string): string[] {
 }
 
 /** Returns the checkpoint of a file that a key of its ledger signed, or why it proves nothing, as a sentence without a subject. */
-export const openCheckpoint = (file: string, judge: Judge): CosignedCheckpoint | string =>
-  openSigned(read(file)?.toString() ?? '', judge);
+export const openCheckpoint = (file: string, options: VerifyOptions): CosignedCheckpoint | string =>
+  openSigned(read(file)?.toString() ?? '', options);
 
 function readEarlier(
   folder: string,
   {
     newest,
-    judge,
+    options,
     verdict,
     checkpoint,
-  }: { newest: ledger.Checkpoint; judge: Judge; verdict: Verdict; checkpoint: string },
+  }: { newest: ledger.Checkpoint; options: VerifyOptions; verdict: Verdict; checkpoint: string },
 ): Earlier[] {
   const names = readdirSync(folder).filter(
     (name) => name.startsWith('checkpoint.') || (name === 'checkpoint' && join(folder, name) !== checkpoint),
   );
   return names.flatMap((name) => {
-    const found = openCheckpoint(join(folder, name), judge);
+    const found = openCheckpoint(join(folder, name), options);
     if (typeof found === 'string')
       addSentence(found === otherKey ? verdict.unproven : verdict.wrong, `${name} ${found}`);
     else if (found.origin !== newest.origin)

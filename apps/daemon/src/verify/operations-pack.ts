@@ -7,13 +7,13 @@ import {
   type ArchiveResult,
   addHead,
   addSentence,
-  createReceiptJudge,
+  createReceiptChecker,
   DamagedFile,
   damageInWords,
-  type Judge,
-  type ReceiptJudge,
+  type ReceiptChecker,
   type SignedHead,
   type Verdict,
+  type VerifyOptions,
   withoutHead,
 } from './verdict.ts';
 
@@ -36,7 +36,11 @@ const mostDays = 36_600;
  * Checks an archive of operations with the receipts of their seals: each day of each project, computed from its rows, against what the ledger sealed. The
  * manifest only says what the archive claims to have.
  */
-export async function verifyOperations(archive: Archive, given: unknown, judge: Judge): Promise<ArchiveResult> {
+export async function verifyOperations(
+  archive: Archive,
+  given: unknown,
+  options: VerifyOptions,
+): Promise<ArchiveResult> {
   const read = manifestSchema.safeParse(given);
   const verdict: Verdict = { proven: [], unproven: [], wrong: [] };
   const result = withoutHead(verdict);
@@ -51,7 +55,7 @@ export async function verifyOperations(archive: Archive, given: unknown, judge: 
     ...projects.flatMap(({ seals, operations }) => [seals.file, operations.file]),
   ]);
   for (const name of archive.names) if (!names.has(name)) addSentence(verdict.wrong, `${name} is not in manifest.json`);
-  const receipts = createReceiptJudge(judge);
+  const receipts = createReceiptChecker(options);
   const drops = new Map<string, number>();
   await readPart(archive, retention, (line) => {
     const drop = dropOf(line, receipts);
@@ -62,7 +66,7 @@ export async function verifyOperations(archive: Archive, given: unknown, judge: 
   if (projects.length === 0) verdict.unproven.push('it has no project');
   for (const part of projects) await verifyProject(archive, { part, days, drops, receipts, result });
   const head = receipts.head();
-  if (head !== null) addHead(head, judge, verdict);
+  if (head !== null) addHead(head, options, verdict);
   await checkVerifyPage(archive, head, verdict);
   const sealedDays = { from, to: days.at(-1) ?? from, projects: new Set(projects.map(({ project }) => project)) };
   return { ...result, head, sealedDays, leaves: receipts.leaves };
@@ -112,7 +116,7 @@ interface ProjectPart {
   days: string[];
   /** The months that retention has dropped, each with the place of the newest drop in the ledger. */
   drops: Map<string, number>;
-  receipts: ReceiptJudge;
+  receipts: ReceiptChecker;
   result: ArchiveResult;
 }
 

@@ -1,15 +1,18 @@
 import { isRecordedAtItsTime, readDroppedMonth, readSeal, type Seal } from '@keywarden/core/ledger';
 import { z } from 'zod';
 import { parseOnce } from './json.ts';
-import type { ReceiptJudge } from './verdict.ts';
+import type { ReceiptChecker } from './verdict.ts';
 
 // The lines of an archive's files of receipts.
 
 /** Returns the seal that a line proves, with its place in the ledger, or why it proves none. */
-export function sealOf(line: string, { judge }: ReceiptJudge): { seal: Seal; index: number; isLate: boolean } | string {
+export function sealOf(
+  line: string,
+  { check }: ReceiptChecker,
+): { seal: Seal; index: number; isLate: boolean } | string {
   const receipt = readLine(line);
   if (receipt === null) return 'a line of its seals is no receipt';
-  const proven = judge(receipt);
+  const proven = check(receipt);
   if (typeof proven === 'string') return `a seal is not proven: ${proven}`;
   const seal = readSeal(proven);
   return seal === null
@@ -18,9 +21,9 @@ export function sealOf(line: string, { judge }: ReceiptJudge): { seal: Seal; ind
 }
 
 /** Returns the month, such as `2026-05`, whose drop by retention a line proves, with its place in the ledger; null for any other line. */
-export function dropOf(line: string, { judge }: ReceiptJudge): { month: string; index: number } | null {
+export function dropOf(line: string, { check }: ReceiptChecker): { month: string; index: number } | null {
   const receipt = readLine(line);
-  const proven = receipt === null ? 'it is no receipt' : judge(receipt);
+  const proven = receipt === null ? 'it is no receipt' : check(receipt);
   if (typeof proven === 'string') return null;
   const month = readDroppedMonth(proven);
   return month === null ? null : { month, index: proven.index };

@@ -80,7 +80,7 @@ export function addSentence(list: string[], sentence: string): void {
 }
 
 /** The keys to check with, and the time: nothing can have been recorded later. */
-export interface Judge {
+export interface VerifyOptions {
   keys: ledger.Verifier[];
   nowMs: number;
 }
@@ -89,7 +89,7 @@ export interface Judge {
 const aheadMs = 3_600_000;
 
 /** Checks a receipt. Returns what it proves, or why it proves nothing. */
-export function judgeReceipt(receipt: string, { keys, nowMs }: Judge): ledger.ProvenEvent | string {
+export function checkReceipt(receipt: string, { keys, nowMs }: VerifyOptions): ledger.ProvenEvent | string {
   const proven = ledger.verifyReceipt(receipt, keys);
   if (typeof proven === 'string') return proven;
   return isOfFuture(proven, nowMs) ? 'it is of a time in the future' : proven;
@@ -105,7 +105,7 @@ export interface Signers {
 }
 
 /** Returns a checkpoint with its cosignatures, or why it is none. */
-export function openSigned(note: string, { keys, nowMs }: Judge): CosignedCheckpoint | string {
+export function openSigned(note: string, { keys, nowMs }: VerifyOptions): CosignedCheckpoint | string {
   const opened = ledger.openNote(note, keys);
   if (opened === null && isOfOtherKey(note, keys)) return otherKey;
   const checkpoint = opened === null ? null : ledger.parseCheckpoint(opened.text);
@@ -142,22 +142,22 @@ function isOfFuture({ recorded, witnesses }: Partial<ledger.ProvenEvent>, nowMs:
 }
 
 /** Checks the receipts of one archive, which was made from one signed tree. */
-export interface ReceiptJudge {
-  judge: (receipt: string) => ledger.ProvenEvent | string;
+export interface ReceiptChecker {
+  check: (receipt: string) => ledger.ProvenEvent | string;
   /** The tree of the receipts; null before the first. */
   head: () => SignedHead | null;
   /** The SHA-256 of each leaf, by its index. */
   leaves: Map<number, string>;
 }
 
-/** Returns a judge for the receipts of one archive. Receipts of another tree than the first prove nothing: they may be of another history. */
-export function createReceiptJudge(judge: Judge): ReceiptJudge {
+/** Returns a checker for the receipts of one archive. Receipts of another tree than the first prove nothing: they may be of another history. */
+export function createReceiptChecker(options: VerifyOptions): ReceiptChecker {
   let head: SignedHead | null = null;
   const leaves = new Map<number, string>();
   return {
     leaves,
-    judge(receipt) {
-      const proven = judgeReceipt(receipt, judge);
+    check(receipt) {
+      const proven = checkReceipt(receipt, options);
       if (typeof proven === 'string') return proven;
       const { origin, size, root, witnesses } = proven;
       head ??= { origin, size, root, witnesses };
@@ -175,7 +175,7 @@ export function createReceiptJudge(judge: Judge): ReceiptJudge {
 /** Says before all else which tree was checked, who cosigned it, and which witness of the given keys did not. */
 export function addHead(
   { origin, size, witnesses }: Omit<SignedHead, 'root'>,
-  { keys }: Judge,
+  { keys }: VerifyOptions,
   verdict: Verdict,
 ): void {
   verdict.proven.unshift(

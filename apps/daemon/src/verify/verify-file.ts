@@ -13,12 +13,12 @@ import { verifyOperations } from './operations-pack.ts';
 import {
   type ArchiveResult,
   addSentence,
+  checkReceipt,
   damageInWords,
-  type Judge,
-  judgeReceipt,
   missingWitnesses,
   type ReceiptResult,
   type Result,
+  type VerifyOptions,
   withoutHead,
   wrong,
 } from './verdict.ts';
@@ -30,12 +30,15 @@ const longestReceipt = 64_000_000;
  * Checks files and folders, in their order. A file beside the receipt of its export is compared with that, and everything beside a copy of a whole ledger with
  * the copy too. Throws a UserError if one can be none of the kinds that are checked.
  */
-export async function verifyFiles(files: string[], judge: Judge): Promise<{ file: string; result: Result }[]> {
-  assertOtherWitnesses(judge.keys);
+export async function verifyFiles(
+  files: string[],
+  options: VerifyOptions,
+): Promise<{ file: string; result: Result }[]> {
+  assertOtherWitnesses(options.keys);
   const results = new Map<string, Result>();
   const kinds = new Map(files.map((file) => [file, kindOf(file)]));
   const ofKind = (...wanted: (string | undefined)[]) => files.filter((file) => wanted.includes(kinds.get(file)));
-  for (const file of ofKind('receipt')) results.set(file, verifyReceipt(file, judge));
+  for (const file of ofKind('receipt')) results.set(file, verifyReceipt(file, options));
   const exports = [...results.values()].flatMap(exportOf);
   const used = new Set<ProvenEvent>();
   const others = ofKind('archive', 'rows', 'other');
@@ -43,20 +46,20 @@ export async function verifyFiles(files: string[], judge: Judge): Promise<{ file
     const hash = exports.length > 0 ? await hashFile(file) : '';
     const exported = exports.filter(({ event }) => event.content.sha256 === hash).map(({ event }) => event);
     for (const event of exported) used.add(event);
-    if (kinds.get(file) === 'archive') results.set(file, addExport(await verifyArchive(file, judge), exported));
+    if (kinds.get(file) === 'archive') results.set(file, addExport(await verifyArchive(file, options), exported));
     else if (exported[0] !== undefined) results.set(file, verdictOfExport(exported[0]));
     else if (kinds.get(file) === 'rows' && ofKind('receipt').length === 0)
       throw usageError(
         `${file} is an export without receipts; name the receipt of this export beside it (/v1/exports/SHA256/receipt), or use /v1/exports/sealed-operations, which gives operations with theirs.`,
       );
     else if (kinds.get(file) === 'rows' || exports.length > 0) results.set(file, withoutHead(wrong(isNotExported)));
-    else results.set(file, verifyReceipt(file, judge));
+    else results.set(file, verifyReceipt(file, options));
   }
   for (const { event, unproven } of exports)
     if (others.length > 0 && !used.has(event)) unproven.push('that a file beside it is the one that was exported');
   const beside = [...results].flatMap(([file, result]) => besideOf(file, result) ?? []);
   const copies = ofKind('folder').flatMap((file): Beside[] => {
-    const head = readHead(file, judge);
+    const head = readHead(file, options);
     return head === null ? [] : [{ file, head, seals: new Map() }];
   });
   for (const file of ofKind('folder')) {
@@ -65,7 +68,7 @@ export async function verifyFiles(files: string[], judge: Judge): Promise<{ file
       ({ file: other, head }) =>
         other !== file && own !== undefined && head.origin === own.origin && head.size <= own.size,
     );
-    results.set(file, verifyCopy(file, judge, [...beside, ...smaller]));
+    results.set(file, verifyCopy(file, options, [...beside, ...smaller]));
   }
   if (results.size > 1) addForks(results);
   return files.flatMap((file) => {
@@ -172,11 +175,12 @@ function besideOf(file: string, result: Result): Beside | null {
   return head === null ? null : { file, head, leaves, seals: new Map() };
 }
 
-function verifyReceipt(file: string, judge: Judge): ReceiptResult {
+function verifyReceipt(file: string, options: VerifyOptions): ReceiptResult {
   const receipt = readReceipt(file);
-  const event = receipt === null ? 'it is no archive, and larger than a receipt can be' : judgeReceipt(receipt, judge);
+  const event =
+    receipt === null ? 'it is no archive, and larger than a receipt can be' : checkReceipt(receipt, options);
   const unproven =
-    typeof event === 'string' ? [] : [...missingWitnesses(event.witnesses, judge.keys), ...lateness(event)];
+    typeof event === 'string' ? [] : [...missingWitnesses(event.witnesses, options.keys), ...lateness(event)];
   return { kind: 'receipt', event, unproven };
 }
 
@@ -186,13 +190,13 @@ async function hashFile(file: string): Promise<string> {
   return hash.digest('hex');
 }
 
-async function verifyArchive(file: string, judge: Judge): Promise<ArchiveResult> {
+async function verifyArchive(file: string, options: VerifyOptions): Promise<ArchiveResult> {
   let archive: Archive | undefined;
   try {
     archive = await openArchive(file);
     const manifest = parseOnce(await archive.text('manifest.json'));
     const isSealed = typeof manifest === 'object' && manifest !== null && 'kind' in manifest;
-    return await (isSealed ? verifyOperations : verifyEvidence)(archive, manifest, judge);
+    return await (isSealed ? verifyOperations : verifyEvidence)(archive, manifest, options);
   } catch (error) {
     return withoutHead(wrong(damageInWords(error)));
   } finally {
