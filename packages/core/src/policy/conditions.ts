@@ -5,8 +5,8 @@ import type { Condition } from './condition-schema.ts';
 import { conditionInWords } from './explain.ts';
 import { isCreationKnown, type KeyFacts } from './facts.ts';
 import type { Evidence } from './finding.ts';
-import type { Grouping, Judged } from './judged.ts';
 import type { RankOf } from './ranks.ts';
+import type { Grouping, TimedKey } from './timed-key.ts';
 
 /** Why a condition is neither true nor false for a key. */
 export interface Unknown {
@@ -14,7 +14,7 @@ export interface Unknown {
 }
 
 /** Judges a key. Returns the evidence if the condition holds, false if it does not, or why the result is unknown. */
-export type Test = (judged: Judged) => Evidence | Unknown | false;
+export type Test = (timed: TimedKey) => Evidence | Unknown | false;
 
 export const isUnknown = (result: ReturnType<Test>): result is Unknown => result !== false && 'unknown' in result;
 
@@ -101,8 +101,8 @@ function compilePlace(condition: Condition, ranks: (per: Grouping) => RankOf): T
   const { more_than: more, used_outside: networks, creator_left: left, name_not_matching: patterns } = condition;
   if (more !== undefined) {
     const rankOf = ranks(more.per);
-    return (judged) => {
-      const found = rankOf(judged);
+    return (timed) => {
+      const found = rankOf(timed);
       if (found === undefined || found.count <= more.number) return false;
       if (found.rank === undefined) return { unknown: `the last use of a key of its ${more.per} is unknown` };
       if (found.rank <= more.number) return false;
@@ -172,26 +172,26 @@ function hasWord(text: string, word: string): boolean {
 }
 
 function allOf(tests: Test[]): Test {
-  return (judged) => {
-    const { known, unknown, isDenied } = judgeParts(tests, judged);
+  return (timed) => {
+    const { known, unknown, isDenied } = judgeParts(tests, timed);
     return !isDenied && (unknown ?? { condition: 'all', of: known });
   };
 }
 
 function anyOf(tests: Test[]): Test {
-  return (judged) => {
-    const { known, unknown } = judgeParts(tests, judged);
+  return (timed) => {
+    const { known, unknown } = judgeParts(tests, timed);
     return known.length > 0 ? { condition: 'any', of: known } : (unknown ?? false);
   };
 }
 
 /** Returns the evidence of the parts that hold, the first unknown result, and whether any part does not hold. */
-function judgeParts(tests: Test[], judged: Judged) {
+function judgeParts(tests: Test[], timed: TimedKey) {
   const known: Evidence[] = [];
   let unknown: Unknown | undefined;
   let isDenied = false;
   for (const test of tests) {
-    const result = test(judged);
+    const result = test(timed);
     if (result === false) isDenied = true;
     else if (isUnknown(result)) unknown ??= result;
     else known.push(result);
@@ -201,8 +201,8 @@ function judgeParts(tests: Test[], judged: Judged) {
 
 function negate(condition: Condition, test: Test): Test {
   const of = conditionInWords(condition);
-  return (judged) => {
-    const result = test(judged);
+  return (timed) => {
+    const result = test(timed);
     if (result === false) return { condition: 'not', of };
     return isUnknown(result) && result;
   };

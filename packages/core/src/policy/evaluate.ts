@@ -3,9 +3,9 @@ import { keyKinds } from '../wire/index.ts';
 import { compile, isUnknown, type Test } from './conditions.ts';
 import type { Facts, KeyFacts } from './facts.ts';
 import type { Finding, Judgement } from './finding.ts';
-import { type Grouping, type Judged, toJudged } from './judged.ts';
 import { type RankOf, rankByGroup, sortByUse } from './ranks.ts';
 import { modeOf, type Policy, type Rule, reviewRule } from './schema.ts';
+import { type Grouping, type TimedKey, toTimedKey } from './timed-key.ts';
 
 /** Returns all findings, key by key. */
 export function findingsOf({ judgements }: { judgements: Judgement[] }): Finding[] {
@@ -19,20 +19,20 @@ export function findingsOf({ judgements }: { judgements: Judgement[] }): Finding
 export function evaluate(policy: Policy, facts: Facts): Judgement[] {
   const scopes = new Map(facts.scopes.map((scope) => [scope.scope, scope]));
   // Loops instead of flatMap: there may be a million keys, nearly all in one scope and with some findings.
-  const judged: Judged[] = [];
+  const timed: TimedKey[] = [];
   for (const key of facts.keys.toSorted((a, b) => Number(a.number) - Number(b.number))) {
     const scope = scopes.get(key.scope);
     if (scope !== undefined && scope.nowMs !== null)
-      judged.push(toJudged(key, { scope, nowMs: scope.nowMs, index: judged.length }));
+      timed.push(toTimedKey(key, { scope, nowMs: scope.nowMs, index: timed.length }));
   }
-  const ranks = makeRanks(judged);
+  const ranks = makeRanks(timed);
   const matchOf = shareMatches();
   const rules = [
     ...policy.rules.map((rule) => compileRule(rule, { ranks, matchOf })),
     ...compileReviewRule(policy, facts),
   ];
   const judgements: Judgement[] = [];
-  for (const each of judged) {
+  for (const each of timed) {
     const judgement = judgeKey(rules, each, modeOf(policy, each.key) === 'enforce');
     if (judgement.findings.length + judgement.unknowns.length > 0) judgements.push(judgement);
   }
@@ -41,7 +41,7 @@ export function evaluate(policy: Policy, facts: Facts): Judgement[] {
 
 interface CompiledRule {
   rule: Rule;
-  matches: (judged: Judged) => boolean;
+  matches: (timed: TimedKey) => boolean;
   test: Test;
 }
 
@@ -66,49 +66,49 @@ function compileReviewRule({ rules }: Policy, { keys }: Facts): CompiledRule[] {
   if (keys.every((key) => key.reviewedOut === undefined)) return [];
   const own = rules.filter(({ condition }) => condition.reviewed_out !== undefined).map(makeMatch);
   const noRanks = () => () => undefined;
-  const matches = (judged: Judged) => !own.some((isMatch) => isMatch(judged));
+  const matches = (timed: TimedKey) => !own.some((isMatch) => isMatch(timed));
   return [{ rule: reviewRule, matches, test: compile(reviewRule.condition, noRanks) }];
 }
 
 type Ranks = (per: Grouping, matches: CompiledRule['matches']) => RankOf;
 
 /** Returns a function that ranks keys once for all rules that match the same keys. */
-function makeRanks(judged: Judged[]): Ranks {
-  let scopes: Judged[][] | undefined;
+function makeRanks(timed: TimedKey[]): Ranks {
+  let scopes: TimedKey[][] | undefined;
   const made = new Map<CompiledRule['matches'], Map<Grouping, RankOf>>();
   return (per, matches) => {
-    scopes ??= sortByUse(judged);
+    scopes ??= sortByUse(timed);
     const ofMatch = made.get(matches) ?? new Map<Grouping, RankOf>();
     made.set(matches, ofMatch);
-    const ranks = ofMatch.get(per) ?? rankByGroup(scopes, { count: judged.length, per, matches });
+    const ranks = ofMatch.get(per) ?? rankByGroup(scopes, { count: timed.length, per, matches });
     ofMatch.set(per, ranks);
     return ranks;
   };
 }
 
-function judgeKey(rules: CompiledRule[], judged: Judged, mayEnforce: boolean): Judgement {
-  const { key, nowMs } = judged;
+function judgeKey(rules: CompiledRule[], timed: TimedKey, mayEnforce: boolean): Judgement {
+  const { key, nowMs } = timed;
   const findings: Finding[] = [];
   let unknowns: Judgement['unknowns'] = none;
   let last: CompiledRule['matches'] | undefined;
   let isMatch = false;
   for (const { rule, matches, test } of rules) {
-    if (matches !== last) isMatch = matches(judged);
+    if (matches !== last) isMatch = matches(timed);
     last = matches;
-    const result = isMatch && test(judged);
+    const result = isMatch && test(timed);
     if (result === false) continue;
     const isEnforced = mayEnforce && rule.mode === 'enforce';
     if (!isUnknown(result)) findings.push({ rule, key, nowMs, evidence: result, isEnforced });
     else if (rule.action === 'revoke') unknowns = [...unknowns, { rule, why: result.unknown }];
   }
-  return { judged, key, findings, unknowns };
+  return { timed, key, findings, unknowns };
 }
 
 /** Shared by nearly all keys, which have no unknowns. */
 const none: Judgement['unknowns'] = [];
 
 /** Returns a test whether a rule matches a key. */
-export function makeMatch({ match }: Rule): (judged: Pick<Judged, 'key'>) => boolean {
+export function makeMatch({ match }: Rule): (judged: Pick<TimedKey, 'key'>) => boolean {
   const isIn = (wanted: string[] | undefined, valueOf: (key: KeyFacts) => string | null) => {
     const set = new Set<string | null>(wanted);
     return wanted === undefined ? [] : [(key: KeyFacts) => set.has(valueOf(key))];

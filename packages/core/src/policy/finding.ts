@@ -1,6 +1,6 @@
 import type { KeyFacts } from './facts.ts';
-import type { Grouping, Judged } from './judged.ts';
 import type { Rule } from './schema.ts';
+import type { Grouping, TimedKey } from './timed-key.ts';
 
 /**
  * The facts that a condition was judged on. Contains only upstream data and policy settings, with names in order, so that it does not change as time
@@ -33,7 +33,7 @@ export interface Finding {
 
 /** The result of all rules for one key. */
 export interface Judgement {
-  judged: Judged;
+  timed: TimedKey;
   key: KeyFacts;
   findings: Finding[];
   /** Revoking rules whose result is unknown, with the reason. */

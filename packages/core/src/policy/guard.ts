@@ -28,7 +28,7 @@ export function guard(policy: Policy, facts: Facts, judgements: Judgement[]): Ve
 
 /** Orders the longest unused first. Keys whose revocation failed lately come last, so that they take no quota from the others. */
 function inRevocationOrder(a: Judgement, b: Judgement): number {
-  return Number(a.key.hasFailedLately) - Number(b.key.hasFailedLately) || byUse(b.judged, a.judged);
+  return Number(a.key.hasFailedLately) - Number(b.key.hasFailedLately) || byUse(b.timed, a.timed);
 }
 
 /** Returns whether rules flag the key, or may flag it: an unknown last use or creation may hide a finding. */
@@ -38,7 +38,7 @@ function isFlagged({ key, findings, unknowns }: Judgement): boolean {
 
 const isRevoking = ({ rule }: Finding) => rule.action === 'revoke';
 
-function judge(policy: Policy, facts: Facts, { key, judged: { scope }, findings, unknowns }: Judgement): Verdict {
+function judge(policy: Policy, facts: Facts, { key, timed: { scope }, findings, unknowns }: Judgement): Verdict {
   const flagging = findings.filter(isRevoking);
   const [unknown] = unknowns;
   if (flagging.length === 0 && unknown !== undefined)

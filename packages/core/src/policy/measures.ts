@@ -2,8 +2,8 @@ import type { Condition } from './condition-schema.ts';
 import { compile, isUnknown } from './conditions.ts';
 import { inWords } from './explain.ts';
 import type { KeyFacts, ScopeFacts } from './facts.ts';
-import { toJudged } from './judged.ts';
 import { dormant, lasting } from './presets.ts';
+import { toTimedKey } from './timed-key.ts';
 
 /** What evidence and lists measure of keys. Each is a condition of rules, so that evidence and plans agree. */
 export type Measured = { of: 'idle' | 'old'; days: number } | { of: 'orphaned' };
@@ -28,7 +28,7 @@ function conditionOf(measured: Measured): Condition {
 export function assessor(measured: Measured, nowMs: number): (key: KeyFacts) => Assessment {
   const test = compile(conditionOf(measured), () => () => undefined);
   return (key) => {
-    const result = test(toJudged(key, { scope: nothingOf(key.scope), nowMs, index: 0 }));
+    const result = test(toTimedKey(key, { scope: nothingOf(key.scope), nowMs, index: 0 }));
     if (result === false) return { result: 'no' };
     if (isUnknown(result)) return { result: 'unknown', because: result.unknown };
     return { result: 'yes', because: inWords(result, { nowMs, creatorName: key.creatorName }) };

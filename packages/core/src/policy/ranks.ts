@@ -1,6 +1,6 @@
 import { unknownCreator } from '../wire/schemas.ts';
 import type { KeyFacts, ScopeFacts } from './facts.ts';
-import { type Grouping, type Judged, toJudged } from './judged.ts';
+import { type Grouping, type TimedKey, toTimedKey } from './timed-key.ts';
 
 const fieldOf = { organization: 'organizationId', creator: 'creatorId', project: 'projectId' } as const;
 
@@ -16,17 +16,17 @@ interface Group {
 }
 
 /** Returns the rank of a key in its group, or undefined if it has no group. */
-export type RankOf = (judged: Judged) => Rank | undefined;
+export type RankOf = (timed: TimedKey) => Rank | undefined;
 
 /** Returns the keys of each scope, the most recently used first. No group extends beyond its scope. */
-export function sortByUse(judged: Judged[]): Judged[][] {
-  return [...Map.groupBy(judged, ({ scope }) => scope).values()].map((ofScope) => ofScope.toSorted(byUse));
+export function sortByUse(timed: TimedKey[]): TimedKey[][] {
+  return [...Map.groupBy(timed, ({ scope }) => scope).values()].map((ofScope) => ofScope.toSorted(byUse));
 }
 
 /** Ranks keys within their groups in one pass. The keys come scope by scope. A key without a project belongs to no project's group. */
 export function rankByGroup(
-  scopes: Judged[][],
-  { count, per, matches }: { count: number; per: Grouping; matches: (judged: Judged) => boolean },
+  scopes: TimedKey[][],
+  { count, per, matches }: { count: number; per: Grouping; matches: (timed: TimedKey) => boolean },
 ): RankOf {
   // Indexed by the keys' places: a Map of a million keys costs more than the judging.
   const groups = Array.from<Group | undefined>({ length: count });
@@ -53,12 +53,12 @@ export function rankByGroup(
 }
 
 /** Orders the most recently used first, then the unknown, then the never used. Equal keys are ordered by creation, youngest first, then by number. */
-export function byUse(a: Judged, b: Judged): number {
+export function byUse(a: TimedKey, b: TimedKey): number {
   return b.lastUseMs - a.lastUseMs || b.createdMs - a.createdMs || a.order - b.order;
 }
 
 /** Returns the most recently used of some keys of a scope. */
 export function mostRecentlyUsed(keys: KeyFacts[], scope: ScopeFacts): KeyFacts | undefined {
-  const [first] = keys.map((key) => toJudged(key, { scope, nowMs: 0, index: 0 })).toSorted(byUse);
+  const [first] = keys.map((key) => toTimedKey(key, { scope, nowMs: 0, index: 0 })).toSorted(byUse);
   return first?.key;
 }

@@ -2,7 +2,7 @@ import { toMs } from '../values/time.ts';
 import type { KeyFacts, ScopeFacts } from './facts.ts';
 
 /** A key with its times as numbers, because each time is compared often. */
-export interface Judged {
+export interface TimedKey {
   key: KeyFacts;
   /** The key's number, which orders equal keys. */
   order: number;
@@ -18,7 +18,7 @@ export interface Judged {
 export type Grouping = 'organization' | 'creator' | 'project';
 
 /** Returns a key with its times as numbers. */
-export function toJudged(key: KeyFacts, at: Pick<Judged, 'scope' | 'nowMs' | 'index'>): Judged {
+export function toTimedKey(key: KeyFacts, at: Pick<TimedKey, 'scope' | 'nowMs' | 'index'>): TimedKey {
   const { scope, nowMs, index } = at;
   const createdMs = toMs(key.createdAt);
   return { key, order: Number(key.number), index, scope, nowMs, createdMs, lastUseMs: lastUseMs(key) };
