@@ -7,7 +7,7 @@ import { usableConnections } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { type Applied, applyPlan, remainingItems } from '../enforce/apply.ts';
 import { whyPaused } from '../enforce/guarded-revocation.ts';
-import { governed } from '../enforce/high-water-mark.ts';
+import { betweenMarks } from '../enforce/high-water-mark.ts';
 import { readDocument } from '../enforce/plan.ts';
 import { whyNotApproved } from '../enforce/standing.ts';
 import { appliedToJson, renderApplied } from './applied.ts';
@@ -57,7 +57,7 @@ export const applyCommand: CommandOf = {
     const approver = { via: 'command line', approvedBy: userName() } as const;
     let applied: Applied | undefined;
     try {
-      await governed(context, async () => {
+      await betweenMarks(context, async () => {
         applied = await applyPlan(context, { planId, items: document.items, approver, connections });
       });
     } catch (error) {

@@ -5,7 +5,7 @@ import { usageError } from '@keywarden/runtime';
 import { usableConnections } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
-import { governed } from '../enforce/high-water-mark.ts';
+import { betweenMarks } from '../enforce/high-water-mark.ts';
 import { chooseKeys, type KeyPattern, patternInWords } from './choose-keys.ts';
 import type { CommandOf } from './command.ts';
 import { parseUntil, requireNumber, userName } from './common.ts';
@@ -61,7 +61,7 @@ export const exemptCommand: CommandOf = {
       grantedAt: now,
       until: end,
     };
-    const number = await governed(context, () => grantExemption(context.store.sql, granted));
+    const number = await betweenMarks(context, () => grantExemption(context.store.sql, granted));
     return {
       json: { exemption: number, keys: keys.map(({ id, name }) => ({ id, name })), rules: rule ?? null, until: end },
       text: `Exemption ${number} covers ${countOf(keys.length, 'key')} until ${end}. Keys that are created later are not covered.`,
@@ -86,7 +86,7 @@ export const exemptionsCommand: CommandOf = {
   },
   async run(context: Context, { all = false, end }: ExemptionsOptions) {
     const { db, sql } = context.store;
-    if (end !== undefined && !(await governed(context, () => endExemption(sql, { number: end, by: userName() }))))
+    if (end !== undefined && !(await betweenMarks(context, () => endExemption(sql, { number: end, by: userName() }))))
       throw usageError(`There is no exemption ${end} in force; keywarden exemptions shows them.`);
     const exemptions = await readItems(db, exemptionList(all ? {} : { state: 'in_force' }, null), shown);
     const columns: Columns<Exemption> = {

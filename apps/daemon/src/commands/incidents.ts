@@ -1,7 +1,7 @@
 import { closeIncident, type Incident, incidentInWords, listIncidents } from '@keywarden/db/daemon';
 import { usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
-import { governed } from '../enforce/high-water-mark.ts';
+import { betweenMarks } from '../enforce/high-water-mark.ts';
 import type { CommandOf } from './command.ts';
 import { requireNumber, userName } from './common.ts';
 import { type Columns, list } from './output.ts';
@@ -34,7 +34,7 @@ export const incidentsCommand: CommandOf = {
   async run(context: Context, { all = false, close, note = null }: IncidentsOptions) {
     const { store } = context;
     const isClosed = async (number: string) =>
-      await governed(context, () => closeIncident(store.db, { number, by: userName(), note }));
+      await betweenMarks(context, () => closeIncident(store.db, { number, by: userName(), note }));
     if (close !== undefined && !(await isClosed(close)))
       throw usageError(`There is no open incident ${close}; keywarden incidents shows them.`);
     const incidents = await listIncidents(store.db, { isOpen: !all, limit: shown });

@@ -5,7 +5,7 @@ import { codeOf, usageError } from '@keywarden/runtime';
 import { CsvError, parse } from 'csv-parse/sync';
 import { z } from 'zod';
 import type { Context } from '../context.ts';
-import { governed } from '../enforce/high-water-mark.ts';
+import { betweenMarks } from '../enforce/high-water-mark.ts';
 import { makeKeyFinder } from './choose-keys.ts';
 import type { CommandOf } from './command.ts';
 import { userName } from './common.ts';
@@ -27,7 +27,7 @@ export const ownerSetCommand: CommandOf = {
     const { store } = context;
     const { number, name } = makeKeyFinder(await listLiveKeys(store.db, { withOthers: true }))(key);
     const assignments = [{ key: number, owner: owner ?? null }];
-    await governed(context, () => assignOwners(store.sql, { assignments, source: 'assignment', by: userName() }));
+    await betweenMarks(context, () => assignOwners(store.sql, { assignments, source: 'assignment', by: userName() }));
     return {
       json: { key_id: key, owner: owner ?? null },
       text: `The owner of key ${key} "${name}" is ${owner ?? 'its creator'}.`,
@@ -49,7 +49,7 @@ export const ownerImportCommand: CommandOf = {
       const findKey = makeKeyFinder(await listLiveKeys(store.db, { withOthers: true }));
       const assignments = rows.map((row) => toAssignment(row, findKey));
       refuseTwice(rows, assignments);
-      await governed(context, () => assignOwners(store.sql, { assignments, source: 'import', by: userName() }));
+      await betweenMarks(context, () => assignOwners(store.sql, { assignments, source: 'import', by: userName() }));
       const text = `Assigned owners to ${countOf(assignments.length, 'key')} from ${file}.`;
       return { json: { assigned: assignments.length }, text };
     }, storeOnly);

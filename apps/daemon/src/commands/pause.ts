@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { endPause, openPause, readPause } from '@keywarden/db/daemon';
 import { requireDataFolder } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
-import { armMachine, disarmMachine, governed, whyNotEnforcing } from '../enforce/high-water-mark.ts';
+import { armMachine, betweenMarks, disarmMachine, whyNotEnforcing } from '../enforce/high-water-mark.ts';
 import type { CommandOf } from './command.ts';
 import { userName } from './common.ts';
 import { inEmergency, storeOnly } from './session.ts';
@@ -19,7 +19,7 @@ export const pauseCommand: CommandOf = {
     const { store, signal, progress } = context;
     const onWait = () => progress.note('A revocation is in progress; waiting for it to end.');
     const lock = { signal, onWait };
-    const isNew = await governed(context, () => openPause(store, { by: userName(), reason }, lock));
+    const isNew = await betweenMarks(context, () => openPause(store, { by: userName(), reason }, lock));
     const pause = await readPause(store.db);
     return {
       json: { paused: true, is_new: isNew, by: pause?.pausedBy ?? null, since: pause?.pausedAt ?? null },
@@ -42,7 +42,7 @@ export const resumeCommand: CommandOf = {
   async run(context: Context) {
     // The permission is for a daemon that uses this folder. Ending the pause makes a mark there.
     const hasDaemon = existsSync(context.environment.KEYWARDEN_DATA);
-    const wasPaused = await governed(context, () => endPause(context.store.db, userName()));
+    const wasPaused = await betweenMarks(context, () => endPause(context.store.db, userName()));
     const lines = [wasPaused ? 'Resumed: plans that a person applies revoke keys again.' : 'Nothing was paused.'];
     const wasArmed = (await whyNotEnforcing(context)) === null;
     if (!wasArmed && hasDaemon) {

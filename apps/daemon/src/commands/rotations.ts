@@ -3,7 +3,7 @@ import { advanceRotation, listOpenRotations, listRotations, type StoredRotation 
 import { print, UserError, usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 import { withProcessLock } from '../context.ts';
-import { governed } from '../enforce/high-water-mark.ts';
+import { betweenMarks } from '../enforce/high-water-mark.ts';
 import type { CommandOf } from './command.ts';
 import { userName } from './common.ts';
 import { type Columns, list, type OutputOptions } from './output.ts';
@@ -61,7 +61,9 @@ async function endRotation(context: Context, id: string): Promise<StoredRotation
         'not_possible',
         `Rotation ${id} is revoking its old key; run keywarden rotate, then check again.`,
       );
-    const ended = await governed(context, () => advanceRotation(store.sql, rotation, { event: 'given_up', by, at }));
+    const ended = await betweenMarks(context, () =>
+      advanceRotation(store.sql, rotation, { event: 'given_up', by, at }),
+    );
     if (ended !== undefined) return ended;
     throw new UserError(
       'not_possible',

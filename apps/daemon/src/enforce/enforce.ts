@@ -11,7 +11,7 @@ import { type Announced, announce } from '../notices/notices.ts';
 import { remindReviewers } from '../notices/review-reminders.ts';
 import { type Applied, applyPlan, hasUseInFlight } from './apply.ts';
 import { stoppedByUse } from './guarded-revocation.ts';
-import { type ApprovalScope, governed } from './high-water-mark.ts';
+import { type ApprovalScope, betweenMarks } from './high-water-mark.ts';
 import { planKeys, readDocument } from './plan.ts';
 import { approvedByReport, whyNotAutomatic } from './standing.ts';
 
@@ -37,7 +37,7 @@ export async function enforce(context: Context, connections: Connection[]): Prom
     await remindReviewers(context, connections);
     await recordIncidents(context, plan);
     const { why, approvals } = await recordState(context);
-    return await governed(context, async () => {
+    return await betweenMarks(context, async () => {
       const approved = approvals.why === null ? await carryOutApproved(context, connections, approvals.since) : [];
       const lost = approved.find(({ hasStoreFailed }) => hasStoreFailed);
       // R5: the lost response may have shown a use in flight.

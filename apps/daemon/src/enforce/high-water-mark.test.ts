@@ -17,7 +17,7 @@ import {
 } from '@keywarden/testkit/daemon/apply-fixture';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
-import { armMachine, governed } from './high-water-mark.ts';
+import { armMachine, betweenMarks } from './high-water-mark.ts';
 
 useApplyFixture();
 
@@ -120,7 +120,7 @@ test("R10: a machine that did not govern last treats an old store as older, even
   await armMachine(fixture.context, 'ada');
   await pass();
   const standby = readFileSync(markFile(), 'utf8');
-  await governed(fixture.context, () => Promise.resolve());
+  await betweenMarks(fixture.context, () => Promise.resolve());
   await store.sql`update keywarden.high_water_mark set made_at = made_at - interval '10 hours'`;
   writeFileSync(markFile(), standby);
   expect(await pass()).toMatchObject({
@@ -133,11 +133,13 @@ test("R10: a machine that did not govern last treats an old store as older, even
 test('R10: a governing action on a machine that enforces nothing leaves a mark there, too', async () => {
   await prepare(['one', 'busy']);
   const marks = async () => (await store.sql`select 1 from keywarden.high_water_mark`).length;
-  await expect(governed(fixture.context, () => Promise.reject(new Error('it failed')))).rejects.toThrow('it failed');
+  await expect(betweenMarks(fixture.context, () => Promise.reject(new Error('it failed')))).rejects.toThrow(
+    'it failed',
+  );
   expect(await marks()).toBe(2);
   expect(readFileSync(markFile(), 'utf8')).toMatch(/^[0-9a-f-]{36} watch 20[0-9T:.-]+Z\n$/);
   await store.sql`delete from keywarden.high_water_mark`;
-  await governed(fixture.context, () => Promise.resolve());
+  await betweenMarks(fixture.context, () => Promise.resolve());
   expect(await openIncidents()).toEqual(['high_water_mark']);
   expect(await marks()).toBe(0);
 });

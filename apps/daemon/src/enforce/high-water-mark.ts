@@ -70,7 +70,7 @@ async function whyOlderStore({ store, environment }: StoreContext, own: MachineM
 }
 
 /** Runs governing work between two marks. A store that is restored from before the work, or from within it, lacks one of them. */
-export async function governed<T>(context: StoreContext, work: () => Promise<T>): Promise<T> {
+export async function betweenMarks<T>(context: StoreContext, work: () => Promise<T>): Promise<T> {
   await moveMark(context);
   try {
     return await work();

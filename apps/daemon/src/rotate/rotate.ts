@@ -3,7 +3,7 @@ import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { withProcessLock } from '../context.ts';
 import { whyPaused } from '../enforce/guarded-revocation.ts';
-import { governed } from '../enforce/high-water-mark.ts';
+import { betweenMarks } from '../enforce/high-water-mark.ts';
 import { planKeys } from '../enforce/plan.ts';
 import { whyNotAutomatic } from '../enforce/standing.ts';
 import { notifyStalled } from '../notices/stalled.ts';
@@ -43,7 +43,7 @@ export async function rotate(context: Context, connections: Connection[], reques
     const why = request === undefined ? notAutomatic : await whyPaused(context);
     const asked = { isRequested, isNewestStore: notAutomatic === null, stopped: null };
     const run: Run = { connections, now: context.now, facts, judgements, ...lists, ...asked };
-    return await governed(context, async () => {
+    return await betweenMarks(context, async () => {
       if (why !== null) return { opened: [], moved: [], orphans: [], why };
       const rotated =
         request === undefined ? await rotateAll(context, run) : await rotateRequested(context, request, run);
