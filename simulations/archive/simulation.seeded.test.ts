@@ -100,8 +100,8 @@ async function* naiveWalk(
   let beganAt: string | undefined;
   for (;;) {
     const page = await client.operationsPage(walk.projectId, { limit: walk.maxLimit, cursor, signal: walk.signal });
-    const askedAt = walk.datedAt(page, walk.now());
-    beganAt ??= askedAt;
+    const answeredAt = walk.datedAt(page, walk.now());
+    beganAt ??= answeredAt;
     const last = page.items.at(-1)?.createdAt;
     const isEnd = page.cursor === null || last === undefined;
     const reached: string = last ?? below ?? beganAt;
@@ -112,7 +112,7 @@ async function* naiveWalk(
       unread: [],
       isWhole: true,
       beganAt,
-      askedAt,
+      answeredAt,
       floor: null,
       below,
       isEnd,

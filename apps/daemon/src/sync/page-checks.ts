@@ -39,9 +39,9 @@ const aheadMs = 300_000;
  */
 export function withoutImpossible(
   page: WholePage,
-  { askedAt, projectCreatedAt }: { askedAt: string; projectCreatedAt: string },
+  { answeredAt, projectCreatedAt }: { answeredAt: string; projectCreatedAt: string },
 ): WholePage {
-  const nowMs = toMs(askedAt);
+  const nowMs = toMs(answeredAt);
   const firstMs = Math.max(toMs(projectCreatedAt) - aheadMs, nowMs - oldestMs);
   const isPossible = ({ createdAt }: WireOperation) => {
     const atMs = toMs(createdAt);

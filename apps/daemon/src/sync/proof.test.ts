@@ -12,7 +12,7 @@ const rows = (...times: string[]) => times.map((createdAt) => ({ createdAt }) as
 const page = {
   operations: rows('2026-05-01T00:00:00.5Z', '2026-04-01T00:00:00.25Z'),
   beganAt,
-  askedAt: beganAt,
+  answeredAt: beganAt,
   provedFrom: '2026-04-01T00:00:00.25Z',
 };
 

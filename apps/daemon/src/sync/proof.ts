@@ -14,17 +14,17 @@ export function proofOf(
   {
     operations,
     beganAt,
-    askedAt,
+    answeredAt,
     below,
     isEnd,
     provedFrom,
-  }: Pick<WalkedPage, 'operations' | 'beganAt' | 'askedAt' | 'below' | 'isEnd' | 'provedFrom'>,
+  }: Pick<WalkedPage, 'operations' | 'beganAt' | 'answeredAt' | 'below' | 'isEnd' | 'provedFrom'>,
   { createdAt, walkedAt, settleMs }: { createdAt: string; walkedAt: string | null; settleMs: number },
 ): Proof | null {
   const settled = before(beganAt, settleMs);
   const end = below === null || compareInstants(below, settled) > 0 ? settled : below;
   if (!isEnd) return { from: provedFrom, isFromIncluded: false, below: end };
-  const servedFrom = before(askedAt, servedMs);
+  const servedFrom = before(answeredAt, servedMs);
   if (compareInstants(createdAt, servedFrom) >= 0) return { from: createdAt, isFromIncluded: true, below: end };
   const starts = operations.map((each) => each.createdAt);
   if (walkedAt !== null && compareInstants(before(walkedAt, settleMs), servedFrom) >= 0) {

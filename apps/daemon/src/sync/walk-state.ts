@@ -91,17 +91,17 @@ export function settleOverlaps(state: WalkState, page: CheckedPage): boolean {
 }
 
 /** Returns what a page is to the walk, whether it is the last one or not. */
-export function describePage(state: WalkState, page: CheckedPage, askedAt: string) {
+export function describePage(state: WalkState, page: CheckedPage, answeredAt: string) {
   const rejected = [...page.passedOver, ...page.rejected];
   // A walk that resumed below an unreadable row would skip it.
   if (state.isWholeAbove) state.resumeAt = state.position;
   return {
     operations: page.items,
     rejected,
-    unread: listUnread(state, page, askedAt),
+    unread: listUnread(state, page, answeredAt),
     isWhole: rejected.length === 0 && state.isWholeAbove,
-    beganAt: state.beganAt ?? askedAt,
-    askedAt,
+    beganAt: state.beganAt ?? answeredAt,
+    answeredAt,
     floor: state.floor,
     below: state.position?.below ?? null,
     resumeAt: state.resumeAt,
@@ -113,19 +113,19 @@ export function describePage(state: WalkState, page: CheckedPage, askedAt: strin
  * Returns when the unreadable rows of a page may be from: the time that a row has itself, or the times of its neighbours if it has none between them. Nothing
  * is known of rows without a time below the last readable one: the next page shows them again, unless the list ends.
  */
-function listUnread({ position }: WalkState, page: CheckedPage, askedAt: string): UnreadRow[] {
+function listUnread({ position }: WalkState, page: CheckedPage, answeredAt: string): UnreadRow[] {
   if (page.passedOver.length + page.rejected.length === 0) return [];
   const times = page.items.map(({ createdAt }) => createdAt);
   const rows = page.rejected.map((row, rejectedAbove) => {
     const item = row.index - rejectedAbove;
     // Repeated rows hide which rows the unreadable one is between.
-    return page.again > 0
+    return page.repeated > 0
       ? { row, to: undefined, from: times.at(-1) }
       : { row, to: times[item - 1], from: times[item] };
   });
   const above = page.passedOver.map((row) => ({ row, to: undefined, from: times[0] }));
   return [...above, ...rows].flatMap(({ row: { id, createdAt: own }, to, from }) => {
-    const top = endOfDigits(to ?? position?.below ?? later(askedAt, from ?? askedAt));
+    const top = endOfDigits(to ?? position?.below ?? later(answeredAt, from ?? answeredAt));
     if (own !== undefined && compareInstants(own, top) <= 0 && (from === undefined || compareInstants(own, from) >= 0))
       return [{ id, from: own, to: endOfDigits(own) }];
     if (from === undefined) return [];

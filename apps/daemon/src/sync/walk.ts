@@ -53,7 +53,7 @@ export interface WalkedPage {
   isWhole: boolean;
   /** The control plane's time when the walk began, and when it returned this page. */
   beganAt: string;
-  askedAt: string;
+  answeredAt: string;
   floor: string | null;
   /** The page has every operation between its last row's time and this one, both excluded. Null for a page without a cursor. */
   below: string | null;
@@ -85,9 +85,9 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
   const { projectId, maxLimit, signal } = walk;
   const state = beginWalk(walk);
   for (;;) {
-    const { page, askedAt } = await fetchNext(client, walk, state);
+    const { page, answeredAt } = await fetchNext(client, walk, state);
     if (!settleOverlaps(state, page)) continue;
-    const walked = describePage(state, page, askedAt);
+    const walked = describePage(state, page, answeredAt);
     const last = page.items.at(-1);
     if (page.cursor === null || last === undefined) {
       const reached = last?.createdAt ?? walked.below ?? walked.beganAt;
@@ -121,7 +121,7 @@ async function fetchNext(
   client: WalkedClient,
   walk: Walk,
   state: WalkState,
-): Promise<{ page: CheckedPage; askedAt: string }> {
+): Promise<{ page: CheckedPage; answeredAt: string }> {
   const { projectId, from, seen, signal } = walk;
   const { position, limit } = state;
   const begunMs = walk.now();
@@ -135,15 +135,15 @@ async function fetchNext(
   });
   // Other walks may have raised it meanwhile.
   seen.largestPage = Math.max(seen.largestPage, fetched.rows);
-  const askedAt = walk.datedAt(fetched, begunMs);
-  state.beganAt ??= askedAt;
-  const page = withoutImpossible(fetched, { askedAt, projectCreatedAt: walk.projectCreatedAt });
+  const answeredAt = walk.datedAt(fetched, begunMs);
+  state.beganAt ??= answeredAt;
+  const page = withoutImpossible(fetched, { answeredAt, projectCreatedAt: walk.projectCreatedAt });
   const [first] = page.items;
   const isResumed = position !== null && position === from;
   if (isResumed && first !== undefined && compareInstants(first.createdAt, position.below) > 0)
     throw new CursorError('begins above the position where the walk continues');
   assertDescends(page, { projectId, limit, position });
-  return { page, askedAt };
+  return { page, answeredAt };
 }
 
 /** Returns a cursor from which the next page shows every row of this page's last instant. */
@@ -193,7 +193,7 @@ interface EndOfPage {
 
 /** Returns the end of the same page, requested only down to one of its items. */
 const endAt = async (client: WalkedClient, item: number, { projectId, page, signal }: EndOfPage) =>
-  await client.operationsPageEnd(projectId, { limit: rowOf(page, item) + 1, cursor: page.askedWith, signal });
+  await client.operationsPageEnd(projectId, { limit: rowOf(page, item) + 1, cursor: page.requestCursor, signal });
 
 const idsBelow = (items: WireOperation[], item: number) => new Set(items.slice(item + 1).map(({ id }) => id));
 

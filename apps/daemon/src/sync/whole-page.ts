@@ -30,12 +30,12 @@ interface Counted extends Page<WireOperation> {
   /** The number of different rows in its response, including unreadable ones. */
   rows: number;
   /** The number of repeated rows. */
-  again: number;
+  repeated: number;
 }
 
 /** A page, and the cursor that returned its rows. Pages without a readable row may have come before it. */
 export interface WholePage extends Counted {
-  askedWith: string | undefined;
+  requestCursor: string | undefined;
   /** The unreadable rows of those pages. */
   passedOver: RejectedRow[];
 }
@@ -70,10 +70,10 @@ export async function fetchWhole(
     cursor = page.cursor;
     page = await fetchAgreed(client, projectId, { ...request, cursor });
   }
-  const { rows, again, isLast } = page;
-  const whole = { ...page, passedOver, askedWith: cursor };
+  const { rows, repeated, isLast } = page;
+  const whole = { ...page, passedOver, requestCursor: cursor };
   if (isLast) return { ...whole, cursor: null };
-  const mayBeCutOff = isCutOff(rows) || isCutOff(rows + again) || again > 0;
+  const mayBeCutOff = isCutOff(rows) || isCutOff(rows + repeated) || repeated > 0;
   if (page.cursor !== null || !mayBeCutOff || rows >= request.limit) return whole;
   if (rows === 1) throw invalidPage('shows its only row twice, and more may follow');
   const shorter = { ...request, cursor, limit: rows - 1 };
@@ -90,10 +90,10 @@ async function fetchAgreed(
   { isKnownEnd, largest, ...request }: Omit<PageRequest, 'projectId'>,
 ): Promise<Counted & { isLast: boolean }> {
   const ask = async () => onceEach(await client.operationsPage(projectId, request));
-  const isOdd = ({ rows, cursor, again }: Counted) => again > 0 || (cursor !== null && rows < request.limit);
+  const isOdd = ({ rows, cursor, repeated }: Counted) => repeated > 0 || (cursor !== null && rows < request.limit);
   let page = await ask();
   for (let attempt = 1; isOdd(page); attempt += 1) {
-    if (page.again === 0 && page.items.length > 0) {
+    if (page.repeated === 0 && page.items.length > 0) {
       if (page.rejected.length === 0 && (await isKnownEnd?.(page.items))) return { ...page, isLast: true };
       if (page.rows < largest) {
         const after = await client.operationsPage(projectId, {
@@ -131,7 +131,7 @@ function onceEach(page: Page<WireOperation>): Counted {
     items,
     rejected,
     rows: items.length + rejected.length,
-    again: page.items.length - items.length,
+    repeated: page.items.length - items.length,
   };
 }
 
