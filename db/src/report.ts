@@ -24,7 +24,7 @@ export { type Assessed, assess, assessedItems, judgeListed } from './keys/assess
 export { inventoryCoverage, listInventoryCoverage } from './keys/inventory.ts';
 export { inventoryGap, listInventoryGaps } from './keys/inventory-gaps.ts';
 export * from './keys/list.ts';
-export type { Inventoried } from './keys/source.ts';
+export type { InventoryKind } from './keys/source.ts';
 export { readBundle, readTile } from './ledger/bundles.ts';
 export { listLedgerKeys } from './ledger/checkpoints.ts';
 export { type LedgerRecordKind, ledgerEventItem, ledgerEventList, ledgerRecordKinds } from './ledger/list.ts';

@@ -173,17 +173,20 @@ async function limiterFor(limiters: Limiters, options: LimiterOptions): Promise<
   return limiter;
 }
 
-interface Place {
+interface FailedConnection {
   name: string;
   url: string;
   usesSandbox: boolean;
 }
 
-const describeFailure = (error: unknown, place: Place): unknown =>
-  error instanceof ControlPlaneError ? new UserError('control_plane', failureInWords(error, place)) : error;
+const describeFailure = (error: unknown, failed: FailedConnection): unknown =>
+  error instanceof ControlPlaneError ? new UserError('control_plane', failureInWords(error, failed)) : error;
 
 /** Returns the sentence for a connection that does not respond as it should. */
-function failureInWords({ code, status, message }: ControlPlaneError, { name, url, usesSandbox }: Place): string {
+function failureInWords(
+  { code, status, message }: ControlPlaneError,
+  { name, url, usesSandbox }: FailedConnection,
+): string {
   if (code === 'unauthenticated')
     return `The control plane at ${url} refuses the key of connection ${name}; fix CONTROL_PLANE_API_KEY or the connection's key.`;
   if (status !== null && ['forbidden', 'locked', 'rate_limited', 'unavailable'].includes(code))

@@ -53,8 +53,8 @@ export function addResource<S extends z.ZodObject, F extends z.ZodRawShape, O ex
 ): void {
   const { db } = services;
   const { name, summary, access, item, filters, sorts, check, list, more, page, file } = resource;
-  const turn = sorts && { sort: z.enum(sorts).default(sorts[0]), order: z.enum(['asc', 'desc']).default('asc') };
-  const options = { path: `/v1/${name}`, summary, access, item, filters: { ...filters, ...turn } };
+  const sorting = sorts && { sort: z.enum(sorts).default(sorts[0]), order: z.enum(['asc', 'desc']).default('asc') };
+  const options = { path: `/v1/${name}`, summary, access, item, filters: { ...filters, ...sorting } };
   addList(app, db, {
     ...options,
     ...(more && { more: more.shape }),

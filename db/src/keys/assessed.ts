@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { List } from '../list.ts';
 import type { Snapshot } from '../snapshot.ts';
 import { credentialItem, inventoryList, keyItem } from './list.ts';
-import { creatorState, type Inventoried } from './source.ts';
+import { creatorState, type InventoryKind } from './source.ts';
 
 const because = z.string().meta({ description: 'Why the key is listed: the value and its limit, or what is unknown' });
 
@@ -33,7 +33,7 @@ export interface Assessed {
  */
 export async function* assess(
   snapshot: Snapshot,
-  { of, measured, asOf }: { of: Inventoried; measured: Measured; asOf: string },
+  { of, measured, asOf }: { of: InventoryKind; measured: Measured; asOf: string },
 ): AsyncGenerator<Assessed> {
   const test = assessor(measured, Date.parse(asOf));
   const list: List = inventoryList(of, { asOf, isThere: true }, { organizations: null });

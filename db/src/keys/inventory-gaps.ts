@@ -3,7 +3,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { instant, time } from '../item.ts';
 import { type Reader, visible } from '../list.ts';
-import type { Inventoried } from './source.ts';
+import type { InventoryKind } from './source.ts';
 
 /** The intervals for which it is unknown whether other keys existed in a scope. Null: without a start, or until now. */
 export const inventoryGap = z
@@ -21,7 +21,7 @@ const organizationOf = sql`case when s.scope not like 'user:%' then regexp_repla
 const isOfKeys = sql`split_part(scope, ':', 1) in ('user', 'organization')`;
 
 /** Each inventory's listings, how long after a listing the next is due, when the last one was, what was never listed, and whether not even that is known. */
-const inventories: Record<Inventoried, { isListing: SQL; due: SQL; over: SQL; never: SQL; isEmpty: SQL }> = {
+const inventories: Record<InventoryKind, { isListing: SQL; due: SQL; over: SQL; never: SQL; isEmpty: SQL }> = {
   keys: {
     isListing: isOfKeys,
     due: sql`interval '1 day'`,
@@ -62,7 +62,7 @@ export async function listInventoryGaps(
     to,
     organizations,
     of = 'keys',
-  }: { from: string; to: string; organizations: string[] | null; of?: Inventoried },
+  }: { from: string; to: string; organizations: string[] | null; of?: InventoryKind },
 ): Promise<InventoryGap[]> {
   const { isListing, due, over, never, isEmpty } = inventories[of];
   const rows = await db.execute(sql`

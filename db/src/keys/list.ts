@@ -15,7 +15,7 @@ import {
 } from '../list.ts';
 import { keyObservationEvents } from '../schema/keys.ts';
 import { keyReference } from './reference.ts';
-import { creatorState, type Inventoried, keysAsOf, keysNow, trustedListings } from './source.ts';
+import { creatorState, type InventoryKind, keysAsOf, keysNow, trustedListings } from './source.ts';
 
 const states = z.enum(['active', 'missing', 'gone', 'unknown']).meta({
   description:
@@ -140,7 +140,7 @@ export function credentialList(filter: KeyFilter, shown: Shown): List<typeof cre
 
 /** Lists keys or other credentials. */
 export function inventoryList(
-  of: Inventoried,
+  of: InventoryKind,
   filter: KeyFilter,
   shown: Shown,
 ): List<typeof keyItem> | List<typeof credentialItem> {
@@ -150,7 +150,7 @@ export function inventoryList(
 function inventoryQuery(
   filter: KeyFilter,
   { organizations, sort = 'number', direction = 'asc' }: Shown,
-  of: Inventoried,
+  of: InventoryKind,
 ): Omit<Query, 'item'> & { item: Fields<typeof keyItem> } {
   const judgedAt = filter.asOf === undefined ? sql`p.at` : sql`${filter.asOf}::timestamptz`;
   return {
@@ -246,7 +246,7 @@ export async function findHiddenKey(
 export async function seesKey(
   db: Reader,
   number: string,
-  { organizations, of }: { organizations: string[] | null; of?: Inventoried },
+  { organizations, of }: { organizations: string[] | null; of?: InventoryKind },
 ): Promise<boolean> {
   const rows =
     await db.execute(sql`select from ${of === undefined ? sql`keywarden.credential k` : keysNow(of)} where k.number = ${number}::bigint

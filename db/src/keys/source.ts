@@ -2,10 +2,10 @@ import { credentialKinds, showsUse, unknownCreator } from '@keywarden/core/wire'
 import { type SQL, sql } from 'drizzle-orm';
 
 /** API keys, or other credentials. */
-export type Inventoried = 'keys' | 'credentials';
+export type InventoryKind = 'keys' | 'credentials';
 
 /** The relation of each inventory, and the columns that only other credentials have: now, and in an observation `v` of the row `n`. */
-const tables: Record<Inventoried, { from: SQL; columns: SQL; observed: SQL }> = {
+const tables: Record<InventoryKind, { from: SQL; columns: SQL; observed: SQL }> = {
   keys: { from: sql`keywarden.key`, columns: sql``, observed: sql`` },
   credentials: {
     from: sql`(select * from keywarden.credential where kind not in ('personal', 'organization', 'project'))`,
@@ -25,7 +25,7 @@ export const isCreationKnown = (row: SQL) => sql<boolean>`(${row}.created_at <= 
     where o.control_plane_number = ${row}.control_plane_number and o.id = ${row}.organization_id)))`;
 
 /** Returns the SQL of keys as they are now: the relation `k` of each query about keys. `use` is used, never or unknown. */
-export const keysNow = (of: Inventoried): SQL => sql`(
+export const keysNow = (of: InventoryKind): SQL => sql`(
   select number, control_plane_number, scope, id, kind, organization_id, project_id, name, creator_id, creator_name, created_at,
     last_used_at, last_used_from, use_went_back, first_seen_at, missing_since, gone_at, ${tables[of].columns}
     case when not ${showsUseOf(sql`kind`)} or use_went_back or last_used_at < created_at - interval '1 second'
@@ -66,7 +66,7 @@ export const trustedListings = (row: SQL): SQL => sql`keywarden.key_listing l
  * next listing did not show that it is gone. Its last use is known if the next listing shows none after that time, or if the last listing of all
  * shows the key and is of the day before. Otherwise `use` is unknown, and the last use is the newest one that is known.
  */
-export function keysAsOf(at: string, of: Inventoried): SQL {
+export function keysAsOf(at: string, of: InventoryKind): SQL {
   const then = sql`${at}::timestamptz`;
   return sql`(
     select n.number, n.control_plane_number, n.scope, n.id, coalesce(v.record ->> 'kind', n.kind) as kind, n.organization_id,

@@ -3,7 +3,7 @@ import { credentialKinds, isRevocable } from '@keywarden/core/wire';
 import { and, count, eq } from 'drizzle-orm';
 import { z } from 'zod';
 import { inventoryList, type KeyFilter } from '../keys/list.ts';
-import type { Inventoried } from '../keys/source.ts';
+import type { InventoryKind } from '../keys/source.ts';
 import { type List, type Reader, select } from '../list.ts';
 import { credential } from '../schema/keys.ts';
 import { reviewItemNow } from '../schema/views.ts';
@@ -14,7 +14,7 @@ import { reviewItemList, reviewList } from './list.ts';
 /** The keys to review, frozen as they are shown now. */
 export interface Chosen {
   /** Which inventory to review; API keys by default. */
-  of?: Inventoried;
+  of?: InventoryKind;
   filter: KeyFilter;
   /** The filter as requested, for readers of the review. */
   request: Record<string, unknown>;

@@ -41,16 +41,16 @@ export function renderPlan(plan: Plan & { isNew: boolean }, width?: number): str
     `Plan ${plan.id}${plan.isNew ? '' : ', the same as before'}: ${items.length} to revoke, ${held.length} held, ${reported.length} to report.`,
   ];
   if (items.length > 0)
-    sections.push(`To revoke, if you approve:\n${renderTable(headers, byPlace(items).map(cells), width)}`);
+    sections.push(`To revoke, if you approve:\n${renderTable(headers, byOrganization(items).map(cells), width)}`);
   if (held.length > 0) {
-    const rows = byPlace(held).map((item) => [
+    const rows = byOrganization(held).map((item) => [
       ...cells(item).slice(0, 5),
       [item.why.text, ...item.reasons.slice(0, 1).map(({ rule }) => `(${rule})`)].join(' '),
     ]);
     sections.push(`Flagged, but held:\n${renderTable(headers, rows, width)}`);
   }
   if (reported.length > 0) {
-    const rows = byPlace(reported).map((item) => [...cells(item), item.action]);
+    const rows = byOrganization(reported).map((item) => [...cells(item), item.action]);
     sections.push(`To report only:\n${renderTable([...headers, 'ACTION'], rows, width)}`);
   }
   const automaticScopes = new Set(plan.automatic.map(({ verdict }) => verdict.key.scope));
@@ -100,6 +100,6 @@ function describeEnforced(items: { enforced: boolean; waits: string | null }[]):
 }
 
 /** Groups the items by organization, for reading. */
-function byPlace<T extends { key: { organization_id: string | null } }>(items: T[]): T[] {
+function byOrganization<T extends { key: { organization_id: string | null } }>(items: T[]): T[] {
   return items.toSorted((a, b) => (a.key.organization_id ?? '').localeCompare(b.key.organization_id ?? ''));
 }

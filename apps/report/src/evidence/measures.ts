@@ -27,7 +27,7 @@ export interface Measured {
 export async function take(snapshot: store.Snapshot, measure: Measure, period: Period): Promise<Measured> {
   const { from, to, asOf } = period;
   const shown = (list: store.List): Measured => ({ ...rowsOf(snapshot, list), isException: false });
-  const exceptions = (of: store.Inventoried, filter: store.KeyFilter, because: string): Measured => ({
+  const exceptions = (of: store.InventoryKind, filter: store.KeyFilter, because: string): Measured => ({
     schema: store.assessedItems[of],
     batches: store.judgeListed(
       snapshot,
@@ -36,17 +36,17 @@ export async function take(snapshot: store.Snapshot, measure: Measure, period: P
     ),
     isException: true,
   });
-  const unreviewed = (of: store.Inventoried, days: number) => {
+  const unreviewed = (of: store.InventoryKind, days: number) => {
     const since = daysBefore(asOf, days);
     return exceptions(of, { notReviewedSince: since }, `no review that was signed since ${since} includes it`);
   };
-  const assessed = (of: store.Inventoried, measured: KeyMeasure): Measured => ({
+  const assessed = (of: store.InventoryKind, measured: KeyMeasure): Measured => ({
     schema: store.assessedItems[of],
     batches: store.assess(snapshot, { of, measured, asOf }),
     isException: true,
   });
   // A key that one listing lacked may still exist.
-  const inventory = (of: store.Inventoried) =>
+  const inventory = (of: store.InventoryKind) =>
     shown(store.inventoryList(of, { asOf, isThere: true }, { organizations: null }));
   const takers: { [M in Measure as M['measure']]: (measure: M) => Measured | Promise<Measured> } = {
     inventory: () => inventory('keys'),

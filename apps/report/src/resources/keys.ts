@@ -25,11 +25,11 @@ export const keyColumns = columnsFor(store.keyItem, {
   last_used_at: { label: 'Last used', sort: 'last_used_at', cell: lastUse },
   created_at: { label: 'Created', sort: 'created_at', cell: ({ created_at: at }) => ago(at) },
   owner: { label: 'Owner', cell: ownerCell },
-  organization_id: { label: 'Organization, project', cell: placeCell },
+  organization_id: { label: 'Organization, project', cell: organizationCell },
 });
 
 /** Returns the organization by its name, and the project. The id is in the title and in the link. */
-export function placeCell({
+export function organizationCell({
   organization_id: organization,
   organization_name: name,
   project_id: project,
@@ -164,7 +164,7 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
 function addOne(
   app: OpenAPIHono<Env>,
   { db }: Services,
-  { of, one, uses, versions }: { of: store.Inventoried; one: 'key' | 'credential'; uses: string; versions: string },
+  { of, one, uses, versions }: { of: store.InventoryKind; one: 'key' | 'credential'; uses: string; versions: string },
 ): void {
   const params = z.object({ [one]: digits.openapi({ description: `The ${one}'s number in Keywarden` }) });
   const path = `/v1/${of}/{${one}}`;
@@ -211,7 +211,7 @@ function addOne(
 interface Then {
   asOf: string | undefined;
   organizations: string[] | null;
-  of: store.Inventoried;
+  of: store.InventoryKind;
 }
 
 /** Returns the gaps of an inventory at a time; without `asOf`, now. */
@@ -223,7 +223,7 @@ async function gapsAt(db: ListQuery<z.ZodRawShape>['db'], { asOf, organizations,
 type AsOf = Pick<ListQuery<z.ZodRawShape>, 'db' | 'organizations'> & { query: { asOf?: string | undefined } };
 
 /** The gaps as further fields of a list, if the query has `as_of`. */
-function gapsThen(of: store.Inventoried) {
+function gapsThen(of: store.InventoryKind) {
   return {
     shape: { as_of: z.string().optional(), holes: z.array(store.inventoryGap).optional() },
     read: async ({ db, query, organizations }: AsOf) =>
@@ -232,7 +232,7 @@ function gapsThen(of: store.Inventoried) {
 }
 
 /** Returns the gaps as a part of a page. */
-async function gapPart({ db }: Services, { query, principal }: Visit, of: store.Inventoried): Promise<Part> {
+async function gapPart({ db }: Services, { query, principal }: Visit, of: store.InventoryKind): Promise<Part> {
   if (query.as_of !== undefined && Number.isNaN(Date.parse(query.as_of))) return '';
   const { organizations } = principal;
   const { as_of: at, holes } = await gapsAt(db, { asOf: query.as_of, organizations, of });

@@ -23,7 +23,7 @@ import { digits, reason, word } from '../parameters.ts';
 import { notFound } from '../problem.ts';
 import { requireItem } from '../route.ts';
 import { type Campaign, findCampaign } from './campaigns.ts';
-import { ownerCell, placeCell } from './keys.ts';
+import { organizationCell, ownerCell } from './keys.ts';
 import { readChoice } from './review-choice.ts';
 
 const auditor = allowWhole('auditor');
@@ -194,7 +194,7 @@ async function keyPart(
       },
       {
         label: 'Organization, project',
-        cell: ({ key, context }) => html`${placeCell(key)}<br /><small>${reachInWords(context)}</small>`,
+        cell: ({ key, context }) => html`${organizationCell(key)}<br /><small>${reachInWords(context)}</small>`,
       },
       { label: 'Owner', cell: ({ key }) => ownerCell(key) },
       {
