@@ -1,6 +1,6 @@
 import { clientNetwork } from '@keywarden/core/values';
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import { Problem } from '../problem.ts';
+import { RateLimiterMemory } from 'rate-limiter-flexible';
+import { countOne } from '../limits/limits.ts';
 
 /** The most wrong tokens of one network (an IPv4 address, or 64 bits of an IPv6 address) per minute. */
 export const mostFailures = 10;
@@ -14,14 +14,8 @@ export function createFailureLimit() {
   return {
     /** Counts a wrong token. Throws a Problem (429) if the network has sent too many. */
     async count(address: string): Promise<void> {
-      try {
-        await limiter.consume(clientNetwork(address));
-      } catch (error) {
-        if (!(error instanceof RateLimiterRes)) throw error;
-        const seconds = String(Math.max(1, Math.ceil(error.msBeforeNext / 1000)));
-        const detail = `This network has sent more than ${mostFailures} wrong tokens within a minute; wait ${seconds} s.`;
-        throw new Problem(429, 'Too many wrong tokens', detail, { 'retry-after': seconds });
-      }
+      const most = `This network has sent more than ${mostFailures} wrong tokens`;
+      await countOne(limiter, clientNetwork(address), { title: 'Too many wrong tokens', most });
     },
   };
 }

@@ -59,7 +59,8 @@ export function createLimits({
       isCluster: async () => await isCluster(light),
     },
     async run(request, token, work) {
-      await takeOne(rate, token, requestsPerMinute);
+      const most = `This token has sent more than ${requestsPerMinute} requests`;
+      await countOne(rate, token, { title: 'Too many requests', most });
       const kind = classOf(request.url);
       const leave = await gates[kind].enter(token, request.signal);
       try {
@@ -82,13 +83,17 @@ export function classOf(url: string): 'light' | 'heavy' {
   return heavyPaths.test(pathname) || heavyParameters.some((name) => searchParams.has(name)) ? 'heavy' : 'light';
 }
 
-async function takeOne(rate: RateLimiterMemory, token: string, most: number): Promise<void> {
+/** Counts one of a client. `most` says what it has sent too many of, with their number. Throws a Problem (429) for more within a minute. */
+export async function countOne(
+  rate: RateLimiterMemory,
+  client: string,
+  { title, most }: { title: string; most: string },
+): Promise<void> {
   try {
-    await rate.consume(token);
+    await rate.consume(client);
   } catch (error) {
     if (!(error instanceof RateLimiterRes)) throw error;
     const seconds = String(Math.max(1, Math.ceil(error.msBeforeNext / 1000)));
-    const detail = `This token has sent more than ${most} requests within a minute; wait ${seconds} s.`;
-    throw new Problem(429, 'Too many requests', detail, { 'retry-after': seconds });
+    throw new Problem(429, title, `${most} within a minute; wait ${seconds} s.`, { 'retry-after': seconds });
   }
 }
