@@ -17,7 +17,7 @@ const oldestMs = 60_000;
 
 /** R1: throws if the key may no longer be revoked, because the store and the limits may have delayed the call since it was judged. */
 async function assertStillJudged(
-  { judgeAgain }: GuardedRevocation,
+  { judge, judgeAgain = judge }: GuardedRevocation,
   { listed, judgedMs }: Ready,
   intent: string,
 ): Promise<void> {

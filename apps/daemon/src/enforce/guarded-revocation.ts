@@ -87,7 +87,7 @@ async function revokeOnce(context: Context, task: GuardedRevocation, target: Tar
  */
 async function withinQuota<T>(
   context: Context,
-  { judgeAgain }: GuardedRevocation,
+  { judge, judgeAgain = judge }: GuardedRevocation,
   { listed }: Ready,
   commit: () => Promise<T>,
 ): Promise<T | Skip> {

@@ -41,7 +41,6 @@ export async function applyItem(context: Context, task: ItemTask): Promise<Appli
     membersListedMs,
     repeats: true,
     judge: (listed) => judgeItem(context, task, listed),
-    judgeAgain: (listed) => judgeItem(context, task, listed),
   });
   return { item, ...revocation };
 }

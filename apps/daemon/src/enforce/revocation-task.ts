@@ -46,8 +46,8 @@ export interface GuardedRevocation {
   membersListedMs: Map<string, number>;
   /** Judges the key on current facts (R1). Returns why it must stay, or the policy by which it may be revoked. */
   judge: (listed: Listed) => Promise<Skip | MayGo>;
-  /** Judges once more if the call had to wait for a rate limiter permit. It changes nothing. */
-  judgeAgain: (listed: Listed) => Promise<Skip | MayGo>;
+  /** Judges once more if the call had to wait for a rate limiter permit, and changes nothing. It is `judge` if that changes nothing either. */
+  judgeAgain?: GuardedRevocation['judge'];
 }
 
 export interface MayGo {

@@ -91,7 +91,6 @@ async function revokeOrphan(context: Context, suspect: SuspectedOrphan, run: Run
     membersListedMs: new Map(),
     repeats: true,
     judge: (listed) => judgeOrphan(context, { number: suspect.key.number, run }, listed),
-    judgeAgain: (listed) => judgeOrphan(context, { number: suspect.key.number, run }, listed),
   });
 }
 
