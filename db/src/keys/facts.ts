@@ -1,4 +1,4 @@
-import type { Facts, KeyFacts, Lineage } from '@keywarden/core/policy';
+import type { Facts, KeyFacts } from '@keywarden/core/policy';
 import { toMs } from '@keywarden/core/values';
 import { keyKinds, showsUse, unknownCreator } from '@keywarden/core/wire';
 import { and, asc, count, eq, getTableColumns, isNull, ne, or, sql as raw } from 'drizzle-orm';
@@ -55,8 +55,10 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, request: Facts
   const acknowledged = await readAcknowledged(db, request.policySha256);
   const failed = await readFailedLately(db);
   const addressesOf = request.addressesSinceMs === null ? null : await readAddresses(db, request.addressesSinceMs);
-  const keys = rows.map(
-    (row): KeyFacts => ({
+  const keys = rows.map((row): KeyFacts => {
+    const reviewed = reviewedOut.get(row.number);
+    const lineage = lineageOf(row.number);
+    return {
       ...toKeyFacts(row),
       ...(row.isCreationKnown ? {} : { isCreationUnknown: true }),
       ...(changedKeys.has(row.number) ? { hasOpenKeyChange: true } : {}),
@@ -68,10 +70,10 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, request: Facts
       isAcknowledged: acknowledged.has(row.number),
       hasFailedLately: failed.has(row.number),
       ...(addressesOf === null ? {} : { addresses: addressesOf(row.number) }),
-      ...withReview(reviewedOut.get(row.number)),
-      ...withLineage(lineageOf(row.number)),
-    }),
-  );
+      ...(reviewed && { reviewedOut: reviewed }),
+      ...(lineage && { lineage }),
+    };
+  });
   return {
     keys,
     ...(await readScopes(store, request)),
@@ -113,9 +115,6 @@ async function readOtherScopes(
   const scopes = new Map(rows.map((row) => [String(row.number), { otherScope: String(row.scope) }]));
   return (number) => scopes.get(number) ?? {};
 }
-
-const withReview = (decided: KeyFacts['reviewedOut']) => (decided === undefined ? {} : { reviewedOut: decided });
-const withLineage = (lineage: Lineage | undefined) => (lineage === undefined ? {} : { lineage });
 
 type CredentialRow = typeof credential.$inferSelect;
 type OfOthers = 'branchId' | 'holder' | 'expiresAt';

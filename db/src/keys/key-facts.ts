@@ -16,17 +16,18 @@ import { anyOf, type Db, type Sql } from '../sql.ts';
 /** Returns the lineage of a key, by its number; undefined for a key that is a lineage of its own. */
 export type LineageOf = (number: string) => Lineage | undefined;
 
+/** SQL: the keys of the lineages that rotations have created, each with its lineage's number. A lineage begins with a key that is being rotated. */
+export const keysOfLineages = (sql: Sql) => sql`(
+  select l.key_number, l.lineage_number from keywarden.key_lineage l union select r.key_number, r.lineage_number from keywarden.rotation r)`;
+
 /** Returns the lineages that rotations have created, and which of their keys are in an open rotation. */
 export async function readLineages(
   sql: Sql,
   one: { controlPlane: string; scope: string } | undefined,
 ): Promise<LineageOf> {
   const rows = await sql`
-    with kin as (
-      select l.key_number, l.lineage_number from keywarden.key_lineage l
-      union select r.key_number, r.lineage_number from keywarden.rotation r)
     select distinct on (n.key_number) n.key_number, n.lineage_number, f.creator_id, f.name, o.id, o.key_number = n.key_number as is_old
-    from kin n join keywarden.key f on f.number = n.lineage_number
+    from ${keysOfLineages(sql)} n join keywarden.key f on f.number = n.lineage_number
       left join keywarden.rotation o on o.lineage_number = n.lineage_number and o.ended_at is null and (o.key_number = n.key_number
         or exists (select from keywarden.key_lineage l where l.key_number = n.key_number and l.rotation_number = o.number))
     where ${one === undefined} or f.control_plane_number = ${one?.controlPlane ?? null}::bigint and f.scope = ${one?.scope ?? null}::text

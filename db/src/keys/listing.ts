@@ -105,18 +105,17 @@ async function supersede(
   tx: Tx,
   { controlPlane, scope, organizationId, listedAt, keys }: KeyListing,
 ): Promise<Changed[]> {
-  const incoming = toJson(
-    keys.map((each) => ({
-      id: each.id,
-      kind: kindOf(each, organizationId),
-      creator_id: each.createdBy.id,
-      created_at: each.createdAt,
-    })),
-  );
+  const listed = keys.map((each) => ({
+    id: each.id,
+    kind: kindOf(each, organizationId),
+    creator_id: each.createdBy.id,
+    created_at: each.createdAt,
+  }));
+  const withIncoming = () => tx`with incoming as materialized (
+      select * from json_to_recordset(${toJson(listed)}::json) as t(id text, kind text, creator_id text, created_at timestamptz)
+    )`;
   const rows = await tx`
-    with incoming as materialized (
-      select * from json_to_recordset(${incoming}::json) as t(id text, kind text, creator_id text, created_at timestamptz)
-    )
+    ${withIncoming()}
     update keywarden.credential k set superseded_at = ${listedAt}::timestamptz, gone_at = coalesce(k.gone_at, ${listedAt}::timestamptz)
     from incoming i
     where k.control_plane_number = ${controlPlane} and k.scope = ${scope} and k.superseded_at is null and i.id = k.id
@@ -126,9 +125,7 @@ async function supersede(
       format('%s key of %s, created %s', i.kind, i.creator_id, i.created_at) as is`;
   if (rows.length === 0) return [];
   await tx`
-    with incoming as materialized (
-      select * from json_to_recordset(${incoming}::json) as t(id text, kind text, creator_id text, created_at timestamptz)
-    )
+    ${withIncoming()}
     update keywarden.credential k set superseded_at = null where k.number in (
       select max(s.number) from keywarden.credential s join incoming i on i.id = s.id and i.kind = s.kind and i.creator_id = s.creator_id
         and date_trunc('second', i.created_at) = date_trunc('second', s.created_at)

@@ -13,6 +13,7 @@ import { project } from '../schema/projects.ts';
 import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
 import { anyOf, countIf, type Db, type Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
+import { keysOfLineages } from './key-facts.ts';
 import { scopeKeyOf } from './key-listing.ts';
 
 export interface FactsRequest {
@@ -120,15 +121,13 @@ async function readOwnKeys(
     ownKeyId === null ? [] : [{ connection: name, keyId: ownKeyId }],
   );
   const own = [...now, ...earlier];
-  return [...own, ...(await readKin(sql, own))];
+  return [...own, ...(await readSuccessorsOfOwn(sql, own))];
 }
 
 /** Returns the keys in the lineages of connections' own keys. A connection uses or will use a successor. */
-async function readKin(sql: Sql, own: Facts['ownKeys']): Promise<Facts['ownKeys']> {
+async function readSuccessorsOfOwn(sql: Sql, own: Facts['ownKeys']): Promise<Facts['ownKeys']> {
   const rows = await sql`
-    with kin as (
-      select l.key_number, l.lineage_number from keywarden.key_lineage l
-      union select r.key_number, r.lineage_number from keywarden.rotation r)
+    with kin as materialized ${keysOfLineages(sql)}
     select distinct k.id, of_lineage.id as own_id from keywarden.key k join kin n on n.key_number = k.number
       join kin m on m.lineage_number = n.lineage_number join keywarden.key of_lineage on of_lineage.number = m.key_number
     where of_lineage.id = any(${own.map(({ keyId }) => keyId)}::text[]) and k.gone_at is null and k.id <> of_lineage.id order by 1, 2`;
