@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { until } from '@keywarden/testkit';
 import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
@@ -111,4 +112,14 @@ test('failed sign-ins, sign-outs and wrong tokens leave a record; control charac
     expect(answer.status).toBeLessThan(500);
     expect(answer.headers.get('content-security-policy')).not.toBeNull();
   }
+});
+
+test('an export whose address has a letter in its percent form is in the ledger and in the access log as any other', async () => {
+  const { text } = await fixture.ask('/v1/%65xports/%6Beys?kind=project', { as: 'auditor' });
+  const sha256 = createHash('sha256').update(text).digest('hex');
+  const [event] = (await fixture.ask(`/v1/ledger/events?subject=report_export/${sha256}`, { as: 'auditor' })).body
+    .items;
+  expect(event).toMatchObject({ type: 'export.completed' });
+  const { items } = (await fixture.ask('/v1/access-log?limit=2', { as: 'auditor' })).body;
+  expect(items.map(({ path, query }) => `${String(path)}?${String(query)}`)).toContain('/v1/exports/keys?kind=project');
 });

@@ -2,6 +2,7 @@ import { clientNetwork } from '@keywarden/core/values';
 import type { Access } from '@keywarden/db/report';
 import type { Context } from 'hono';
 import type { Env } from '../environment.ts';
+import { pathOf } from './path.ts';
 
 /** Returns a request as an entry of the access log. */
 export function describeAccess(
@@ -12,14 +13,14 @@ export function describeAccess(
     credential = c.get('principal').credential,
   }: { status: number; event?: Access['event']; credential?: string },
 ): Access {
-  const { pathname, search } = new URL(c.req.url);
+  const { search } = new URL(c.req.url);
   return {
     requestId: c.get('requestId'),
     credential,
     address: c.get('address'),
     network: clientNetwork(c.get('address')),
     method: c.req.method,
-    path: pathname,
+    path: pathOf(c.req.url),
     query: search.slice(1),
     status,
     stream: null,

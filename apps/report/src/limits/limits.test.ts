@@ -13,6 +13,7 @@ test.each([
   ['/v1/operations/buckets?size=month', 'heavy'],
   ['/v1/keys?as_of=2026-01-01T00:00:00Z', 'heavy'],
   ['/v1/keys?q=ci', 'heavy'],
+  ['/v1/%63overage/inventory', 'heavy'],
   ['/', 'heavy'],
   ['/coverage', 'heavy'],
   ['/v1/keys', 'light'],

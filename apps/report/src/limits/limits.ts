@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { isCluster, type Reader, readOver } from '@keywarden/db/report';
 import type { Sql } from '@keywarden/db/store';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+import { pathOf } from '../access/path.ts';
 import { clientGone, Problem } from '../problem.ts';
 import { createGate } from './gate.ts';
 
@@ -79,8 +80,8 @@ export function createLimits({
 
 /** Returns the class of a request by its address. */
 export function classOf(url: string): 'light' | 'heavy' {
-  const { pathname, searchParams } = new URL(url);
-  return heavyPaths.test(pathname) || heavyParameters.some((name) => searchParams.has(name)) ? 'heavy' : 'light';
+  const { searchParams } = new URL(url);
+  return heavyPaths.test(pathOf(url)) || heavyParameters.some((name) => searchParams.has(name)) ? 'heavy' : 'light';
 }
 
 /** Counts one of a client. `most` says what it has sent too many of, with their number. Throws a Problem (429) for more within a minute. */
