@@ -35,6 +35,8 @@ export interface Query extends Order {
   /** The fields of an item by name, in order. For lists that are read by the thousand, its JSON as text. */
   item: Record<string, SQL> | SQL;
   where: (SQL | undefined)[];
+  /** What the rows are of, where the filters alone do not say it. A cursor of another edition would skip rows or show them again. */
+  edition?: string | undefined;
 }
 
 /**

@@ -40,6 +40,25 @@ test('a plan that is made again is the newest one, on every page', async () => {
   expect(await page('/')).not.toContain(`plan ${second}`);
 });
 
+test('P2: a walk over findings never goes on in another plan, which would lose findings or show them twice', async () => {
+  const first = await plan(fixture.daemon, report);
+  const next = async () => {
+    const { body } = await fixture.ask('/v1/findings?limit=1');
+    const cursor = String(body.next_cursor);
+    return { plan: body.items[0]?.plan_id, cursor };
+  };
+  const statusOf = async (cursor: string) => (await fixture.ask(`/v1/findings?limit=1&cursor=${cursor}`)).status;
+  const ofFirst = await next();
+  expect([ofFirst.plan, await statusOf(ofFirst.cursor)]).toEqual([first, 200]);
+  const second = await plan(fixture.daemon, { rules: [{ ...report.rules[0], name: 'other' }] });
+  const ofSecond = await next();
+  expect([ofSecond.plan, await statusOf(ofSecond.cursor)]).toEqual([second, 200]);
+  expect(await statusOf(ofFirst.cursor)).toBe(400);
+  // The findings of a plan that is made again come before the cursor, so that its list would end here.
+  expect(await plan(fixture.daemon, report)).toBe(first);
+  expect(await statusOf(ofSecond.cursor)).toBe(400);
+});
+
 test('a token of one organization reads no reason that was written for several', async () => {
   const keys = [fixture.keys['9007199254740993'], fixture.keys['13']];
   const body = { keys, reason: 'CONFIDENTIAL merger', for: '30d' };

@@ -25,13 +25,16 @@ export interface ListAddress {
   query: Record<string, unknown> & { cursor?: string | undefined };
 }
 
-/** Returns the position in a cursor. A cursor is bound to its list and filters; with others it would skip rows. Throws a Problem (400). */
-export function openCursor(address: ListAddress, { order }: Pick<List, 'order'>): Position | null {
+type Paged = Pick<List, 'edition'>;
+
+/** Returns the position in a cursor. A cursor is bound to its list, filters and edition; with others it would skip rows. Throws a Problem (400). */
+export function openCursor(address: ListAddress, { order, edition }: Paged & Pick<List, 'order'>): Position | null {
   const { cursor } = address.query;
   if (cursor === undefined) return null;
   const [bound, ...position] = decode(cursor);
   if (bound === undefined || position.length === 0) throw badCursor('is invalid');
-  if (bound !== fingerprint(address)) throw badCursor('belongs to other filters');
+  if (bound !== fingerprint(address, edition))
+    throw badCursor(`belongs to other filters${edition === undefined ? '' : ', or to a plan that was made again'}`);
   const types = Object.values(order);
   if (position.length !== types.length || types.some((type, index) => !looksLike[type](position[index] ?? '')))
     throw badCursor('is invalid');
@@ -39,8 +42,8 @@ export function openCursor(address: ListAddress, { order }: Pick<List, 'order'>)
 }
 
 /** Returns the cursor of a position in a list. */
-export function sealCursor(address: ListAddress, position: Position): string {
-  return Buffer.from(JSON.stringify([fingerprint(address), ...position])).toString('base64url');
+export function sealCursor(address: ListAddress, { edition }: Paged, position: Position): string {
+  return Buffer.from(JSON.stringify([fingerprint(address, edition), ...position])).toString('base64url');
 }
 
 const looksLike: Record<List['order'][string], (text: string) => boolean> = {
@@ -65,12 +68,15 @@ function badCursor(what: string): Problem {
   return new Problem(400, 'Bad cursor', `The cursor ${what}; start again without a cursor.`);
 }
 
-function fingerprint({ path, query: { cursor: _cursor, limit: _limit, ...filters } }: ListAddress): string {
+function fingerprint(
+  { path, query: { cursor: _cursor, limit: _limit, ...filters } }: ListAddress,
+  edition: string | undefined,
+): string {
   const given = Object.entries(filters)
     .filter(([, value]) => value !== undefined)
     .toSorted(([a], [b]) => (a < b ? -1 : 1));
   return createHash('sha256')
-    .update(JSON.stringify([path, given]))
+    .update(JSON.stringify([path, given, ...(edition === undefined ? [] : [edition])]))
     .digest('base64url')
     .slice(0, 12);
 }

@@ -147,7 +147,9 @@ export interface ListOptions<S extends z.ZodObject, P extends Schema, Q extends 
 
 /** A list of the store, or one with its own reader that pages by one number. */
 interface Listing<S extends z.ZodObject> {
-  list: store.List<S> | { order: { number: 'bigint' }; read: (page: store.PageRequest) => Promise<store.Page> };
+  list:
+    | store.List<S>
+    | { order: { number: 'bigint' }; edition?: undefined; read: (page: store.PageRequest) => Promise<store.Page> };
   /** Further JSON fields beside `items`. */
   more?: object | undefined;
 }
@@ -171,7 +173,7 @@ export function addList<S extends z.ZodObject, Q extends z.ZodRawShape = z.ZodRa
     const bound = { path: c.req.path, query };
     const page = { limit: query.limit, after: openCursor(bound, list) };
     const { items, next } = await ('read' in list ? list.read(page) : store.readPage(db, list, page));
-    const cursor = next && sealCursor(bound, next);
+    const cursor = next && sealCursor(bound, list, next);
     if (cursor !== null) c.header('link', `<${linkTo(c.req.url, cursor)}>; rel="next"`);
     const rest = JSON.stringify({ next_cursor: cursor, ...beside }).slice(1);
     return `{"items":[${items.join(',')}],${rest}`;

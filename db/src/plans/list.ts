@@ -74,6 +74,23 @@ export function findingList(filter: FindingFilter, organizations: string[] | nul
   };
 }
 
+/**
+ * Lists the same for a page: of one plan from the first page to the last, also if another becomes the newest meanwhile. Its edition is the plan as it was
+ * last made, because the same plan can be made again with other findings.
+ */
+export async function findingListNow(
+  db: Reader,
+  filter: FindingFilter,
+  organizations: string[] | null,
+): Promise<List<typeof findingItem>> {
+  const { planId } = filter;
+  const wanted = planId === undefined ? sql`(select id from keywarden.newest_plan)` : sql`${planId}`;
+  const [plan] = await db.execute(sql`select id, findings_at::text from keywarden.plan where id = ${wanted}`);
+  if (plan === undefined) return findingList(filter, organizations);
+  const id = String(plan.id);
+  return { ...findingList({ ...filter, planId: id }, organizations), edition: `${id} ${String(plan.findings_at)}` };
+}
+
 const sharedHold = 'It is held for a reason that also concerns other organizations.';
 
 /**

@@ -217,7 +217,7 @@ export async function listPart<S extends z.ZodObject, F extends z.ZodRawShape, O
     ${isFirst && items.length > 0 ? html`<span class="total">${countInWords(total)}</span>` : ''}
     ${exported !== undefined && mayAct(principal, 'auditor') ? exportLinks(exported, given, query) : ''}
     ${isFirst ? '' : html`<a class="button quiet" href="${address({})}">First page</a>`}
-    ${next === null ? '' : html`<a class="button" href="${address({ cursor: sealCursor(bound, next) })}" rel="next">Next page</a>`}
+    ${next === null ? '' : html`<a class="button" href="${address({ cursor: sealCursor(bound, list, next) })}" rel="next">Next page</a>`}
   </p>`;
 }
 

@@ -51,7 +51,7 @@ export const findings: Resource<typeof store.findingItem, typeof filters> = {
   access: allow('viewer'),
   item: store.findingItem,
   filters,
-  list: ({ query, organizations }) => store.findingList(query, organizations),
+  list: async ({ db, query, organizations }) => await store.findingListNow(db, query, organizations),
   page: {
     title: 'Findings',
     fields: {
