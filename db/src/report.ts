@@ -75,5 +75,5 @@ export { openSnapshot, type Snapshot } from './snapshot.ts';
 export { toStatement } from './sql.ts';
 export { accessItem, accessList } from './tokens/access-list.ts';
 export { type Access, recordAccess } from './tokens/access-log.ts';
-export { authenticate, hashCredential, type Principal, tokenReference } from './tokens/authenticate.ts';
+export { authenticate, hashCredential, isStillLive, type Principal, tokenReference } from './tokens/authenticate.ts';
 export { endSession, openSession, sessionItem, sessionList } from './tokens/sessions.ts';

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { OpenAPIHono } from '@hono/zod-openapi';
+import { isStillLive } from '@keywarden/db/report';
 import type { Context } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { etag } from 'hono/etag';
@@ -39,7 +40,12 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
     limits,
     accessLog,
     failures: createFailureLimit(),
-    streams: createStreams({ sql: exportSql, log, accessLog }),
+    streams: createStreams({
+      sql: exportSql,
+      log,
+      accessLog,
+      isStillLive: async (principal) => await isStillLive(accessSql, principal),
+    }),
     suggestions: createSuggestions(limits.sharedReader, log),
   };
   const app = new OpenAPIHono<Env>({ defaultHook: refuseInvalid });

@@ -36,7 +36,15 @@ export function hashCredential(secret: string): string {
  * request runs this query, so the driver's prepared statement saves a round trip.
  */
 export async function authenticate(sql: Sql, secret: string): Promise<Principal | undefined> {
-  const credential = hashCredential(secret);
+  return await findHolder(sql, hashCredential(secret));
+}
+
+/** Returns whether the token or session of a principal is still live, with the same role. */
+export async function isStillLive(sql: Sql, { credential, role }: Principal): Promise<boolean> {
+  return (await findHolder(sql, credential))?.role === role;
+}
+
+async function findHolder(sql: Sql, credential: string): Promise<Principal | undefined> {
   const [row] = await sql`
     select token_number, name, role, organization_ids, session_number from keywarden.authenticate(${credential})`;
   if (row === undefined) return undefined;

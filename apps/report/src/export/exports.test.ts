@@ -193,6 +193,26 @@ test('an export that takes too long is cut off, even if its reader always reads'
   expect(recorded).toEqual(['begun', 'cut']);
 });
 
+test('an export ends with its token or session: what is revoked meanwhile gets no complete file', async () => {
+  const number = await fixture.makeToken('leaver', 'auditor');
+  const cookie = `keywarden_session=${await fixture.signIn('leaver')}`;
+  const start = async (headers: Record<string, string>) => {
+    const { body } = await fixture.app.request('/v1/exports/operations', { headers });
+    const reader = body?.getReader();
+    expect((await reader?.read())?.done).toBe(false);
+    return async () => {
+      while (!(await reader?.read())?.done);
+    };
+  };
+  const rests = [await start({ authorization: `Bearer ${fixture.tokens.leaver}` }), await start({ cookie })];
+  await fixture.store.sql`update keywarden.report_token set revoked_at = now() where number = ${number}`;
+  for (const rest of rests) await expect(rest()).rejects.toThrow('The token or session has ended');
+  await until(async () => (await openSnapshots()) === 0);
+  const rows = await fixture.store.sql`
+    select stream from keywarden.access_log where token_number = ${number} and stream is not null order by number`;
+  expect(rows.map(({ stream }) => String(stream))).toEqual(['begun', 'begun', 'cut', 'cut']);
+});
+
 test('an export whose start cannot be recorded does not start, and later exports work', async () => {
   await fixture.store.sql`revoke execute on function keywarden.record_accesses from keywarden_report`;
   const statuses = [];

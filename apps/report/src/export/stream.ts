@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { openSnapshot } from '@keywarden/db/report';
+import { openSnapshot, type Principal } from '@keywarden/db/report';
 import type { Sql } from '@keywarden/db/store';
 import type { Logger } from '@keywarden/runtime';
 import type { Context } from 'hono';
@@ -11,11 +11,15 @@ import { Problem } from '../problem.ts';
 /** The most concurrent streams. Each holds a connection of the store's pool. */
 export const mostStreams = 4;
 const mostOfOne = 2;
+/** How long an export goes on without asking whether its token is still live, in ms. */
+const recheckMs = 5000;
 
 interface Stage {
   sql: Sql;
   log: Logger;
   accessLog: AccessLog;
+  /** Returns whether the token or session of an export is still live. */
+  isStillLive?: (principal: Principal) => Promise<boolean>;
   /** A reader that reads nothing for this long is cut off. */
   stallMs?: number;
   /** An export that takes longer is cut off, because it holds one of few connections. */
@@ -23,7 +27,14 @@ interface Stage {
 }
 
 /** Creates streamed answers. Their concurrency is limited, and the start and end of each are recorded. */
-export function createStreams({ sql, log, accessLog, stallMs = 30_000, deadlineMs = 1_800_000 }: Stage): Streams {
+export function createStreams({
+  sql,
+  log,
+  accessLog,
+  isStillLive = async () => await Promise.resolve(true),
+  stallMs = 30_000,
+  deadlineMs = 1_800_000,
+}: Stage): Streams {
   const open = new Map<string, number>();
   const count = (token: string, change: number) => open.set(token, (open.get(token) ?? 0) + change);
   const ofAll = () => [...open.values()].reduce((sum, each) => sum + each, 0);
@@ -31,6 +42,13 @@ export function createStreams({ sql, log, accessLog, stallMs = 30_000, deadlineM
   async function* run(c: Context<Env>, write: Streamed['write']): AsyncGenerator<Uint8Array, void> {
     const { token } = c.get('principal');
     const access = describeAccess(c, { status: 200 });
+    let checkedMs = performance.now();
+    // A token that is revoked, or a session that ends, ends its exports: a file may take as long as `deadlineMs`.
+    const requireLive = async () => {
+      if (!(await isStillLive(c.get('principal'))))
+        throw new Problem(401, 'Unauthenticated', 'The token or session has ended.');
+      checkedMs = performance.now();
+    };
     let ended: Ending | undefined;
     const hash = createHash('sha256');
     // Until there is something to send, a failure is an ordinary answer, which is recorded as such.
@@ -46,10 +64,12 @@ export function createStreams({ sql, log, accessLog, stallMs = 30_000, deadlineM
         let next = await chunks.next();
         for (; !next.done; next = await chunks.next()) {
           await begin();
+          if (performance.now() - checkedMs > recheckMs) await requireLive();
           hash.update(next.value);
           yield next.value;
         }
         await begin();
+        await requireLive();
         const { last, records, sha256 } = next.value;
         const fileSha256 = hash.update(last).digest('hex');
         await accessLog.record({ ...access, stream: 'complete', records, sha256, fileSha256 });
