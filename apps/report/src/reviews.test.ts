@@ -89,6 +89,26 @@ test('an operator signs a fully decided review once; a signed review cannot chan
   ]);
 });
 
+test('a signature is of what its signer has read: a decision that another person changed meanwhile is not signed', async () => {
+  const review = await open({ keys: { organization_id: 'other' } });
+  await decide(review, '13', 'keep');
+  const { text } = await fixture.ask(`/v1/reviews/${review}/document`);
+  const headers = { cookie: `keywarden_session=${await fixture.signIn('operator')}`, host: 'h', origin: 'http://h' };
+  const [, sha256 = ''] =
+    /name="sha256" value="(\w+)"/.exec((await fixture.ask(`/reviews/${review}`, { as: null, headers })).text) ?? [];
+  expect(sha256).toBe(createHash('sha256').update(text).digest('hex'));
+  await decide(review, '13', 'rotate');
+  const signForm = await fixture.app.request(`/reviews/${review}/signature`, {
+    method: 'POST',
+    headers,
+    body: new URLSearchParams({ sha256, sure: 'on' }),
+  });
+  expect(signForm.status).toBe(409);
+  const signed = await post(`/v1/reviews/${review}/signature?sha256=${sha256}`, undefined);
+  expect([signed.status, signed.body.detail]).toEqual([409, expect.stringContaining('has changed since you read it')]);
+  expect((await fixture.ask(`/v1/reviews/${review}`)).body.state).toBe('open');
+});
+
 test('the database role that serves a signed review cannot change it', async () => {
   const { sql } = await fixture.store.as('keywarden_report');
   const [signed] = await sql`select review_number from keywarden.review_signature limit 1`;

@@ -1,4 +1,4 @@
-import { canonicalJson } from '@keywarden/core/values';
+import { canonicalJson, sha256 } from '@keywarden/core/values';
 import { credentialKinds, isRevocable } from '@keywarden/core/wire';
 import { and, count, eq } from 'drizzle-orm';
 import { z } from 'zod';
@@ -87,13 +87,15 @@ export type Signature =
 /**
  * Signs a review in which everything is decided, as the principal. The signature makes its decisions effective. A key that is kept despite a rule's
  * finding is exempt from that rule for a time. A key to rotate gets a rotation request. A key to revoke is in the next plan, which a person approves.
+ * `seen` is the SHA-256 of the document that the signer has read: a review with other decisions is not signed.
  */
 export async function signReview(
   sql: Sql,
-  { review, principal }: { review: string; principal: Principal },
+  { review, principal, seen }: { review: string; principal: Principal; seen?: string | undefined },
 ): Promise<Signature> {
   // A decision between reading and signing is found by the function, which compares.
   const document = await readReviewDocument(sql, review);
+  if (seen !== undefined && seen !== sha256(document)) return { isSigned: false, why: 'changed', undecided: 0 };
   const [row] =
     await sql`select keywarden.sign_review(${principal.credential}, ${review}, ${document})::text as signed`;
   if (row?.signed == null) return { isSigned: false, why: 'signed', undecided: 0 };

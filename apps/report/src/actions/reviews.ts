@@ -77,18 +77,21 @@ export async function decideReview({ db, sql }: Services, request: store.NewDeci
   if (outcome === 'not its keys') throw cannotBeDone('Some of these keys are not in the review.');
 }
 
-/** Signs a review on behalf of the principal. Throws a Problem (409) if a key is undecided, or if the review is already signed. */
+/**
+ * Signs a review on behalf of the principal. Throws a Problem (409) if a key is undecided, if the review is already signed, or if it is no longer as
+ * in the document with the SHA-256 `seen`.
+ */
 export async function signReview(
   { db, sql, marks }: Services,
-  { principal, review }: { principal: store.Principal; review: string },
+  request: { principal: store.Principal; review: string; seen: string | undefined },
 ): Promise<Extract<store.Signature, { isSigned: true }>> {
-  await requireReview(db, review);
+  await requireReview(db, request.review);
   await marks.move();
-  const signature = await store.signReview(sql, { review, principal });
+  const signature = await store.signReview(sql, request);
   if (signature.isSigned) return signature;
   const { why, undecided } = signature;
   if (why === 'signed') throw conflict('The review is already signed.');
-  if (why === 'changed') throw conflict('The review changed while it was signed; look at it again, then sign.');
+  if (why === 'changed') throw conflict('The review has changed since you read it; look at it again, then sign.');
   const keys = undecided === 1 ? '1 key is' : `${undecided} keys are`;
   throw conflict(`${keys} undecided; decide about every key before you sign.`);
 }

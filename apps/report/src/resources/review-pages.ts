@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi';
+import { sha256 } from '@keywarden/core/values';
 import * as store from '@keywarden/db/report';
 import { html, raw } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
@@ -27,6 +28,8 @@ import { organizationCell, ownerCell } from './keys.ts';
 import { readChoice } from './review-choice.ts';
 
 const auditor = allowWhole('auditor');
+/** The SHA-256 of a review's document. */
+export const documentHash = z.string().regex(/^[\da-f]{64}$/, 'is not the SHA-256 of the document');
 const decisions = store.reviewDecision.shape.decision;
 
 type Review = z.infer<typeof store.reviewItem>;
@@ -42,17 +45,21 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
 
   const idOf = ({ c }: Visit) => readParameter(c, 'review', digits);
   page('/reviews/:review', allowWhole('viewer'), async (visit) => {
-    const review = await requireItem(db, store.reviewList({ number: idOf(visit) }), [
-      'review with this number',
-      '/reviews',
-    ]);
+    const number = idOf(visit);
+    const read = async () =>
+      await requireItem(db, store.reviewList({ number }), ['review with this number', '/reviews']);
+    const maySign = ({ state, undecided }: Review) =>
+      state === 'open' && undecided === 0 && mayAct(visit.principal, 'operator');
+    // The form signs what the page shows, so the page is read after the document that it names.
+    const seen = maySign(await read()) ? sha256(await store.readReviewDocument(services.sql, number)) : '';
+    const review = await read();
     const mayDecide = review.state === 'open' && mayAct(visit.principal, 'auditor');
     const keys = await keyPart(visit, services, { review, mayDecide });
     const campaign = review.campaign_id === null ? undefined : await findCampaign(db, review.campaign_id);
     return {
       title: review.title,
       body: html`${describe(review, proofFact(visit, 'review', review.id))} ${section('Keys', mayDecide ? decisionForm(review, { keys, campaign }) : keys)}
-      ${review.state === 'open' && mayAct(visit.principal, 'operator') ? signForm(review) : ''}
+      ${review.state === 'open' && mayAct(visit.principal, 'operator') ? signForm(review, seen) : ''}
       ${review.state === 'signed' && review.revoke > 0 && mayAct(visit.principal, 'operator') ? await planForm(services, review) : ''}`,
     };
   });
@@ -77,9 +84,10 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
       flash: 'made',
     };
   });
-  form('/reviews/:review/signature', allowWhole('operator'), async (visit) => {
+  form('/reviews/:review/signature', allowWhole('operator'), async (visit, sent) => {
     const review = idOf(visit);
-    await signReview(services, { principal: visit.principal, review });
+    const { sha256: seen } = readForm(z.object({ sha256: documentHash }), { sha256: readField(sent, 'sha256') });
+    await signReview(services, { principal: visit.principal, review, seen });
     return { to: `/reviews/${review}`, flash: 'signed' };
   });
 }
@@ -246,15 +254,16 @@ function decisionForm({ id }: Review, { keys, campaign }: { keys: Html; campaign
     </form>`;
 }
 
-function signForm({ id, undecided, keep, rotate, revoke }: Review): Html {
-  if (undecided > 0)
+function signForm({ id, undecided, keep, rotate, revoke }: Review, seen: string): Html {
+  if (undecided > 0 || seen === '')
     return section(
       'Sign the review',
-      html`<p class="empty">Decide about every key first: ${undecided} are undecided.</p>`,
+      html`<p class="empty">${undecided === 0 ? 'The last decision was made just now: load the page again.' : `Decide about every key first: ${undecided} are undecided.`}</p>`,
     );
   return section(
     'Sign the review',
     html`<form method="post" action="/reviews/${id}/signature">
+      <input type="hidden" name="sha256" value="${seen}" />
       <p>A signed review cannot change, and its decisions take effect. Keys that are kept against a rule are exempt from it for a time.
         Rotations are requested. Keys to revoke enter the next plan.</p>
       <p><label class="check"><input type="checkbox" name="sure" required /> ${keep} to keep, ${rotate} to rotate, ${revoke} to revoke</label></p>

@@ -11,7 +11,7 @@ import { digits, reason } from '../parameters.ts';
 import { addFile, addResource } from '../resource.ts';
 import { addList, addRoute, requireItem, requireOne } from '../route.ts';
 import { choiceFields, coversBoth, coversOne, openForm, toReviewRequest } from './review-choice.ts';
-import { reviewPages } from './review-pages.ts';
+import { documentHash, reviewPages } from './review-pages.ts';
 
 const access = allowWhole('viewer');
 const auditor = allowWhole('auditor');
@@ -183,6 +183,12 @@ function addActions(app: OpenAPIHono<Env>, services: Services): void {
     summary: 'Signs a fully decided review: it can no longer change, and its decisions take effect',
     access: allowWhole('operator'),
     params,
+    query: z.strictObject({
+      sha256: documentHash.optional().openapi({
+        description:
+          'The SHA-256 of the document that you have read. A review that has changed since is not signed (409)',
+      }),
+    }),
     response: z
       .strictObject({
         sha256: z.string(),
@@ -199,8 +205,8 @@ function addActions(app: OpenAPIHono<Env>, services: Services): void {
       })
       .openapi('Signature'),
     status: 201,
-    handle: async ({ params: { review }, principal }) => {
-      const { isSigned: _isSigned, ...effects } = await signReview(services, { principal, review });
+    handle: async ({ params: { review }, query: { sha256: seen }, principal }) => {
+      const { isSigned: _isSigned, ...effects } = await signReview(services, { principal, review, seen });
       return effects;
     },
   });

@@ -5810,7 +5810,10 @@ export interface operations {
     };
     postReviewsByReviewSignature: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The SHA-256 of the document that you have read. A review that has changed since is not signed (409) */
+                sha256?: string;
+            };
             header?: never;
             path: {
                 review: string;
