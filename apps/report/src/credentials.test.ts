@@ -58,6 +58,17 @@ test('credentials that are not API keys appear in their own list and in no other
   expect(text).not.toContain('nak_live');
 });
 
+test('what the control plane does not report of a credential is not shown as never', async () => {
+  const expiryOf = async (kind: string) => {
+    const [{ number } = {}] = (await fixture.ask(`/v1/credentials?kind=${kind}`)).body.items;
+    const { text } = await fixture.ask(`/keys/${String(number)}`, { headers: { accept: 'text/html' } });
+    return /<dt>Expires<\/dt><dd>([^<]*)</.exec(text)?.[1];
+  };
+  expect([await expiryOf('branch_credential'), await expiryOf('role')]).toEqual(['never', 'not reported']);
+  // A filter claims no more than the page.
+  expect(await idsOf('?expires=false')).toEqual(['nak_live_1']);
+});
+
 test('P1: a token of one organization sees only the credentials of that organization', async () => {
   expect(await idsOf('', 'acme')).toEqual(['br-main/app', 'nak_live_1', 'nak_live_2', 'nak_live_3']);
   const [{ number } = {}] = (await fixture.ask('/v1/credentials?kind=project_permission')).body.items;

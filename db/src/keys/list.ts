@@ -1,4 +1,4 @@
-import { type CredentialKind, keyKinds, otherKinds } from '@keywarden/core/wire';
+import { type CredentialKind, keyKinds, otherKinds, showsExpiry } from '@keywarden/core/wire';
 import { type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { columnsOf, type Fields, instant, json, time } from '../item.ts';
@@ -60,10 +60,15 @@ export const credentialItem = keyItem
     created_at: instant.nullable().meta({ description: 'Null if the control plane does not report it' }),
     branch_id: z.string().nullable(),
     holder: z.string().nullable().meta({ description: 'Who can use the credential, if the control plane reports it' }),
-    expires_at: instant.nullable(),
+    expires_at: instant.nullable().meta({
+      description: 'Null for a branch credential that never expires, and for other kinds, whose expiry is not reported',
+    }),
     detail: json.nullable().meta({ description: 'The other fields of its list entry, without secrets' }),
   })
   .meta({ id: 'Credential' });
+
+/** The kinds of credentials that never expire if their record has no expiry. */
+const withExpiry = otherKinds.filter(showsExpiry);
 
 /** The filters of keys as they are at a time. */
 const filtersAt = (judgedAt: SQL) => {
@@ -101,8 +106,11 @@ const filtersAt = (judgedAt: SQL) => {
     ageMs: isAge,
     /** Credentials that have expired or expire within this time; ms. */
     expiresWithinMs: (ms: number) => sql`k.expires_at < ${judgedAt} + ${within(ms)}`,
-    /** Credentials that do, or do not, expire. */
-    expires: (expires: boolean) => (expires ? sql`k.expires_at is not null` : sql`k.expires_at is null`),
+    /** Credentials that do, or are known not to, expire. */
+    expires: (expires: boolean) =>
+      expires
+        ? sql`k.expires_at is not null`
+        : sql`k.expires_at is null and k.kind = any(${sql.param(withExpiry)}::text[])`,
     branchId: equals('k.branch_id'),
     holder: equals('k.holder'),
   };

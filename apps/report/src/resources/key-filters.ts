@@ -37,7 +37,7 @@ export const credentialFilters = {
   expires_within: lasting.optional().openapi({ description: 'Expires within this time (14d), or has expired' }),
   expires: flag
     .optional()
-    .openapi({ description: 'true: only credentials that expire; false: only those that never expire' }),
+    .openapi({ description: 'true: only credentials that expire; false: only those that are known never to expire' }),
   q,
   as_of,
 };

@@ -10,6 +10,7 @@ import type { Services } from '../environment.ts';
 import { digits, lasting, reason } from '../parameters.ts';
 import { notFound } from '../problem.ts';
 import { exemptionColumns } from './exemptions.ts';
+import { expiryCell } from './keys.ts';
 import { revocationColumns } from './revocations.ts';
 import { requestPart, rotationColumns } from './rotations.ts';
 
@@ -111,7 +112,7 @@ function describeCredential(credential: Credential): [string, Part][] {
   return [
     ['Branch', credential.branch_id],
     ['Holder', credential.holder],
-    ['Expires', credential.expires_at === null ? 'never' : time(credential.expires_at)],
+    ['Expires', expiryCell(credential)],
     ...detail.map(([name, value]): [string, Part] => [asLabel(name), asText(value)]),
   ];
 }

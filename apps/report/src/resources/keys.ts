@@ -1,4 +1,5 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { showsExpiry } from '@keywarden/core/wire';
 import * as store from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
@@ -49,6 +50,15 @@ export function ownerCell({ owner, creator }: { owner: string; creator: { id: st
   return linkTo('owner', owner, name);
 }
 
+/** Returns when a credential expires. Of a kind whose expiry is not reported it is not known whether it does. */
+export function expiryCell({
+  kind,
+  expires_at: at,
+}: Pick<z.infer<typeof store.credentialItem>, 'kind' | 'expires_at'>): Part {
+  if (at !== null) return ago(at);
+  return showsExpiry(kind) ? 'never' : 'not reported';
+}
+
 const credentialColumns = columnsFor(store.credentialItem, {
   name: { label: 'Name', sort: 'name', cell: ({ number, name }) => link(`/keys/${number}`, name) },
   kind: 'Kind',
@@ -63,11 +73,7 @@ const credentialColumns = columnsFor(store.credentialItem, {
     sort: 'last_used_at',
     cell: (credential) => (credential.kind === 'branch_credential' ? lastUse(credential) : 'not reported'),
   },
-  expires_at: {
-    label: 'Expires',
-    cell: ({ kind, expires_at: at }) =>
-      at === null ? (kind === 'branch_credential' ? 'never' : 'not reported') : ago(at),
-  },
+  expires_at: { label: 'Expires', cell: expiryCell },
   project_id: {
     label: 'Project, branch',
     cell: ({ project_id: project, branch_id: branch }) =>

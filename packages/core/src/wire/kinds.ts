@@ -23,3 +23,8 @@ export function isRevocable(kind: CredentialKind): boolean {
 export function showsUse(kind: CredentialKind): boolean {
   return isRevocable(kind);
 }
+
+/** Returns whether upstream shows when a credential of this kind expires. Whether the others expire is not known. */
+export function showsExpiry(kind: CredentialKind): boolean {
+  return kind === 'branch_credential';
+}

@@ -1473,7 +1473,10 @@ export interface components {
             branch_id: string | null;
             /** @description Who can use the credential, if the control plane reports it */
             holder: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Null for a branch credential that never expires, and for other kinds, whose expiry is not reported
+             */
             expires_at: string | null;
             /** @description The other fields of its list entry, without secrets */
             detail: {
@@ -1895,7 +1898,10 @@ export interface components {
                 branch_id: string | null;
                 /** @description Who can use the credential, if the control plane reports it */
                 holder: string | null;
-                /** Format: date-time */
+                /**
+                 * Format: date-time
+                 * @description Null for a branch credential that never expires, and for other kinds, whose expiry is not reported
+                 */
                 expires_at: string | null;
                 /** @description The other fields of its list entry, without secrets */
                 detail: {
@@ -2004,7 +2010,7 @@ export interface components {
                 /** @description Expires within this time (14d), or has expired */
                 expires_within?: string;
                 /**
-                 * @description true: only credentials that expire; false: only those that never expire
+                 * @description true: only credentials that expire; false: only those that are known never to expire
                  * @enum {string}
                  */
                 expires?: "true" | "false";
@@ -2140,7 +2146,7 @@ export interface components {
                 /** @description Expires within this time (14d), or has expired */
                 expires_within?: string;
                 /**
-                 * @description true: only credentials that expire; false: only those that never expire
+                 * @description true: only credentials that expire; false: only those that are known never to expire
                  * @enum {string}
                  */
                 expires?: "true" | "false";
@@ -3112,7 +3118,7 @@ export interface operations {
                 older_than?: string;
                 /** @description Expires within this time (14d), or has expired */
                 expires_within?: string;
-                /** @description true: only credentials that expire; false: only those that never expire */
+                /** @description true: only credentials that expire; false: only those that are known never to expire */
                 expires?: "true" | "false";
                 /** @description Part of a name */
                 q?: string;
@@ -3217,7 +3223,7 @@ export interface operations {
                 older_than?: string;
                 /** @description Expires within this time (14d), or has expired */
                 expires_within?: string;
-                /** @description true: only credentials that expire; false: only those that never expire */
+                /** @description true: only credentials that expire; false: only those that are known never to expire */
                 expires?: "true" | "false";
                 /** @description Part of a name */
                 q?: string;
