@@ -161,6 +161,18 @@ test('P2: keys with names of any length are paged by name', async () => {
   expect(ids.length).toBeGreaterThan(2);
 });
 
+test('P2: uses from addresses of any length are paged: a client can send a header of any length and characters', async () => {
+  const key = fixture.keys['12'] ?? '';
+  await fixture.store.sql`
+    insert into keywarden.key_use (key_number, hour, address, first_used_at, last_used_at)
+    select ${key}::bigint, date_trunc('hour', at), repeat(chr(1), 499) || n, at, at
+    from generate_series(1, 3) n, (select '2026-05-01T00:00:00Z'::timestamptz as at) t`;
+  const first = await fixture.ask(`/v1/keys/${key}/uses?limit=1`);
+  const second = await fixture.ask(`/v1/keys/${key}/uses?limit=1&cursor=${first.body.next_cursor}`);
+  expect([second.status, second.body.items.length]).toEqual([200, 1]);
+  expect(second.body.items).not.toEqual(first.body.items);
+});
+
 test('P1: JSON is read under every form of its content type; another type is refused with a sentence', async () => {
   const send = async (type: string) => {
     const answer = await fixture.app.request('/v1/exemptions', {

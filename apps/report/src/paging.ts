@@ -3,6 +3,12 @@ import { z } from '@hono/zod-openapi';
 import type { List, Position } from '@keywarden/db/report';
 import { Problem } from './problem.ts';
 
+/**
+ * The longest cursor. It has what a list is sorted by: of a key's uses, an address of 500 characters, and each may take six in JSON. The address of a
+ * request may be twice as long.
+ */
+export const mostCursor = 8000;
+
 export const pagingQuery = {
   limit: z.coerce
     .number()
@@ -11,7 +17,7 @@ export const pagingQuery = {
     .max(1000)
     .default(100)
     .openapi({ type: 'integer', minimum: 1, maximum: 1000, description: 'Rows per page' }),
-  cursor: z.string().min(1).max(1000).optional().openapi({ description: "The previous page's next_cursor" }),
+  cursor: z.string().min(1).max(mostCursor).optional().openapi({ description: "The previous page's next_cursor" }),
 };
 
 /** Returns the schema of a list's answer. */

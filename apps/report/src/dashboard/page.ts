@@ -6,7 +6,7 @@ import { html } from 'hono/html';
 import { authenticated } from '../access/authenticate.ts';
 import { type Access, hasAccess, mayAct, permitted } from '../access/roles.ts';
 import type { Env, Services } from '../environment.ts';
-import { openCursor, sealCursor } from '../paging.ts';
+import { mostCursor, openCursor, sealCursor } from '../paging.ts';
 import { camelled, type ListQuery, reason } from '../parameters.ts';
 import { issueInWords, Problem } from '../problem.ts';
 import { type Fields, fieldsFor } from './columns.ts';
@@ -144,7 +144,7 @@ export function readForm<F extends z.ZodRawShape>(form: FormData, fields: F): z.
 export const readReason = (form: FormData): string => readForm(form, { reason }).reason;
 
 const paging = {
-  cursor: z.string().max(1000).optional(),
+  cursor: z.string().max(mostCursor).optional(),
   order: z.enum(['asc', 'desc']).optional(),
   sort: z.string().optional(),
 };
