@@ -29,7 +29,7 @@ const instantOnly = z.iso
 
 /** An RFC 3339 time in a year that Postgres supports. */
 export const instant = instantOnly
-  .refine((text) => Date.parse(text) > Date.UTC(1, 0), 'is before the year 1')
+  .refine((text) => Date.parse(text) >= Date.parse('0001-01-01T00:00:00Z'), 'is before the year 1')
   .openapi({
     type: 'string',
     format: 'date-time',
