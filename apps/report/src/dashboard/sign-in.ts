@@ -6,6 +6,7 @@ import { html } from 'hono/html';
 import { checkToken, cookieNameOf, findPrincipal, requireOwnOrigin } from '../access/authenticate.ts';
 import { describeAccess } from '../access/describe-access.ts';
 import type { Env, Services } from '../environment.ts';
+import { toProblem } from '../problem.ts';
 import { renderPlain } from './layout.ts';
 import { readField, readSent } from './page.ts';
 
@@ -23,9 +24,17 @@ export function signInPages(app: OpenAPIHono<Env>, services: Services): void {
     const principal = await checkToken(c, readField(form, 'token'), { ...services, event: 'sign_in_failed' });
     if (principal === undefined) return c.html(renderSignIn(next, 'This token is not valid.'), 401);
     c.set('principal', principal);
-    await accessLog.record(describeAccess(c, { status: 303, event: 'sign_in' }));
-    const agent = c.req.header('user-agent') ?? '';
-    const session = await openSession(accessSql, { principal, address: c.get('address'), agent });
+    // A session is a row for good, so it counts among the requests of its token.
+    const session = await services.limits
+      .run(c.req.raw, principal.token, async () => {
+        await accessLog.record(describeAccess(c, { status: 303, event: 'sign_in' }));
+        const agent = c.req.header('user-agent') ?? '';
+        return await openSession(accessSql, { principal, address: c.get('address'), agent });
+      })
+      .catch(async (error: unknown) => {
+        await accessLog.record(describeAccess(c, { status: toProblem(error).status, event: 'sign_in_failed' }));
+        throw error;
+      });
     setCookie(c, cookieNameOf(c), session, cookieOptions(c, signedInSeconds));
     return c.redirect(ownPath(next), 303);
   });

@@ -47,3 +47,25 @@ test('a token over its rate gets 429 with Retry-After, once recorded; another to
   expect(row?.times).toBe(21);
   expect(Number(row?.rows)).toBeLessThanOrEqual(2); // a minute may end meanwhile
 });
+
+test('a token opens no more sessions than it may send requests', async () => {
+  const { sql } = await fixture.store.as('keywarden_report');
+  const app = createApp({
+    requestsPerMinute: 3,
+    sql,
+    log: fixture.log,
+    marks: { move: async () => {} },
+    now: Date.now,
+    transport: { isTls: false, proxies: [] },
+    peerOf: () => '127.0.0.1',
+  });
+  const statuses: number[] = [];
+  for (let count = 0; count < 5; count += 1) {
+    const body = new URLSearchParams({ token: fixture.tokens.viewer ?? '' });
+    const headers = { host: 'h', origin: 'http://h' };
+    statuses.push((await app.request('/sign-in', { method: 'POST', headers, body })).status);
+  }
+  expect(statuses).toEqual([303, 303, 303, 429, 429]);
+  const [row] = await fixture.store.sql`select count(*)::int as sessions from keywarden.report_session`;
+  expect(row?.sessions).toBe(3);
+});
