@@ -82,3 +82,11 @@ test('an operator lists sessions and ends one; its cookie stops working at once'
   expect(await visit(secret)).toBe(401);
   expect((await end()).status).toBe(404);
 });
+
+test('a form that is sent after its session has ended leads back to its page, which says that nothing was done', async () => {
+  const answer = await post('/plans/p-1/approve', {}, { referer: 'http://report.example/plans/p-1?disposition=held' });
+  const place = answer.headers.get('location') ?? '';
+  expect([answer.status, place]).toEqual([303, '/sign-in?next=%2Fplans%2Fp-1%3Fdisposition%3Dheld&unsent=true']);
+  expect(await (await fixture.app.request(place)).text()).toContain('nothing was done');
+  expect((await post('/plans/p-1/approve', {})).headers.get('location')).toBe('/sign-in?next=%2F&unsent=true');
+});

@@ -47,10 +47,18 @@ const timeNames = new Set(['from', 'to', 'as_of']);
 /** Returns the start of a day in UTC for a date, and other texts unchanged. */
 const beginningOf = (text: string) => (/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
 
-const signInFirst = (c: Context) => {
-  const { pathname, search } = new URL(c.req.url);
-  return c.redirect(`/sign-in?next=${encodeURIComponent(pathname + search)}`, 303);
+/** Sends a visitor to the sign-in, and then to the page that was asked for. A form that came too late leads back to its page: nothing has read it. */
+const signInFirst = (c: Context<Env>) => {
+  const isForm = !['GET', 'HEAD'].includes(c.req.method);
+  const { pathname, search } = isForm ? sentFrom(c) : new URL(c.req.url);
+  return c.redirect(`/sign-in?next=${encodeURIComponent(pathname + search)}${isForm ? '&unsent=true' : ''}`, 303);
 };
+
+/** Returns the address of the page that a form was sent from; the overview if the browser does not tell. */
+function sentFrom(c: Context<Env>): URL {
+  const referer = c.req.header('referer') ?? '';
+  return new URL(URL.canParse(referer) ? referer : '/', c.req.url);
+}
 
 export interface Pages {
   page: (path: string, access: Access, make: (visit: Visit) => Promise<Page>) => void;

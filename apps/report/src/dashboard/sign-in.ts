@@ -13,10 +13,14 @@ import { readField, readSent } from './page.ts';
 /** 12 hours, about a working day; then the user signs in again. The store ends the session at the same time. */
 const signedInSeconds = 12 * 3600;
 
+const late = 'You were signed out before you sent the form, so nothing was done. Sign in, and send it again.';
+
 /** Adds sign-in with a token, which opens a session whose id is kept in an HttpOnly cookie, and sign-out, which ends it. */
 export function signInPages(app: OpenAPIHono<Env>, services: Services): void {
   const { accessSql, accessLog } = services;
-  app.get('/sign-in', (c) => c.html(renderSignIn(c.req.query('next'))));
+  app.get('/sign-in', (c) =>
+    c.html(renderSignIn(c.req.query('next'), c.req.query('unsent') === 'true' ? late : undefined)),
+  );
   app.post('/sign-in', async (c) => {
     requireOwnOrigin(c);
     const form = await readSent(c);

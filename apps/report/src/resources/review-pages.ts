@@ -86,7 +86,7 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
   });
   form('/reviews/:review/signature', allowWhole('operator'), async (visit, sent) => {
     const review = idOf(visit);
-    const { sha256: seen } = readForm(z.object({ sha256: documentHash }), { sha256: readField(sent, 'sha256') });
+    const { sha256: seen } = readForm(sent, { sha256: documentHash });
     await signReview(services, { principal: visit.principal, review, seen });
     return { to: `/reviews/${review}`, flash: 'signed' };
   });
