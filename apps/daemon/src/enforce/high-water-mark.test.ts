@@ -72,6 +72,20 @@ test('R10: a store restored from before a decision in the report enforces nothin
   expect(await revokedNames()).toEqual(['one', 'two']);
 });
 
+test('R10: a store that cannot record that it lacks the mark of the report is an older one for the next pass, too', async () => {
+  await prepare(['one', 'busy'], { policy: enforced() });
+  await armMachine(fixture.context, 'ada');
+  await pass();
+  const dump = await store.sql`select mark from keywarden.high_water_mark`;
+  writeFileSync(join(fixture.context.environment.KEYWARDEN_DATA, reportMarkFile), await addMark(store.db, 'report'));
+  await restoreMarks(dump);
+  await store.sql`alter table keywarden.incident add constraint failing check (false) not valid`;
+  await expect(pass()).rejects.toThrow();
+  await store.sql`alter table keywarden.incident drop constraint failing`;
+  expect(await pass()).toMatchObject({ automatic: null, why: expect.stringMatching(/is an older copy/) });
+  expect(await revokedNames()).toEqual([]);
+});
+
 test('R10: an older store that one machine detects stops the others, even if their own file is older than the dump', async () => {
   await prepare(['one', 'two', 'busy'], { policy: enforced() });
   await armMachine(fixture.context, 'ada');

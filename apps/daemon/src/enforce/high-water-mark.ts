@@ -59,7 +59,7 @@ async function readDatabaseNow({ store }: Pick<Context, 'store'>): Promise<strin
 
 /** Returns why this store may be an older copy than the one that this machine worked on; null if it is not. */
 async function whyOlderStore({ store, environment }: StoreContext, own: MachineMark): Promise<string | null> {
-  if (await lacksReportMark({ store, environment })) await reportOlder({ store });
+  await checkReportMark({ store, environment });
   const state = await db.readMark(store.db, own.mark);
   if (state === 'missing') await reportOlder({ store });
   if (state === 'missing' || (await db.hasOpenIncident(store.db, 'high_water_mark')))
@@ -116,14 +116,14 @@ async function moveMark({ store, environment }: StoreContext): Promise<void> {
 }
 
 /**
- * Returns whether the store lacks the mark that a report sharing the folder has made for a person's decision since the last run. It then
- * removes that mark, because the incident stays open.
+ * Opens the incident if the store lacks the mark that a report sharing the folder has made for a person's decision since the last run. Removes that
+ * mark only then: the incident stays open, and without it the mark is the only evidence.
  */
-async function lacksReportMark({ store, environment: { KEYWARDEN_DATA: folder } }: StoreContext): Promise<boolean> {
+async function checkReportMark({ store, environment: { KEYWARDEN_DATA: folder } }: StoreContext): Promise<void> {
   const mark = readDataFile(folder, db.reportMarkFile);
-  if (mark === undefined || (await db.readMark(store.db, mark)) !== 'missing') return false;
+  if (mark === undefined || (await db.readMark(store.db, mark)) !== 'missing') return;
+  await reportOlder({ store });
   rmSync(join(folder, db.reportMarkFile), { force: true });
-  return true;
 }
 
 async function reportOlder({ store }: Pick<Context, 'store'>): Promise<void> {
