@@ -6,6 +6,7 @@ import type { Context } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
 import { isProjectScope } from '../sync/scopes.ts';
 import { callUpstream, type Ended, findEnded, NotSent } from './call-upstream.ts';
+import { moveMark } from './high-water-mark.ts';
 import { type GuardedRevocation, type Ready, type Revocation, skipped, type Target } from './revocation-task.ts';
 
 // One call that revokes a key, after its intent. Only guarded-revocation.ts makes it.
@@ -37,7 +38,10 @@ export async function callAndRecord(
 ): Promise<Revocation> {
   const { store, signal } = context;
   const { key, refused } = task;
-  const beforeSend = async () => await assertStillJudged(task, ready, intent);
+  const beforeSend = async () => {
+    await moveMark(context);
+    await assertStillJudged(task, ready, intent);
+  };
   let revoked: Ended;
   try {
     revoked = await callUpstream(connection, { scope, key: ready.listed.key, signal, beforeSend });

@@ -69,7 +69,10 @@ async function whyOlderStore({ store, environment }: StoreContext, own: MachineM
   return null;
 }
 
-/** Runs governing work between two marks. A store that is restored from before the work, or from within it, lacks one of them. */
+/**
+ * Runs governing work between two marks. A store that is restored from before the work lacks the first one. Each call that mints or revokes has a
+ * mark of its own (`moveMark`): the work may end without the second one, or a standby may take over meanwhile.
+ */
 export async function betweenMarks<T>(context: StoreContext, work: () => Promise<T>): Promise<T> {
   await moveMark(context);
   try {
@@ -104,10 +107,10 @@ export function disarmMachine({ environment: { KEYWARDEN_DATA: folder } }: Pick<
 }
 
 /**
- * Moves the mark in the store first: after a kill in between, the store still has the file's mark. A file whose mark the store lacks is not
- * changed.
+ * Adds a mark, also between an intent and its call: a store that lost the intent lacks the mark too. Moves the mark in the store first: after a kill in
+ * between, the store still has the file's mark. A file whose mark the store lacks is not changed.
  */
-async function moveMark({ store, environment }: StoreContext): Promise<void> {
+export async function moveMark({ store, environment }: StoreContext): Promise<void> {
   const own = readMachineMark(environment.KEYWARDEN_DATA);
   if (own !== null && (await db.readMark(store.db, own.mark)) === 'missing') return await reportOlder({ store });
   const mark = await db.addMark(store.db, 'daemon');

@@ -15,6 +15,7 @@ import type { Context } from '../context.ts';
 import { withProcessLock } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
 import { whyPaused } from '../enforce/guarded-revocation.ts';
+import { moveMark } from '../enforce/high-water-mark.ts';
 import { notNow, type Skip } from '../enforce/revocation-task.ts';
 import { listScope, parseScope, scopeLock } from '../sync/scopes.ts';
 import { deliver } from './deliver.ts';
@@ -109,6 +110,7 @@ async function create(
         lease,
       });
       if (begun === undefined) return notNow('another process is advancing it');
+      await moveMark(context);
       const created = await call(minter, { key, name: mint.name, signal });
       // The use of that other key would retire the old one (T1).
       if (listing.keys.some(({ id }) => id === created.id))

@@ -1,0 +1,54 @@
+import {
+  day,
+  enforced,
+  fixture,
+  openIncidents,
+  pass,
+  prepare,
+  revokedNames,
+  store,
+  useApplyFixture,
+} from '@keywarden/testkit/daemon/apply-fixture';
+import { hurried } from '@keywarden/testkit/daemon/fixture';
+import { expect, test } from 'vitest';
+import { armMachine } from './high-water-mark.ts';
+
+useApplyFixture();
+
+/** A failover to a standby that lacks everything since the pass began: its first mark is the last row that the standby has. */
+async function loseIntents(): Promise<void> {
+  store.isTampered();
+  await store.sql`alter table keywarden.revocation_intent disable trigger user`;
+  await store.sql`alter table keywarden.revocation_outcome disable trigger user`;
+  await store.sql`delete from keywarden.revocation_outcome`;
+  await store.sql`delete from keywarden.revocation_intent`;
+  await store.sql`delete from keywarden.high_water_mark where number > ${firstMark}`;
+}
+
+let firstMark = '';
+
+test('R10: a store that lost the intent of a call, but not the mark before its pass, is an older one', async () => {
+  let dies = false;
+  const client = {
+    time: hurried,
+    fetch: (async (input, init) => {
+      const response = await fetch(input, init);
+      if (init?.method !== 'DELETE' || !dies) return response;
+      dies = false;
+      await loseIntents();
+      throw Object.assign(new Error('the server failed over'), { code: 'CONNECTION_CLOSED' });
+    }) as typeof fetch,
+  };
+  await prepare(['one', 'two', 'busy'], { policy: enforced(), client });
+  await armMachine(fixture.context, 'ada');
+  await pass();
+  dies = true;
+  const [row] = await store.sql`select max(number) + 1 as next from keywarden.high_water_mark`;
+  firstMark = String(row?.next);
+  await pass();
+  expect(await revokedNames()).toEqual(['one']);
+  const next = await pass();
+  expect(next).toMatchObject({ automatic: null, why: expect.stringMatching(/is an older copy/) });
+  expect(await openIncidents()).toEqual(['high_water_mark']);
+  expect(await revokedNames()).toEqual(['one']);
+});
