@@ -52,7 +52,7 @@ export interface Dependencies {
   transport: Transport;
   /** Whether the ledger's checkpoint is served without a token. */
   opensCheckpoint?: boolean;
-  marks: Pick<Marks, 'move'>;
+  marks: Pick<Marks, 'around'>;
   /** The local clock, in ms since 1970. */
   now: () => number;
   /** Returns the address of the connected peer. */

@@ -28,8 +28,8 @@ export async function grantExemption(
   const end = lastingMs === undefined ? (until ?? now) : new Date(Date.parse(now) + lastingMs).toISOString();
   if (!(Date.parse(end) > Date.parse(now)))
     throw cannotBeDone(`An exemption must end in the future; it is ${now} by the control plane's clock.`);
-  await marks.move();
-  return await store.grantExemptionAs(sql, principal, { keys, rules, reason, until: end });
+  const granted = { keys, rules, reason, until: end };
+  return await marks.around(async () => await store.grantExemptionAs(sql, principal, granted));
 }
 
 /** Ends an exemption on behalf of the principal. Throws a Problem if it does not exist, has ended, or covers keys that the principal cannot see. */
@@ -41,6 +41,6 @@ export async function endExemption(
   if (found === undefined) throw notFound('exemption with this number', '/v1/exemptions');
   if (!(await store.coversOnly(db, number, principal.organizations)))
     throw new Problem(403, 'Forbidden', 'It covers keys of organizations that this token cannot see.');
-  await marks.move();
-  if (!(await store.endExemptionAs(sql, principal, number))) throw conflict('The exemption has already ended.');
+  if (!(await marks.around(async () => await store.endExemptionAs(sql, principal, number))))
+    throw conflict('The exemption has already ended.');
 }

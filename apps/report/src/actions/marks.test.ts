@@ -6,21 +6,45 @@ import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
 import { createMarks } from './marks.ts';
 
-test('R10: the report opens one incident if the store lacks its last mark; a person closes it', async () => {
+/** Opens a store with the marks of a report. */
+async function prepare() {
   const store = await createTestStore(inject('postgresUrl'));
   const { db } = await store.as('keywarden_report');
   const dataFolder = mkdtempSync(join(tmpdir(), 'keywarden-marks-'));
-  const marks = createMarks({ db, dataFolder });
+  const held = () => readFileSync(join(dataFolder, reportMarkFile), 'utf8').trim();
+  return { store, held, marks: createMarks({ db, dataFolder }) };
+}
+
+test('R10: a store that lost an action of the report, but not the mark before it, is an older one', async () => {
+  const { store, held, marks } = await prepare();
+  let before = '';
+  await marks.around(async () => void (before = held()));
+  await store.sql`delete from keywarden.high_water_mark where mark::text <> ${before}`;
+  await marks.check();
+  expect(await store.sql`select kind from keywarden.incident`).toMatchObject([{ kind: 'high_water_mark' }]);
+  await store.close();
+});
+
+test('R10: of concurrent actions, the file keeps the last mark', async () => {
+  const { store, held, marks } = await prepare();
+  await Promise.all(Array.from({ length: 10 }, async () => await marks.around(async () => {})));
+  const [newest] = await store.sql`select mark::text from keywarden.high_water_mark order by number desc limit 1`;
+  expect(held()).toBe(newest?.mark);
+  await store.close();
+});
+
+test('R10: the report opens one incident if the store lacks its last mark; a person closes it', async () => {
+  const { store, held, marks } = await prepare();
   const incidents = async () => await store.sql`select kind, closed_at from keywarden.incident`;
   await marks.check();
-  await marks.move();
-  const before = readFileSync(join(dataFolder, reportMarkFile), 'utf8');
-  await marks.move();
-  expect(readFileSync(join(dataFolder, reportMarkFile), 'utf8')).not.toBe(before);
+  await marks.around(async () => {});
+  const before = held();
+  await marks.around(async () => {});
+  expect(held()).not.toBe(before);
   await marks.check();
   expect(await incidents()).toEqual([]);
   // As if restored from a dump taken between the two marks.
-  await store.sql`delete from keywarden.high_water_mark where mark::text <> ${before.trim()}`;
+  await store.sql`delete from keywarden.high_water_mark where mark::text <> ${before}`;
   await marks.check();
   expect(await incidents()).toMatchObject([{ kind: 'high_water_mark', closed_at: null }]);
   await store.sql`update keywarden.incident set closed_at = now(), closed_by = 'ada'`;

@@ -4,14 +4,24 @@ import { readDataFile, writeDataFile } from '@keywarden/runtime';
 
 /** The report's part of R10. */
 export interface Marks {
-  /** Moves the mark. Call it before every user action that the daemon carries out. */
-  move(): Promise<void>;
+  /**
+   * Runs a user action that the daemon carries out between two marks. A store that lost the action lacks the second one. Throws if that mark cannot be
+   * added: the action may then be lost, too.
+   */
+  around<T>(action: () => Promise<T>): Promise<T>;
   /** Checks whether the store is older than this report's last mark. If so, nothing is enforced until a person runs `keywarden arm`. */
   check(): Promise<void>;
 }
 
 /** Creates the marks of a store; the data folder keeps the last one. */
 export function createMarks({ db, dataFolder }: { db: Db; dataFolder: string }): Marks {
+  let last: Promise<void> = Promise.resolve();
+  /** One at a time: otherwise the file could keep an older mark than the last one of the store. */
+  const inTurn = async (work: () => Promise<void>): Promise<void> => {
+    const done = last.then(work);
+    last = done.catch(() => undefined);
+    await done;
+  };
   const check = async (): Promise<void> => {
     const held = readDataFile(dataFolder, reportMarkFile);
     if (held === undefined || (await readMark(db, held)) !== 'missing') return;
@@ -20,11 +30,19 @@ export function createMarks({ db, dataFolder }: { db: Db; dataFolder: string }):
     await write();
   };
   const write = async (): Promise<void> => writeDataFile(dataFolder, reportMarkFile, await addMark(db, 'report'));
+  const move = async (): Promise<void> => {
+    await check();
+    await write();
+  };
   return {
-    check,
-    async move() {
-      await check();
-      await write();
+    check: async () => await inTurn(check),
+    async around(action) {
+      await inTurn(move);
+      try {
+        return await action();
+      } finally {
+        await inTurn(move);
+      }
     },
   };
 }

@@ -12,8 +12,7 @@ export async function approvePlan(
     throw conflict(
       `You have already approved plan ${plan}. If it needs a second approval, another person must approve it.`,
     );
-  await marks.move();
-  if (!(await store.approvePlan(sql, { plan, principal })))
+  if (!(await marks.around(async () => await store.approvePlan(sql, { plan, principal }))))
     throw conflict(
       `Plan ${plan} is not the newest one, or was not produced within the last day; choose the newest from /v1/plans.`,
     );
@@ -26,8 +25,7 @@ export async function makePart(
 ): Promise<string> {
   const keys = await store.choosePart(db, plan, filter);
   if (keys.length === 0) throw conflict(`Plan ${plan} would revoke no key that matches; choose other keys.`);
-  await marks.move();
-  const id = await store.derivePlanAs(sql, { plan, keys, principal });
+  const id = await marks.around(async () => await store.derivePlanAs(sql, { plan, keys, principal }));
   if (id === null) throw conflict(`Plan ${plan} is not the newest one; make a part of the newest from /v1/plans.`);
   return id;
 }
@@ -37,6 +35,5 @@ export async function rejectPlan(
   { sql, marks }: Services,
   { plan, principal, reason }: { plan: string; principal: Principal; reason: string },
 ): Promise<void> {
-  await marks.move();
-  await store.rejectPlan(sql, { plan, principal, reason });
+  await marks.around(async () => await store.rejectPlan(sql, { plan, principal, reason }));
 }

@@ -86,8 +86,7 @@ export async function signReview(
   request: { principal: store.Principal; review: string; seen: string | undefined },
 ): Promise<Extract<store.Signature, { isSigned: true }>> {
   await requireReview(db, request.review);
-  await marks.move();
-  const signature = await store.signReview(sql, request);
+  const signature = await marks.around(async () => await store.signReview(sql, request));
   if (signature.isSigned) return signature;
   const { why, undecided } = signature;
   if (why === 'signed') throw conflict('The review is already signed.');

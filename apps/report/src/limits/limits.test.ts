@@ -29,7 +29,7 @@ test('a token over its rate gets 429 with Retry-After, once recorded; another to
     sql: report,
     requestsPerMinute: 3,
     log: fixture.log,
-    marks: { move: async () => {} },
+    marks: { around: async (action) => await action() },
     now: Date.now,
     transport: { isTls: false, proxies: [] },
     peerOf: () => '127.0.0.1',

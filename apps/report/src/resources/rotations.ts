@@ -120,6 +120,5 @@ async function requestRotation(
   const { state } = await requireItem(db, list, [`key with number ${key}`, '/v1/keys']);
   if (state === 'gone') throw conflict('This key is gone; there is nothing to rotate.');
   await requireSink(db, [key]);
-  await marks.move();
-  return await store.requestRotation(sql, { key, principal, reason });
+  return await marks.around(async () => await store.requestRotation(sql, { key, principal, reason }));
 }
