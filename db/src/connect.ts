@@ -43,12 +43,13 @@ export function connect(url: string, { applicationName, role, statementTimeoutMs
       application_name: applicationName,
       TimeZone: 'UTC',
       DateStyle: 'ISO, MDY',
-      // What the owner of the database may have set otherwise: how arrays, texts and bytes are read and written, and what statements of one transaction see.
+      // What the owner of the database may have set otherwise: how arrays, texts, bytes and names are read and written, and what statements of one transaction see.
       IntervalStyle: 'postgres',
       array_nulls: 'on',
       bytea_output: 'hex',
       extra_float_digits: 1,
       standard_conforming_strings: 'on',
+      quote_all_identifiers: 'off',
       transform_null_equals: 'off',
       default_transaction_isolation: 'read committed',
       // The owner of the database could set another search path, with functions of the same names that hide what they should find.
@@ -67,7 +68,7 @@ export function connect(url: string, { applicationName, role, statementTimeoutMs
   });
 }
 
-/** Returns the version of the server. Throws a UserError if there is no session with the settings of `connect`. */
+/** Returns the version of the server. Throws a UserError if there is no session with the settings of `connect`, or if triggers do not run in it. */
 export async function readVersion(
   sql: Sql,
   url: string,
@@ -76,9 +77,10 @@ export async function readVersion(
   try {
     const [row] =
       await sql`select split_part(current_setting('server_version'), ' ', 1) as name, current_setting('server_version_num')::int as number,
-        current_setting('role') as role, current_setting('search_path') as search_path`;
+        current_setting('role') as role, current_setting('search_path') as search_path, current_setting('session_replication_role') as replication`;
     if (row?.search_path !== safeSearchPath || (role !== undefined && row.role !== role))
       throw new UserError('store', inWordsOfPooler(url, 'drops'), { exit: 2 });
+    if (row.replication !== 'origin') throw new UserError('store', inWordsOfReplication(url), { exit: 2 });
     return { name: String(row.name), number: Number(row.number) };
   } catch (error) {
     throw error instanceof UserError ? error : describeConnectError(error, url, role);
@@ -88,6 +90,10 @@ export async function readVersion(
 /** A pooler gives each transaction another session. The role of a process does not hold there, and its locks do not keep others out. */
 const inWordsOfPooler = (url: string, verb: string) =>
   `The server at ${new URL(url).host} ${verb} the settings of sessions, as connection poolers do, and the roles and locks of Keywarden need them: set DATABASE_URL to the address of the database itself.`;
+
+/** Only a superuser may change the setting, so a session cannot change it back. */
+const inWordsOfReplication = (url: string) =>
+  `The database at ${new URL(url).host} has another session_replication_role than origin, perhaps from a restore: no trigger would record events in the ledger. Reset it as a superuser, for the database, its users and the server.`;
 
 const notTrusted =
   'has a certificate that this machine does not trust; set NODE_EXTRA_CA_CERTS to the file of its authority';

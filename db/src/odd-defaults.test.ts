@@ -1,4 +1,4 @@
-import { saveOperationPage } from '@keywarden/db/daemon';
+import { listChangedMachinery, saveOperationPage } from '@keywarden/db/daemon';
 import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
@@ -51,6 +51,26 @@ test('a read-only database, such as a standby, is refused with the reason, and m
     message: expect.stringMatching(/ is read-only, as a standby is; set DATABASE_URL to the primary/),
     canRetry: true,
   });
+  await store.close();
+});
+
+test('a database whose sessions run no triggers is refused, because the ledger would not have what it records', async () => {
+  const store = await createTestStore(inject('postgresUrl'));
+  await expect(reopen(store, { session_replication_role: 'replica' })).rejects.toMatchObject({
+    message: expect.stringMatching(/ has another session_replication_role than origin/),
+    exit: 2,
+  });
+  await store.close();
+});
+
+test('how names are written does not make the functions of a store those of another version', async () => {
+  const store = await createTestStore(inject('postgresUrl'));
+  const other = await reopen(store, { quote_all_identifiers: 'on' });
+  expect(await listChangedMachinery(other.sql)).toEqual([]);
+  await other.sql`delete from keywarden.repeatable`;
+  await migrateStore(other.sql);
+  expect(await listChangedMachinery(store.sql)).toEqual([]);
+  await other.close();
   await store.close();
 });
 
