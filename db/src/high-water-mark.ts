@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { eq, sql as raw } from 'drizzle-orm';
+import { desc, eq, inArray, sql as raw } from 'drizzle-orm';
+import { incident } from './schema/incidents.ts';
 import { highWaterMark } from './schema/processes.ts';
 import type { Db } from './sql.ts';
 
@@ -26,6 +27,17 @@ export async function readMark(db: Db, mark: string): Promise<MarkState> {
 /** Returns when a mark was added, RFC 3339 by the database's clock; null if the store lacks it. */
 export async function readMarkTime(db: Db, mark: string): Promise<string | null> {
   const [row] = await db.select({ at: highWaterMark.madeAt }).from(highWaterMark).where(eq(highWaterMark.mark, mark));
+  return row?.at ?? null;
+}
+
+/** Returns when an incident last showed that the store may be an older one, RFC 3339 by the database's clock; null if none did. */
+export async function readLastOlder(db: Db): Promise<string | null> {
+  const [row] = await db
+    .select({ at: incident.openedAt })
+    .from(incident)
+    .where(inArray(incident.kind, ['high_water_mark', 'ledger_inconsistent']))
+    .orderBy(desc(incident.openedAt))
+    .limit(1);
   return row?.at ?? null;
 }
 

@@ -161,7 +161,8 @@ const hasMintName = (sql: Sql) => sql`normalize(btrim(k.name), NFKC) = normalize
 /** A live key that has the name of one of our intents and is, as far as we know, in no sink. */
 export interface SuspectedOrphan {
   key: Pick<KeyFacts, 'number' | 'id' | 'scope' | 'name' | 'creatorId' | 'createdAt' | 'firstSeenAt' | 'use'>;
-  intent: Pick<MintIntent, 'attempt' | 'name' | 'creatorId' | 'listedAt' | 'keyId'>;
+  /** `begunAt`: when the listing before it began, by the database's clock. */
+  intent: Pick<MintIntent, 'attempt' | 'name' | 'creatorId' | 'listedAt' | 'keyId'> & { begunAt: string };
   rotation: { number: string; id: string; lineage: string };
   /** When the loss of the secret became known: until then, uses may have been by Keywarden. Null while that is unknown. */
   lostAt: string | null;
@@ -172,7 +173,7 @@ export interface SuspectedOrphan {
 /** Lists all suspected orphans of open and ended rotations. */
 export async function listSuspectedOrphans({ db, sql }: Pick<Store, 'db' | 'sql'>): Promise<SuspectedOrphan[]> {
   const rows = await sql`
-    select k.number, m.rotation_number, r.id as rotation_id, r.lineage_number, m.outcome = 'unclear' and k.id = m.key_id as is_unclear, m.attempt, m.name, m.creator_id, l.listed_at, m.key_id,
+    select k.number, m.rotation_number, r.id as rotation_id, r.lineage_number, m.outcome = 'unclear' and k.id = m.key_id as is_unclear, m.attempt, m.name, m.creator_id, l.listed_at, l.begun_at, m.key_id,
       case when m.key_id = k.id then (select max(e.at) from keywarden.rotation_event e
         where e.rotation_number = r.number and e.state = 'orphaned') end as lost_at
     from keywarden.rotation_mint m join keywarden.rotation r on r.number = m.rotation_number
@@ -201,6 +202,7 @@ export async function listSuspectedOrphans({ db, sql }: Pick<Store, 'db' | 'sql'
           name: String(row.name),
           creatorId: String(row.creator_id),
           listedAt: toInstant(String(row.listed_at)),
+          begunAt: toInstant(String(row.begun_at)),
           keyId: row.key_id === null ? null : String(row.key_id),
         },
         rotation: {

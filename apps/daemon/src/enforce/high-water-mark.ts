@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { toMs } from '@keywarden/core/values';
 import * as db from '@keywarden/db/daemon';
 import { readDataFile, writeDataFile } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
@@ -50,6 +51,16 @@ export async function approvalScope(context: StoreContext): Promise<ApprovalScop
   const since = own.since ?? (await db.readMarkTime(context.store.db, own.mark));
   // Without a known time, no approval so far counts.
   return { why, since: since ?? (await readDatabaseNow(context)) };
+}
+
+/**
+ * R10: returns since when the store has lost nothing, as far as this machine and the incidents show; null if that is not known. A person's permission does not
+ * make an older store whole.
+ */
+export async function wholeSince({ store, environment }: StoreContext): Promise<string | null> {
+  const since = readMachineMark(environment.KEYWARDEN_DATA)?.since ?? null;
+  const older = await db.readLastOlder(store.db);
+  return since === null || older === null || toMs(since) > toMs(older) ? since : older;
 }
 
 async function readDatabaseNow({ store }: Pick<Context, 'store'>): Promise<string> {

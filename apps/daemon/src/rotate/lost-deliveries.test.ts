@@ -23,7 +23,7 @@ import {
 } from '@keywarden/testkit/daemon/rotate-fixture';
 import { expect, test } from 'vitest';
 import { enforce } from '../enforce/enforce.ts';
-import { disarmMachine } from '../enforce/high-water-mark.ts';
+import { armMachine, disarmMachine } from '../enforce/high-water-mark.ts';
 import { rotate } from './rotate.ts';
 
 // Deliveries whose result is lost: the process ends between a sink's write and its record.
@@ -164,4 +164,24 @@ test('R10: in a store that may be an older one, a requested pass revokes no succ
   await ask(['bot']);
   expect(await use(secretOf(bot.id))).toBe(200);
   expect(await openIncidents()).toHaveLength(1);
+});
+
+test('R10: after arm, a restored store still revokes no successor that was minted before, because a sink may have it', async () => {
+  const script = writeScript('store.sh', `cat > "${folder}/key-$KEYWARDEN_LINEAGE"`);
+  const sinks = parseSinks([{ name: 'files', kind: 'command', command: [script] }]);
+  const { bot } = await prepare(['bot', 'two'], { sinks, policy: quiet });
+  await ask(['bot'], 'files');
+  const secret = secretOf(bot.id);
+  // The store of a moment between the intent and the response.
+  await forgetDelivery();
+  await store.sql`update keywarden.rotation_mint set key_id = null, place = null`;
+  await store.sql`delete from keywarden.rotation_event where state = 'minted'`;
+  await store.sql`delete from keywarden.high_water_mark`;
+  await age();
+  await pass(60);
+  expect((await openIncidents()).map(([kind]) => kind)).toEqual(['high_water_mark']);
+  await armMachine(fixture.context, 'ada');
+  await pass();
+  expect(await use(secret)).toBe(200);
+  expect((await openIncidents()).map(([kind]) => kind)).toEqual(['orphan']);
 });

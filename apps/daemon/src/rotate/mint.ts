@@ -123,6 +123,8 @@ async function create(
       const { id: keyId, secret } = created;
       const minted = { event: 'minted', keyId, ...path, at: controlPlaneNow(minter) } as const;
       const moved = await advanceRotation(store.sql, begun, minted);
+      // A store that lost the id lacks this mark too: without the id, no sink has the secret.
+      await moveMark(context);
       // Another process has moved the rotation on and treats this key as lost, so its secret must not be delivered.
       return moved === undefined ? null : { rotation: moved, secret, keyId };
     } catch (error) {

@@ -76,7 +76,8 @@ async function whyItStays(
   const answer = await askSink(sink, { sinkPath, keyId: key.id, signal: context.signal });
   context.signal.throwIfAborted();
   // A secret is delivered only after its id is committed: without the id, no sink of this store has it. An older store lacks the id.
-  const isNever = run.isNewestStore && intent.keyId === null && answer === 'unknown';
+  const isWhole = run.wholeSince !== null && toMs(intent.begunAt) > toMs(run.wholeSince);
+  const isNever = isWhole && intent.keyId === null && answer === 'unknown';
   const isOwn = ownConnectionOf(rotation.sink) !== null && lostAt !== null;
   const ownUseUntil = isOwn ? new Date(toMs(lostAt) + dateMs).toISOString() : null;
   return whyNoOrphan(intent, key, { sink: isNever ? 'lacks' : answer, ownUseUntil });

@@ -3,7 +3,7 @@ import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { withProcessLock } from '../context.ts';
 import { whyPaused } from '../enforce/guarded-revocation.ts';
-import { betweenMarks } from '../enforce/high-water-mark.ts';
+import { betweenMarks, wholeSince } from '../enforce/high-water-mark.ts';
 import { planKeys } from '../enforce/plan.ts';
 import { whyNotAutomatic } from '../enforce/standing.ts';
 import { notifyStalled } from '../notices/stalled.ts';
@@ -41,7 +41,7 @@ export async function rotate(context: Context, connections: Connection[], reques
     const lists = { refused: new Set<string>(), failedSinks: new Map<string, string>() };
     const notAutomatic = await whyNotAutomatic(context);
     const why = request === undefined ? notAutomatic : await whyPaused(context);
-    const asked = { isRequested, isNewestStore: notAutomatic === null, stopped: null };
+    const asked = { isRequested, wholeSince: notAutomatic === null ? await wholeSince(context) : null, stopped: null };
     const run: Run = { connections, now: context.now, facts, judgements, ...lists, ...asked };
     return await betweenMarks(context, async () => {
       if (why !== null) return { opened: [], moved: [], orphans: [], why };

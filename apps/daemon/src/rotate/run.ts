@@ -15,8 +15,8 @@ export interface Run {
   failedSinks: Map<string, string>;
   /** Whether a person requested the pass. Then the conditions for automatic actions do not stop it. */
   isRequested: boolean;
-  /** Whether this store is known to be no older one: then a sink has no secret of a key whose id the store lacks (R10). */
-  isNewestStore: boolean;
+  /** Since when the store has lost nothing (R10): a sink has no secret of a key that was minted later, and whose id the store lacks. Null if that is not known. */
+  wholeSince: string | null;
   /** Why the run stops: a key was used during its revocation (R5), or a person has paused. */
   stopped: string | null;
 }
