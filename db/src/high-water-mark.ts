@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { desc, eq, inArray, sql as raw } from 'drizzle-orm';
+import { desc, eq, sql as raw } from 'drizzle-orm';
 import { incident } from './schema/incidents.ts';
 import { highWaterMark } from './schema/processes.ts';
-import type { Db } from './sql.ts';
+import { anyOf, type Db } from './sql.ts';
 
 // The daemon adds a mark with every change that it governs. The report adds one with every decision that a person makes through it.
 
@@ -35,7 +35,7 @@ export async function readLastOlder(db: Db): Promise<string | null> {
   const [row] = await db
     .select({ at: incident.openedAt })
     .from(incident)
-    .where(inArray(incident.kind, ['high_water_mark', 'ledger_inconsistent']))
+    .where(anyOf(incident.kind, ['high_water_mark', 'ledger_inconsistent']))
     .orderBy(desc(incident.openedAt))
     .limit(1);
   return row?.at ?? null;

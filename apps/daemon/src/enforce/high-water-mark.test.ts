@@ -80,7 +80,7 @@ test('R10: a store that cannot record that it lacks the mark of the report is an
   writeFileSync(join(fixture.context.environment.KEYWARDEN_DATA, reportMarkFile), await addMark(store.db, 'report'));
   await restoreMarks(dump);
   await store.sql`alter table keywarden.incident add constraint failing check (false) not valid`;
-  await expect(pass()).rejects.toThrow();
+  await expect(pass()).rejects.toMatchObject({ cause: { code: '23514' } });
   await store.sql`alter table keywarden.incident drop constraint failing`;
   expect(await pass()).toMatchObject({ automatic: null, why: expect.stringMatching(/is an older copy/) });
   expect(await revokedNames()).toEqual([]);

@@ -1,5 +1,4 @@
 import {
-  day,
   enforced,
   fixture,
   openIncidents,

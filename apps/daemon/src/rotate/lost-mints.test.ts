@@ -1,5 +1,5 @@
 import { hurried } from '@keywarden/testkit/daemon/fixture';
-import { everyKey, fixture, pass, prepare, store, useRotateFixture } from '@keywarden/testkit/daemon/rotate-fixture';
+import { everyKey, pass, prepare, store, useRotateFixture } from '@keywarden/testkit/daemon/rotate-fixture';
 import { expect, test } from 'vitest';
 
 useRotateFixture();

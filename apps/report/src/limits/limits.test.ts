@@ -54,7 +54,7 @@ test('a token opens no more sessions than it may send requests', async () => {
     requestsPerMinute: 3,
     sql,
     log: fixture.log,
-    marks: { move: async () => {} },
+    marks: { around: async (action) => await action() },
     now: Date.now,
     transport: { isTls: false, proxies: [] },
     peerOf: () => '127.0.0.1',
