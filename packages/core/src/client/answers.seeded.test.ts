@@ -45,6 +45,20 @@ test.each(odd)('the client rejects %s with a typed error', async (_name, status,
   expect(write.code).toBe([400, 404].includes(status) ? read.code : 'outcome_unknown');
 });
 
+test('a row that is nested too deep is unreadable at any depth, and the others are read', async () => {
+  const { client } = await clientFixture();
+  let levels = 0;
+  const baseUrl = await answering((_request, response) => {
+    const row = (id: number, more: string) => `{"id":${id},"name":"k","created_at":"2026-01-01T00:00:00Z"${more}}`;
+    response.writeHead(200, json).end(`[${row(1, `,"odd":${deep(levels)}`)},${row(2, '')}]`);
+  });
+  for (levels of [101, 2000, 100_000]) {
+    const { items, rejected } = await collect(client({ baseUrl }).personalKeys());
+    expect([items.map(({ id }) => id), rejected.map(({ id }) => id)]).toEqual([['2'], ['1']]);
+    expect(JSON.stringify(rejected).length).toBeLessThan(1000);
+  }
+});
+
 test('any response text gives a typed error or a value', async () => {
   let body = '';
   const { client } = await clientFixture();

@@ -112,14 +112,18 @@ const describe = ({ issues: [issue] }: z.ZodError) => `${issue?.path.join('.')} 
 const plainName = /^(id|action|status|role|kind|type)$|_(id|at|ms|count)$/;
 const longestValue = 100;
 
+/** A row may be unreadable because it is nested so deep that following it to its end overflows the stack. */
+const deepestShape = 10;
+
 /** Returns the shape of an unexpected row, which may contain anything. Most fields are reduced to their type. */
-function shapeOf(value: unknown, name = ''): unknown {
+function shapeOf(value: unknown, name = '', depth = 0): unknown {
   if (value === null) return null;
   if (Array.isArray(value)) return 'array';
-  if (typeof value === 'object')
+  if (typeof value === 'object' && depth < deepestShape)
     return Object.fromEntries(
-      Object.entries(value).map(([field, inner]) => [field.slice(0, longestValue), shapeOf(inner, field)]),
+      Object.entries(value).map(([field, inner]) => [field.slice(0, longestValue), shapeOf(inner, field, depth + 1)]),
     );
+  if (typeof value === 'object') return 'object';
   return plainName.test(name) ? JSON.stringify(value).slice(0, longestValue) : typeof value;
 }
 
