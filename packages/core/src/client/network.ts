@@ -32,7 +32,32 @@ const deno = Reflect.get(globalThis, 'Deno') as DenoRuntime | undefined;
 
 /**
  * Fetch options for every write. If a kept-alive connection ends before its response, Deno 2.9 automatically sends the request again, even a POST. A
- * key would then be minted twice. A connection of its own is never kept alive. Node's fetch never resends.
+ * key would then be minted twice. A connection of its own is never kept alive.
  */
-export const ownConnection: { client?: object } =
+const ownConnection: { client?: object } =
   deno === undefined ? {} : { client: deno.createHttpClient({ poolMaxIdlePerHost: 0 }) };
+
+type Dispatcher = NonNullable<RequestInit['dispatcher']>;
+
+/** Where Node's fetch finds what sends its requests. */
+const nodeDispatcher = Symbol.for('undici.globalDispatcher.1');
+
+/**
+ * Returns the fetch options for one write, which is sent once at most. After a 421, Node's fetch automatically sends a request again, even a POST. The second
+ * time fails here, as an incomplete response does.
+ */
+export function onlyOnce(): { client?: object; dispatcher?: Dispatcher } {
+  // Node sets the dispatcher when one of the classes of its fetch is first named.
+  void globalThis.Headers;
+  // Deno has none.
+  const usual = Reflect.get(globalThis, nodeDispatcher) as Dispatcher | undefined;
+  if (usual === undefined) return ownConnection;
+  let isSent = false;
+  const dispatch: Dispatcher['dispatch'] = (...request) => {
+    if (isSent) throw new Error('a write is never sent again');
+    isSent = true;
+    return usual.dispatch(...request);
+  };
+  // fetch uses nothing else of it.
+  return { ...ownConnection, dispatcher: { dispatch } as Dispatcher };
+}

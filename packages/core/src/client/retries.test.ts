@@ -181,6 +181,19 @@ test('a refusal with a truncated body keeps its status, and the limiter records 
   }
 });
 
+test('a write is sent once, although fetch automatically repeats requests after a 421', async () => {
+  const { client } = await clientFixture();
+  const seen: unknown[] = [];
+  const baseUrl = await answering((request, response) => {
+    seen.push(request.method);
+    response.writeHead(421, { 'content-type': 'application/json' }).end('{"message":"another server"}');
+  });
+  expect((await failure(client({ baseUrl }).createPersonalKey('x'))).code).toBe('outcome_unknown');
+  expect((await failure(client({ baseUrl }).revokePersonalKey('5'))).code).toBe('outcome_unknown');
+  expect((await failure(client({ baseUrl }).revokeOrganizationKey('o', '5'))).code).toBe('outcome_unknown');
+  expect(seen).toEqual(['POST', 'DELETE', 'DELETE']);
+});
+
 test('Retry-After as a date is measured by the clock of the server that sent it', async () => {
   const { client, slept } = await clientFixture();
   const date = new Date(Date.now() - 120_000);

@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers';
 import { parseJson, readAgeMs, readBody, readDateMs, readRefusal, requestIdOf } from './answer.ts';
 import { ControlPlaneError, codeForStatus } from './errors.ts';
 import type { Limiter } from './limiter.ts';
-import { networkCode, neverSent, ownConnection } from './network.ts';
+import { networkCode, neverSent, onlyOnce } from './network.ts';
 import { type Failure, type Method, readRetryAfterMs, retryDelayMs } from './retry.ts';
 import type { Time } from './wait.ts';
 
@@ -209,7 +209,7 @@ async function readFailure(
 
 function send(options: TransportOptions, request: Running, requestId: string): Promise<Response> {
   return options.fetch(buildUrl(options.baseUrl, request), {
-    ...(request.method === 'GET' ? {} : ownConnection),
+    ...(request.method === 'GET' ? {} : onlyOnce()),
     method: request.method,
     // A redirect could carry the credential to another host.
     redirect: 'manual',
