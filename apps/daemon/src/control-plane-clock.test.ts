@@ -1,7 +1,9 @@
 import { connectionOf, makeFixture } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
-import { datedAt } from './control-plane-clock.ts';
+import { datedAt, whyStale } from './control-plane-clock.ts';
+import { syncKeys } from './sync/keys.ts';
+import { syncOperations } from './sync/operations.ts';
 
 test('R1: a response whose Date is over five minutes from the control plane’s clock is refused, ahead of it and behind it', async () => {
   const store = await createTestStore(inject('postgresUrl'));
@@ -15,6 +17,45 @@ test('R1: a response whose Date is over five minutes from the control plane’s 
   for (const seconds of [-300, 0, 300])
     expect(dated(seconds)).toBe(new Date(nowMs + 60_000 + seconds * 1000).toISOString());
   for (const seconds of [-301, 301, null]) expect(() => dated(seconds)).toThrow(/Nothing of it is stored/);
+  await fixture.close();
+  await store.close();
+});
+
+test('A6, A7: a response without a Date, or with one in the future, is suspect', () => {
+  const clock = {
+    skewMs: 60_000,
+    isSandbox: false,
+    lastDates: new Map(),
+    time: { now: () => 0, sleep: async () => {} },
+  };
+  const why = (dateMs: number | null) => whyStale(clock, { dateMs, ageMs: 0, begunMs: 0 });
+  for (const dateMs of [30_000, 60_000, 360_000]) expect(why(dateMs)).toBeNull();
+  expect([29_999, 360_001, null].map(why)).toEqual([
+    expect.stringMatching(/in the past/),
+    expect.stringMatching(/in the future/),
+    expect.stringMatching(/no Date/),
+  ]);
+});
+
+test('R7, R1: pages of one project without a Date stop no other project, and members listed without one prove nothing', async () => {
+  const store = await createTestStore(inject('postgresUrl'));
+  let dateless = '/members';
+  const undated: typeof fetch = async (input, init) => {
+    const answer = await fetch(input, init);
+    if (!new URL(input instanceof Request ? input.url : input).pathname.endsWith(dateless)) return answer;
+    const headers = new Headers(answer.headers);
+    headers.delete('date');
+    return new Response(answer.body, { status: answer.status, headers });
+  };
+  const fixture = await makeFixture(store, { client: { fetch: undated } });
+  await fixture.controls.generate({ organizations: 1, projects: 8, keys: 2, operations: 100, months: 1 });
+  await syncKeys(fixture.context, connectionOf(fixture));
+  expect(await store.sql`select from keywarden.member_listing`).toEqual([]);
+  const projects = await fixture.controls.projects();
+  dateless = `/projects/${projects[0]?.id}/operations`;
+  await expect(syncOperations(fixture.context, connectionOf(fixture))).rejects.toThrow(/of 1 of 8 projects .*no Date/);
+  const walked = await store.sql`select from keywarden.project where walked_at is not null`;
+  expect(walked.length).toBe(7);
   await fixture.close();
   await store.close();
 });

@@ -50,11 +50,11 @@ const staleWords = 'a cache between answered';
 const dateMovesMs = 2000;
 
 /**
- * Returns why a response is stale because a cache in between has kept it; null for a fresh one. Also compares a named `list` with its last
- * response.
+ * Returns why a response may show an earlier state; null for a fresh one. A cache in between has kept it, or its Date is absent or wrong. Also compares a named
+ * `list` with its last response.
  */
 export function whyStale(
-  { skewMs, lastDates, time }: Pick<Connection, 'skewMs' | 'lastDates' | 'time'>,
+  { skewMs, lastDates, time, isSandbox }: Pick<Connection, 'skewMs' | 'lastDates' | 'time' | 'isSandbox'>,
   { dateMs, ageMs, begunMs, list }: { dateMs: number | null; ageMs: number; begunMs: number; list?: string },
 ): string | null {
   const last = list === undefined ? undefined : lastDates.get(list);
@@ -63,8 +63,11 @@ export function whyStale(
   if (last !== undefined && last.dateMs === dateMs && begunMs - last.endedMs > dateMovesMs)
     return `its Date is that of a response from ${Math.round((begunMs - last.endedMs) / 1000)} s earlier: ${staleWords}`;
   if (ageMs > 0) return `${staleWords}, as its Age shows`;
-  const behindMs = begunMs + skewMs - (dateMs ?? Number.NaN);
-  return behindMs > driftMs ? `its Date is ${Math.round(behindMs / 1000)} s in the past: ${staleWords}` : null;
+  if (dateMs === null) return 'it has no Date, so that its age is unknown';
+  const behindMs = begunMs + skewMs - dateMs;
+  if (behindMs > driftMs) return `its Date is ${Math.round(behindMs / 1000)} s in the past: ${staleWords}`;
+  const aheadMs = dateMs - (time.now() + skewMs);
+  return aheadMs > dateToleranceMs && !isSandbox ? `its Date is ${Math.round(aheadMs / 1000)} s in the future` : null;
 }
 
 /** How far, in ms, a response's Date may be from the expected time of the control plane's clock. */

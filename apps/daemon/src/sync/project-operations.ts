@@ -164,8 +164,8 @@ async function walk(
 }
 
 /**
- * Returns the control plane's time of a response, as RFC 3339. Throws for a cached response: it shows an earlier time, and proves nothing
- * about the current one.
+ * Returns the control plane's time of a response, as RFC 3339. Throws for a response that may be from an earlier time, because it proves nothing about the
+ * current one. That stops this project only.
  */
 function freshDate(connection: Connection, answer: { dateMs: number | null; ageMs: number; begunMs: number }): string {
   const stale = whyStale(connection, answer);
