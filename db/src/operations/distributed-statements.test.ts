@@ -17,6 +17,7 @@ import {
   countOperationsSince,
   dropExpiredMonth,
   forgetOpenWalk,
+  hasOthersBetween,
   isAllToTheEnd,
   listOpenOperations,
   listProjectsToWalk,
@@ -86,6 +87,7 @@ test('every daemon statement about one project is bound to that project', async 
       await listArchivedOperations(db, { project, projectId: 'p', id, below: '2026-06-01T00:00:00Z', page });
       await readPage(db, operationList({}, [project]), { limit: 1, after: null });
       await isAllToTheEnd(sql, { project, since, ids: [id] });
+      await hasOthersBetween(sql, { project, since, below: '2026-06-01T00:00:00Z', ids: [id] });
       await forgetOpenWalk(sql, project);
     }
   });

@@ -211,3 +211,20 @@ export async function isAllToTheEnd(
       and not exists (select from stored where id <> all (${ids}::uuid[])) as is_all`;
   return Boolean(row?.is_all);
 }
+
+/**
+ * Returns whether the store has operations between two times, apart from those with these ids. Operations that the control plane stopped serving are left
+ * out. The second of `below` is left out, because the digits of a time vary between answers.
+ */
+export async function hasOthersBetween(
+  sql: Sql,
+  { project: projectNumber, since, below, ids }: { project: string; since: string; below: string; ids: string[] },
+): Promise<boolean> {
+  const [row] = await sql`
+    select exists (select from keywarden.operation o
+      where project_number = ${projectNumber} and created_at >= ${since}::timestamptz and created_at < date_trunc('second', ${below}::timestamptz)
+        and id <> all (${ids}::uuid[])
+        and not exists (select from keywarden.operation_pruned p
+          where p.project_number = o.project_number and p.created_at = o.created_at and p.id = o.id)) as has_others`;
+  return Boolean(row?.has_others);
+}

@@ -182,3 +182,54 @@ test.each([
     await store.close();
   },
 );
+
+test.each([
+  ['is empty', 0],
+  ['is cut short', 2],
+])(
+  'A2, A6: a list that %s proves nothing below its rows, while the archive has older operations that are still served',
+  async (_how, shown) => {
+    const store = await createTestStore(inject('postgresUrl'));
+    let isCut = false;
+    const cut: typeof fetch = async (input, init) => {
+      const answer = await fetch(input, init);
+      const { pathname } = new URL(input instanceof Request ? input.url : input);
+      if (!isCut || !pathname.endsWith('/operations') || !answer.ok) return answer;
+      const { operations } = (await answer.json()) as { operations: object[] };
+      const { headers } = answer;
+      return Response.json(
+        { operations: operations.slice(0, shown) },
+        { headers: { date: headers.get('date') ?? '' } },
+      );
+    };
+    const fixture = await makeFixture(store, { client: { fetch: cut } });
+    await fixture.controls.generate({ ...company, projects: 1, operations: 200 });
+    const [project] = await fixture.controls.projects();
+    await pass(fixture);
+    await fixture.controls.advance(3 * 3600);
+    await fixture.controls.addOperations(project?.id, [
+      { count: 3, age_seconds: 7200, late_seconds: 0 },
+      { count: 2, age_seconds: 3600, late_seconds: 0 },
+    ]);
+    const missed = async () => {
+      const { served } = await fixture.controls.operations(project?.id);
+      const stored = new Set((await store.sql`select id from keywarden.operation`).map(({ id }) => String(id)));
+      return served.filter((id) => !stored.has(id)).length;
+    };
+    const covers = async () => {
+      const [row] = await store.sql`
+        select known @> ${await fixture.controls.now()}::timestamptz - interval '90 minutes' as is_known from keywarden.operation_coverage`;
+      return row?.is_known;
+    };
+    isCut = true;
+    await pass(fixture);
+    expect(await missed()).toBeGreaterThanOrEqual(5 - shown);
+    expect(await covers()).toBe(false);
+    isCut = false;
+    await pass(fixture);
+    expect(await missed()).toBe(0);
+    expect(await covers()).toBe(true);
+    await fixture.close();
+    await store.close();
+  },
+);

@@ -11,7 +11,7 @@ import { planWalk, type WalkPlan } from './follow.ts';
 import { CursorError, OverlapError } from './page-checks.ts';
 import { proofOf, servedMs } from './proof.ts';
 import { add, type Counts, keepRejected } from './run.ts';
-import { type Walk, walkOperations } from './walk.ts';
+import { type Walk, type WalkedPage, walkOperations } from './walk.ts';
 
 /** The steps that read and write. A counter-test removes a guard from one of them; a benchmark leaves one out. */
 export interface Steps {
@@ -143,15 +143,16 @@ async function walk(
     for await (const page of pages) {
       const { rejected, unread, isWhole } = page;
       await keepRejected(context, connection, { list: 'operations', place: project.id, rejected, counts });
-      const proof = isWhole ? proofOf(page, { createdAt: project.createdAt, walkedAt, settleMs: settle.ms }) : null;
-      const { beganAt, floor, isDone, resumeAt, reached, isEnd } = page;
+      const isEnd = page.isEnd && isWhole && !(await isCutShort(context, project, page));
+      const proof = isWhole
+        ? proofOf({ ...page, isEnd }, { createdAt: project.createdAt, walkedAt, settleMs: settle.ms })
+        : null;
+      const { beganAt, floor, isDone, resumeAt, reached } = page;
       const hasPosition = savesPosition && (isDone || resumeAt !== null);
       await save(context, { project, counts, steps }, page.operations, {
         proof,
         unread,
-        ...(hasPosition
-          ? { walk: { beganAt, floor, next: isDone ? null : resumeAt, reached, isEnd: isEnd && isWhole } }
-          : {}),
+        ...(hasPosition ? { walk: { beganAt, floor, next: isDone ? null : resumeAt, reached, isEnd } } : {}),
       });
       onPage?.(page.operations);
       if (page.unprovedAt !== null) add(counts, 'unproved_instants');
@@ -161,6 +162,20 @@ async function walk(
     if (savesPosition && error instanceof CursorError) await db.forgetOpenWalk(context.store.sql, project.number);
     throw error;
   }
+}
+
+/**
+ * Returns whether a list is cut short: the store has operations below its last page that the control plane must still serve. The list was cut off, or is
+ * empty by mistake. Newer operations may then be missing from it, too.
+ */
+async function isCutShort(
+  { store }: Context,
+  project: db.WalkedProject,
+  { operations, askedAt, reached }: WalkedPage,
+): Promise<boolean> {
+  const ids = operations.map(({ id }) => id);
+  const since = before(askedAt, servedMs);
+  return await db.hasOthersBetween(store.sql, { project: project.number, since, below: reached, ids });
 }
 
 /**

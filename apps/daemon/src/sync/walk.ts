@@ -91,7 +91,7 @@ export async function* walkOperations(client: WalkedClient, walk: Walk): AsyncGe
     const last = page.items.at(-1);
     if (page.cursor === null || last === undefined) {
       const reached = last?.createdAt ?? walked.below ?? walked.beganAt;
-      yield { ...walked, isEnd: true, isDone: true, reached, provedFrom: reached };
+      yield { ...walked, isEnd: true, isDone: true, reached, provedFrom: endOfDigits(reached) };
       return;
     }
     const reached = last.createdAt;
