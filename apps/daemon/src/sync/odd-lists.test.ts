@@ -7,8 +7,11 @@ import {
   pagesOf,
   type ReadPage,
   rowsAt,
+  unreadableIn,
+  walkOf,
 } from '@keywarden/testkit/daemon/walk-fixture';
 import { expect, test } from 'vitest';
+import { type WalkedPage, walkOperations } from './walk.ts';
 import type { WalkedClient } from './whole-page.ts';
 
 /** Returns the same list, but changes the first response to each request. */
@@ -93,3 +96,32 @@ test('A2: a service of small pages that adds a row before each request is read c
   expect(before.filter(({ id }) => !seen.has(id))).toEqual([]);
   expect(before.filter(({ createdAt }) => claims(pages, createdAt)).length).toBeGreaterThan(80);
 });
+
+test.each<[string, (odd: Set<string>, rows: ReturnType<typeof rowsAt>) => void]>([
+  ['becomes readable', (odd) => odd.clear()],
+  ['gets a late neighbour', (_odd, rows) => void rows.splice(9, 0, { id: 'late', createdAt: instant(8.5) })],
+])(
+  'A2: a walk goes on, and claims only what it has, if an unreadable row %s before the next request',
+  async (_what, change) => {
+    const rows = rowsAt(Array.from({ length: 35 }, (_, index) => index));
+    // The second request is the end of the shorter page, and the third is the page below.
+    for (const at of [2, 3]) {
+      const odd = new Set(['8']);
+      const shown = [...rows];
+      let asked = 0;
+      const list = listOf(() => shown, {
+        change: () => {
+          asked += 1;
+          if (asked === at) change(odd, shown);
+        },
+      });
+      const pages: WalkedPage[] = [];
+      const walk = walkOf({ firstLimit: 10, maxLimit: 10 });
+      for await (const page of walkOperations(unreadableIn(list, odd), walk)) pages.push(page);
+      const seen = idsOf(pages);
+      expect(shown.filter(({ id, createdAt }) => !seen.has(id) && claims(pages, createdAt))).toEqual([]);
+      expect(rows.filter(({ id }) => !seen.has(id) && !odd.has(id))).toEqual([]);
+      expect(rows.filter(({ createdAt }) => claims(pages, createdAt)).length).toBeGreaterThan(9);
+    }
+  },
+);

@@ -1,6 +1,7 @@
 import { ControlPlaneError } from '@keywarden/core/client';
 import { compareInstants, dayMs, toMs } from '@keywarden/core/values';
 import type { WireOperation } from '@keywarden/core/wire';
+import { type CursorPosition, topOf } from './position.ts';
 import { invalidPage, type WholePage } from './whole-page.ts';
 
 /**
@@ -9,17 +10,13 @@ import { invalidPage, type WholePage } from './whole-page.ts';
  */
 export function assertDescends(
   { items, rows, cursor: next }: { items: WireOperation[]; rows: number; cursor: string | null },
-  {
-    projectId,
-    limit,
-    position,
-  }: { projectId: string; limit: number; position: { cursor: string; below: string } | null },
+  { projectId, limit, position }: { projectId: string; limit: number; position: CursorPosition },
 ): void {
   if (next !== null && rows === 0) throw invalidPage('is empty and has its own cursor');
   if (items.some((each) => each.projectId !== projectId)) throw invalidPage('has rows of another project');
   if (next === null && rows >= limit) throw invalidPage('is full and has no cursor');
   if (next !== null && next === position?.cursor) throw invalidPage('does not continue from the previous page');
-  let above = position?.below;
+  let above = topOf(position);
   for (const { createdAt } of items) {
     if (above !== undefined && compareInstants(createdAt, above) > 0)
       throw invalidPage('is not in descending order of time');

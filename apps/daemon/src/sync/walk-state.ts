@@ -4,6 +4,7 @@ import type { WireOperation } from '@keywarden/core/wire';
 import type { OpenWalk, UnreadRow } from '@keywarden/db/daemon';
 import { endOfDigits, justAbove, later } from './digits.ts';
 import { CursorError, OverlapError, type withoutImpossible } from './page-checks.ts';
+import { type CursorPosition, topOf } from './position.ts';
 
 // What a walk knows between two pages. Nothing here makes a request.
 
@@ -12,8 +13,6 @@ export const attempts = 3;
 
 /** A page without the rows of impossible times, which are kept apart. */
 export type CheckedPage = ReturnType<typeof withoutImpossible>;
-
-type CursorPosition = { cursor: string; below: string } | null;
 
 /** Rows of one instant that later pages must show again, by id, with the position of the page that showed them. */
 interface Overlap {
@@ -146,18 +145,18 @@ export function moveBelow(
   // Rows of an instant that no cursor leads into are named as unknown, so no later page has to show them.
   else state.overlaps = overlaps.filter(({ at }) => compareInstants(at, reached) !== 0);
   const onward = (back.state === 'full' ? back.cursor : null) ?? cursor;
-  let next =
+  const next =
     back.state === 'proved'
-      ? { ...back.next, below: belowOf(position, later(back.next.below, justAbove(endOfDigits(reached)))) }
-      : { cursor: onward, below: earlier(onward, reached) };
+      ? { cursor: back.next.cursor, top: later(back.next.below, justAbove(endOfDigits(reached))) }
+      : { cursor: onward, top: earlier(onward, reached) };
   const { followed } = state;
   if (followed.at === '' || compareInstants(reached, followed.at) < 0)
     state.followed = { at: reached, cursors: new Set() };
   if (state.followed.cursors.has(next.cursor)) throw new CursorError('repeats a cursor, and reaches no older row');
   state.followed.cursors.add(next.cursor);
   // An unreadable row's position is unknown: no page proves what is above the last row beside it.
-  if (!isReadable) next = { ...next, below: belowOf(position, reached) };
-  state.position = next;
+  const below = belowOf(position?.below, isReadable ? next.top : reached);
+  state.position = { ...next, below, top: belowOf(topOf(position), next.top) };
   state.isWholeAbove = isReadable;
 }
 
@@ -170,9 +169,9 @@ export type StepBack =
   | { state: 'full'; cursor: string | null }
   | { state: 'changed' };
 
-/** Returns the bound above which no page proves anything. */
-const belowOf = (position: CursorPosition, at: string) =>
-  position !== null && compareInstants(position.below, at) < 0 ? position.below : at;
+/** Returns a bound of the next page: no bound rises from one page to the next. */
+const belowOf = (above: string | undefined, at: string) =>
+  above !== undefined && compareInstants(above, at) < 0 ? above : at;
 
 /**
  * Returns the cursor if it is truncated to fewer digits than its row's time. The next page starts below the cursor, and proves nothing
