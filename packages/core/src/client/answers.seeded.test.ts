@@ -138,6 +138,18 @@ test('no error, client or repeated text of a control plane contains the credenti
   expect(sandbox.adminKey).not.toBe(secret);
 });
 
+test('no row that repeats the credential contains it, whether it can be read or not', async () => {
+  const { client } = await clientFixture();
+  const apiKey = 'opaque-key-4';
+  const row = { id: 1, name: `of ${apiKey}`, created_at: '2026-01-01T00:00:00Z', hint: apiKey };
+  const baseUrl = await answering((_request, response) =>
+    response.writeHead(200, json).end(JSON.stringify([row, { ...row, id: apiKey, status: apiKey, [apiKey]: 1 }])),
+  );
+  const { items, rejected } = await collect(client({ apiKey, baseUrl }).personalKeys());
+  expect([items.length, rejected.length]).toEqual([1, 1]);
+  expect(JSON.stringify([items, rejected])).not.toContain(apiKey);
+});
+
 test('an error has the id of its request: the control plane’s own, or the one that the client sent', async () => {
   const { client } = await clientFixture();
   const sent: unknown[] = [];

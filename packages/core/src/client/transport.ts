@@ -175,7 +175,9 @@ async function attemptOnce(
     if (!response.ok) return await readFailure(options, request, { response, requestId });
     const text = await readBody(response, options.maxBodyBytes);
     const theirs = requestIdOf(response, null, (text) => hide(options, text));
-    return { kind: 'reply', reply: readReply(text, { response, requestId: theirs ?? requestId }) };
+    // A list that repeats the credential would bring it into the store and the log. The response to a mint has another secret, which must stay whole.
+    const shown = method === 'POST' || options.apiKey.length < shortestSecret ? text : hide(options, text);
+    return { kind: 'reply', reply: readReply(shown, { response, requestId: theirs ?? requestId }) };
   } catch (cause) {
     const failure: Failure =
       cause instanceof ControlPlaneError
@@ -271,6 +273,9 @@ function describeLoss(
   if (cause instanceof Error && cause.name === 'TimeoutError') return `no response within ${timeoutMs} ms`;
   return `${new URL(baseUrl).host} ${neverSent(cause) ? 'cannot be reached' : 'sent an incomplete response'} (${networkCode(cause)})`;
 }
+
+/** Shorter texts are in a list by chance, and are no credentials. Those of the control plane have 60 characters or more. */
+const shortestSecret = 12;
 
 /** Removes the credential from a text: a control plane, or a proxy before it, may repeat it in a response. */
 function hide({ apiKey }: TransportOptions, text: string): string {
