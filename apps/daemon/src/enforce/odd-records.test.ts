@@ -159,6 +159,29 @@ test('R1: a creator who was added again before the plan is applied has not left'
   expect(await revokedNames()).toEqual([]);
 });
 
+test('R1: a list that names the members of another organization shows nobody who left', async () => {
+  await prepareBetween(['one', 'busy'], leavers);
+  await syncKeys(fixture.context, connectionOf(fixture));
+  let orgId: string | undefined = 'org-another';
+  setBetween(async (request, forward) => {
+    if (!request.url.pathname.endsWith('/members')) return await forward();
+    const { headers } = await forward();
+    const members = Array.from({ length: 20 }, (_, index) => {
+      const id = `00000000-0000-4000-b000-0000000000${10 + index}`;
+      return { member: { id, user_id: id, org_id: orgId, role: 'admin' }, user: { email: 'a@company.example' } };
+    });
+    return Response.json({ members }, { headers: { date: headers.get('date') ?? '' } });
+  });
+  const flagged = async () => {
+    for (let listings = 0; listings < 3; listings += 1) await pass();
+    return (await makeStoredPlan()).document.items.map(({ key }) => key.name).toSorted();
+  };
+  expect(await flagged()).toEqual([]);
+  // A service that does not name the organization is believed.
+  orgId = undefined;
+  expect(await flagged()).toEqual(['one']);
+});
+
 test('R1: when members can no longer be listed, who has left is unknown once that evidence is old', async () => {
   await prepareLeaver();
   const forbid: Answer = async ({ url }, forward) =>

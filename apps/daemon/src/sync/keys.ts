@@ -74,7 +74,7 @@ async function syncScope(context: Context, { connection, scope, run, counts }: S
 
 /**
  * Lists an organization's members. Returns false if that proves nothing: the credential is not allowed to, a cache responded, a row cannot
- * be read, or most members are suddenly absent.
+ * be read or names another organization, or most members are suddenly absent.
  */
 export async function syncMembers(
   context: Pick<Context, 'store' | 'signal' | 'log'>,
@@ -88,7 +88,14 @@ export async function syncMembers(
     const answer = await collect(client.members(organizationId, { signal }));
     const { items, rejected } = answer;
     await keepRejected(context, connection, { list: 'members', place: organizationId, rejected, counts });
+    const isOfOthers = items.some((member) => (member.organizationId ?? organizationId) !== organizationId);
+    if (isOfOthers)
+      context.log.warn(
+        { organization: organizationId },
+        'a list of members names another organization; nothing is concluded from it',
+      );
     if (
+      isOfOthers ||
       rejected.length > 0 ||
       whyStale(connection, { ...answer, begunMs, list: `members of ${organizationId}` }) !== null
     )

@@ -55,12 +55,13 @@ export type WireOrganization = z.output<typeof organizationSchema>;
 
 export const memberSchema = z
   .object({
-    member: z.object({ id, user_id: id, role: z.string(), joined_at: instant.nullish() }),
+    member: z.object({ id, user_id: id, org_id: id.nullish(), role: z.string(), joined_at: instant.nullish() }),
     user: z.object({ email: z.string() }),
   })
   .transform(({ member, user }) => ({
     id: member.id,
     userId: member.user_id,
+    ...(member.org_id == null ? {} : { organizationId: member.org_id }),
     role: member.role,
     joinedAt: member.joined_at ?? null,
     email: user.email,
