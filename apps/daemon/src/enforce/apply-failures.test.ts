@@ -13,6 +13,7 @@ import {
   use,
   useApplyFixture,
 } from '@keywarden/testkit/daemon/apply-fixture';
+import { prepareBetween, setBetween } from '@keywarden/testkit/daemon/between-fixture';
 import { connectionOf } from '@keywarden/testkit/daemon/fixture';
 import { expect, test } from 'vitest';
 import { renderApplied } from '../commands/applied.ts';
@@ -224,4 +225,23 @@ test('if the store is full during an apply, the outcome of each key is reported,
     await syncKeys(fixture.context, connectionOf(fixture));
   }
   expect((await apply(plan)).items.map(({ outcome }) => outcome)).toEqual(['revoked']);
+});
+
+test('R5, R7: answers to revocations whose texts no store has a place for are recorded, and the run goes on', async () => {
+  await prepareBetween(['one', 'two', 'three', 'busy']);
+  const plan = await makeStoredPlan();
+  let calls = 0;
+  setBetween(async ({ method }, forward) => {
+    if (method !== 'DELETE') return await forward();
+    calls += 1;
+    const odd = `\0${'x'.repeat(calls === 1 ? 440 : 1)}${'\u{1F511}'.repeat(50)}`;
+    if (calls < 3) return Response.json({ message: odd }, { status: 400 });
+    const answer = await forward();
+    const row = (await answer.json()) as object;
+    return Response.json({ ...row, last_used_from_addr: odd }, { headers: answer.headers });
+  });
+  const applied = await apply(plan);
+  expect(applied.items.map(({ outcome }) => outcome)).toEqual(['failed', 'failed', 'revoked']);
+  const recorded = await store.sql`select outcome from keywarden.revocation_outcome order by 1`;
+  expect(recorded.map(({ outcome }) => outcome)).toEqual(['failed', 'failed', 'revoked']);
 });

@@ -43,12 +43,14 @@ export class ControlPlaneError extends Error {
   }
 }
 
-/** Returns a text from outside without anything that looks like a key's secret. */
+/** Returns a text from outside without anything that looks like a key's secret, and without what no store has a place for: NUL and half a surrogate pair. */
 function redact(text: string): string {
   return text
     .replace(/napi_\w+/g, 'napi_[redacted]')
     .replace(/(n[as]k_live_[\da-f]{12})[\w.]*/g, '$1[redacted]')
-    .slice(0, 500);
+    .replaceAll('\0', '\uFFFD')
+    .slice(0, 500)
+    .toWellFormed();
 }
 
 /**

@@ -90,7 +90,7 @@ const keyFields = {
   last_used_from_addr: z
     .string()
     .nullish()
-    .transform((value) => value?.slice(0, longestAddress).toWellFormed() || null),
+    .transform((value) => value?.slice(0, longestAddress).replaceAll('\0', '\uFFFD').toWellFormed() || null),
   project_id: maybe(id),
 };
 
