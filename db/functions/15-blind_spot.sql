@@ -9,10 +9,8 @@ create view keywarden.blind_spot with (security_invoker = true) as
   where not exists (select from keywarden.member_listing l where l.control_plane_number = o.control_plane_number and l.organization_id = o.id)
   union all
   select l.control_plane_number, l.scope, null, 'listing_old', null, l.listed_at
-  from (select control_plane_number, scope, max(listed_at) as listed_at from keywarden.key_listing
-      where why_suspect is null and split_part(scope, ':', 1) in ('user', 'organization') group by control_plane_number, scope) l
-    join keywarden.control_plane_now p on p.control_plane_number = l.control_plane_number
-  where l.listed_at < p.at - interval '1 day'
+  from keywarden.listed_scope l join keywarden.control_plane_now p on p.control_plane_number = l.control_plane_number
+  where split_part(l.scope, ':', 1) in ('user', 'organization') and l.listed_at < p.at - interval '1 day'
   union all
   select o.control_plane_number, 'organization:' || o.id, null, 'never_listed', null, o.first_seen_at from keywarden.organization o
   where not exists (select from keywarden.key_listing l

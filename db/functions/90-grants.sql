@@ -9,7 +9,7 @@ grant select on keywarden.access_log, keywarden.announcement, keywarden.approval
   keywarden.connection, keywarden.connection_scope, keywarden.control_plane, keywarden.control_plane_now, keywarden.credential,
   keywarden.enforcement_state, keywarden.exemption, keywarden.exemption_key, keywarden.finding, keywarden.finding_now, keywarden.high_water_mark, keywarden.incident, keywarden.job_run,
   keywarden.key, keywarden.key_count, keywarden.key_lineage, keywarden.key_listing, keywarden.key_observation, keywarden.key_owner, keywarden.key_owner_now,
-  keywarden.key_use, keywarden.ledger_beginning, keywarden.ledger_checkpoint, keywarden.ledger_cosignature, keywarden.ledger_event, keywarden.ledger_key, keywarden.ledger_salt, keywarden.ledger_tile, keywarden.member, keywarden.member_listing, keywarden.migration, keywarden.minted_key, keywarden.newest_plan, keywarden.notice, keywarden.notice_message,
+  keywarden.key_use, keywarden.ledger_beginning, keywarden.ledger_checkpoint, keywarden.ledger_cosignature, keywarden.ledger_event, keywarden.ledger_key, keywarden.ledger_salt, keywarden.ledger_tile, keywarden.listed_scope, keywarden.member, keywarden.member_listing, keywarden.migration, keywarden.minted_key, keywarden.newest_plan, keywarden.notice, keywarden.notice_message,
   keywarden.open_walk, keywarden.operation, keywarden.operation_coverage, keywarden.operation_drop, keywarden.operation_pruned,
   keywarden.operation_retention, keywarden.operation_seal, keywarden.operation_sealing, keywarden.operation_version, keywarden.organization, keywarden.own_key, keywarden.pause, keywarden.plan,
   keywarden.plan_approval, keywarden.plan_rejection, keywarden.plan_standing, keywarden.policy_in_force, keywarden.policy_version, keywarden.project,

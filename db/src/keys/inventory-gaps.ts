@@ -3,7 +3,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { instant, time } from '../item.ts';
 import { type Reader, visible } from '../list.ts';
-import type { InventoryKind } from './source.ts';
+import { type InventoryKind, trustedListings } from './source.ts';
 
 /** The intervals for which it is unknown whether other keys existed in a scope. Null: without a start, or until now. */
 export const inventoryGap = z
@@ -18,7 +18,7 @@ export type InventoryGap = z.output<typeof inventoryGap>;
 /** The organization of a scope (`organization:ID`, or `KIND:ORGANIZATION/PROJECT`); null for a user's scope. */
 const organizationOf = sql`case when s.scope not like 'user:%' then regexp_replace(substr(s.scope, strpos(s.scope, ':') + 1), '/[^/]*$', '') end`;
 
-const isOfKeys = sql`split_part(scope, ':', 1) in ('user', 'organization')`;
+const isOfKeys = sql`split_part(s.scope, ':', 1) in ('user', 'organization')`;
 
 /** Each inventory's listings, how long after a listing the next is due, when the last one was, what was never listed, and whether not even that is known. */
 const inventories: Record<InventoryKind, { isListing: SQL; due: SQL; over: SQL; never: SQL; isEmpty: SQL }> = {
@@ -67,7 +67,11 @@ export async function listInventoryGaps(
   const { isListing, due, over, never, isEmpty } = inventories[of];
   const rows = await db.execute(sql`
     with listing as (
-      select control_plane_number, scope, listed_at from keywarden.key_listing where why_suspect is null and ${isListing}
+      select s.control_plane_number, s.scope, l.listed_at from keywarden.listed_scope s cross join lateral (select l.listed_at from ${trustedListings(sql`s`)}
+        -- Of a time, only the listings around it are read, however old the store is.
+        and l.listed_at >= coalesce((select max(l.listed_at) from ${trustedListings(sql`s`)} and l.listed_at <= ${from}::timestamptz), '-infinity')
+        and l.listed_at <= coalesce((select min(l.listed_at) from ${trustedListings(sql`s`)} and l.listed_at >= ${to}::timestamptz), 'infinity')) l
+      where ${isListing}
     ), gap as (
       select control_plane_number, scope, lag(listed_at) over w as opens, listed_at as closes from listing
       window w as (partition by control_plane_number, scope order by listed_at)
