@@ -157,10 +157,12 @@ async function readListings(sql: Sql, one: ScopeReference | undefined): Promise<
         order by l.number desc limit 1) l
     )
     select l.control_plane_number, l.scope, l.listed_at, p.listed_at as prior, h.listed_at as hour_prior, size.missing, size.gone_lately
+    -- Each count has its index: one condition for both would read all credentials, those that are long gone too, once for each scope.
     from last l cross join lateral (
-      select count(*) filter (where k.gone_at is null)::int as missing, count(*) filter (where k.gone_at is not null)::int as gone_lately
-      from keywarden.credential k where k.control_plane_number = l.control_plane_number and k.scope = l.scope
-        and (k.gone_at > l.listed_at - interval '1 day' or k.gone_at is null and k.missing_since is not null)) size
+      select (select count(*)::int from keywarden.credential k where k.control_plane_number = l.control_plane_number and k.scope = l.scope
+          and k.gone_at is null and k.missing_since is not null) as missing,
+        (select count(*)::int from keywarden.credential k where k.control_plane_number = l.control_plane_number and k.scope = l.scope
+          and k.gone_at > l.listed_at - interval '1 day') as gone_lately) size
     left join lateral (
       select d.number from keywarden.key_listing d
       where d.control_plane_number = l.control_plane_number and d.scope = l.scope and d.why_suspect is not null and d.number < l.number

@@ -28,6 +28,7 @@ export const keyListing = table(
     index('key_listing_believed')
       .on(t.controlPlaneNumber, t.scope, t.listedAt.desc().nullsFirst())
       .where(sql`why_suspect is null`),
+    index('key_listing_by_control_plane').on(t.controlPlaneNumber, t.number),
     index('key_listing_by_scope').on(t.controlPlaneNumber, t.scope, t.number.desc().nullsFirst()),
     index('key_listing_suspect')
       .on(t.controlPlaneNumber, t.scope, t.number.desc().nullsFirst())
@@ -79,6 +80,7 @@ export const credential = table(
   (t) => [
     uniqueIndex('key_by_id').on(t.controlPlaneNumber, t.scope, t.id).where(sql`superseded_at is null`),
     index('live_key_by_scope').on(t.controlPlaneNumber, t.scope).where(sql`gone_at is null`),
+    index('gone_key_by_scope').on(t.controlPlaneNumber, t.scope, t.goneAt).where(sql`gone_at is not null`),
     index('key_by_record').on(t.controlPlaneNumber, t.id),
     index('key_superseded').on(t.controlPlaneNumber, t.scope, t.id).where(sql`superseded_at is not null`),
     index('other_credential').on(t.number).where(sql`kind not in ('personal', 'organization', 'project')`),

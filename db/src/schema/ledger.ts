@@ -30,6 +30,8 @@ export const ledgerEvent = table(
   (t) => [
     index('ledger_event_waiting').on(t.number).where(sql`leaf_index is null`),
     index('ledger_event_by_subject').on(t.subject, t.type, t.number),
+    index('ledger_event_by_type').on(t.type, t.number),
+    index('ledger_event_by_time').on(t.recordedAt, t.number),
   ],
 );
 
@@ -58,7 +60,10 @@ export const operationSeal = table(
     replaces: int64('replaces'),
     sealedAt: instant('sealed_at').notNull().default(sql`clock_timestamp()`),
   },
-  (t) => [index('operation_seal_by_day').on(t.projectNumber, t.day, t.number)],
+  (t) => [
+    index('operation_seal_by_day').on(t.projectNumber, t.day, t.number),
+    index('operation_seal_with_gaps').on(t.day).where(sql`gaps <> '[]'`),
+  ],
 );
 
 /** The hashes of the tree (c2sp.org/tlog-tiles). The last tile of a level grows until it is full. */

@@ -30,6 +30,7 @@ export const revocationIntent = table(
       'revocation_intent_cause',
       sql`((plan_id is null) = (approval_number is null)) and ((plan_id is null) = (rotation_number is not null))`,
     ),
+    index('revocation_intent_by_plan').on(t.planId, t.number).where(sql`plan_id is not null`),
     index('revocation_intent_by_rotation').on(t.rotationNumber).where(sql`rotation_number is not null`),
     index('revocation_intent_by_time').on(sql`coalesce(judged_at, created_at)`),
   ],

@@ -22,5 +22,6 @@ export const syncRun = table(
     index('sync_run_by_connection')
       .on(t.connection, t.kind, t.number.desc().nullsFirst())
       .where(sql`status = 'finished'`),
+    index('sync_run_unfinished').on(t.status, t.number.desc().nullsFirst()).where(sql`status <> 'finished'`),
   ],
 );

@@ -76,6 +76,7 @@ export const accessLog = table(
     uniqueIndex('access_log_refusal')
       .on(t.minute, t.address, t.event, t.status, sql`coalesce(token_number, 0)`)
       .where(sql`minute is not null`),
+    index('access_log_by_time').on(t.at),
     index('access_log_by_token').on(t.tokenNumber, t.number.desc().nullsFirst()),
   ],
 );

@@ -64,10 +64,9 @@ export async function* readGapSealEvents(
   { from, to, size }: { from: string; to: string; size: number },
 ): AsyncGenerator<PlacedEvent[]> {
   const rows = await db.execute(sql`
-    select s.number::text from (
-      select distinct on (project_number, day) number, project_number, day, gaps from keywarden.operation_seal
-      where day >= ${from}::date and day < ${to}::date order by project_number, day, number desc) s
-    where s.gaps <> '[]'
+    select s.number::text from keywarden.operation_seal s
+    where s.day >= ${from}::date and s.day < ${to}::date and s.gaps <> '[]'
+      and not exists (select from keywarden.operation_seal n where n.project_number = s.project_number and n.day = s.day and n.number > s.number)
       and not exists (select from keywarden.operation_sealing g where g.project_number = s.project_number and g.changed @> s.day)
     order by s.project_number, s.day`);
   yield* eventsOfSeals(db, rows, size);
