@@ -4,6 +4,7 @@ import { instant, time } from '../item.ts';
 import type { Reader } from '../list.ts';
 import { toInstant } from '../schema/columns.ts';
 import type { Sql } from '../sql.ts';
+import { trustedListings } from './source.ts';
 
 const suspicion = z.strictObject({ since: instant, why: z.string() }).nullable();
 
@@ -47,27 +48,26 @@ export async function listSuspectScopes(db: Sql): Promise<{ scope: string; since
 /** Returns the coverage of the key inventory. Each complete listing proves its own time, and is evidence for the day around it. */
 export async function listInventoryCoverage(db: Reader): Promise<InventoryCoverage[]> {
   const rows = await db.execute(sql`
-    with listing as (
-      select control_plane_number, scope, listed_at, why_suspect,
-        lag(listed_at) over (partition by control_plane_number, scope, why_suspect is null order by listed_at) as before
-      from keywarden.key_listing where split_part(scope, ':', 1) in ('user', 'organization')
-    ), last_trusted as (
-      select control_plane_number, scope, max(number) as last from keywarden.key_listing where why_suspect is null group by 1, 2
-    ), suspect as (
-      select d.control_plane_number, d.scope, (array_agg(d.listed_at order by d.number))[1] as since,
-        (array_agg(d.why_suspect order by d.number desc))[1] as why
-      from keywarden.key_listing d left join last_trusted b on b.control_plane_number = d.control_plane_number and b.scope = d.scope
-      where d.why_suspect is not null and d.number > coalesce(b.last, 0) group by 1, 2
+    with scope as (
+      select control_plane_number, scope from keywarden.listed_scope
+      union select control_plane_number, scope from keywarden.key_listing where why_suspect is not null
     )
-    select c.base_url as control_plane, l.scope, ${time(sql`min(l.listed_at) filter (where l.why_suspect is null)`)} as first_listed_at,
-      ${time(sql`max(l.listed_at) filter (where l.why_suspect is null)`)} as last_listed_at,
-      count(*) filter (where l.why_suspect is null)::int as listings,
-      coalesce(json_agg(json_build_object('from', ${time(sql`l.before`)}, 'to', ${time(sql`l.listed_at`)}) order by l.listed_at)
-        filter (where l.why_suspect is null and l.listed_at - l.before > interval '1 day'), '[]')::text as gaps,
+    select c.base_url as control_plane, s.scope, ${time(sql`t.first`)} as first_listed_at, ${time(sql`t.last`)} as last_listed_at, t.listings, t.gaps,
       ${time(sql`d.since`)} as since, d.why
-    from listing l join keywarden.control_plane c on c.number = l.control_plane_number
-      left join suspect d on d.control_plane_number = l.control_plane_number and d.scope = l.scope
-    group by c.number, c.base_url, l.scope, d.since, d.why order by c.number, l.scope`);
+    from scope s join keywarden.control_plane c on c.number = s.control_plane_number
+      -- The trusted listings of one scope are in the order of their index: those of all scopes would have to be sorted.
+      cross join lateral (
+        select min(l.listed_at) as first, max(l.listed_at) as last, count(*)::int as listings,
+          coalesce(json_agg(json_build_object('from', ${time(sql`l.before`)}, 'to', ${time(sql`l.listed_at`)}) order by l.listed_at)
+            filter (where l.listed_at - l.before > interval '1 day'), '[]')::text as gaps
+        from (select l.listed_at, lead(l.listed_at) over (order by l.listed_at desc) as before from ${trustedListings(sql`s`)}) l) t
+      cross join lateral (
+        select (array_agg(l.listed_at order by l.number))[1] as since, (array_agg(l.why_suspect order by l.number desc))[1] as why
+        from keywarden.key_listing l
+        where l.control_plane_number = s.control_plane_number and l.scope = s.scope and l.why_suspect is not null and l.number > coalesce((
+          select n.number from keywarden.key_listing n
+          where n.control_plane_number = s.control_plane_number and n.scope = s.scope and n.why_suspect is null order by n.number desc limit 1), 0)) d
+    where split_part(s.scope, ':', 1) in ('user', 'organization') order by c.number, s.scope`);
   return rows.map(({ gaps, since, why, ...row }) => {
     const suspect = why === null ? null : { since, why };
     return inventoryCoverage.parse({ ...row, gaps: JSON.parse(String(gaps)), suspect, doubt: suspect });
