@@ -171,10 +171,10 @@ async function walk(
 async function isCutShort(
   { store }: Context,
   project: db.WalkedProject,
-  { operations, askedAt, reached }: WalkedPage,
+  { operations, answeredAt, reached }: WalkedPage,
 ): Promise<boolean> {
   const ids = operations.map(({ id }) => id);
-  const since = before(askedAt, servedMs);
+  const since = before(answeredAt, servedMs);
   return await db.hasOthersBetween(store.sql, { project: project.number, since, below: reached, ids });
 }
 
