@@ -92,8 +92,8 @@ test('a key that comes back after it was gone is back', async () => {
 test('A7: a listing that is suddenly empty or much shorter proves no absence until it has stayed so for a day', async () => {
   const all = Array.from({ length: 12 }, (_, index) => String(index + 1));
   await list(all);
-  expect((await list([])).whySuspect).toBe('0 keys where 12 were expected');
-  expect((await list(['1', '2'])).whySuspect).toBe('2 keys where 12 were expected');
+  expect((await list([])).whySuspect).toBe('12 of 12 known keys are suddenly absent');
+  expect((await list(['1', '2'])).whySuspect).toBe('10 of 12 known keys are suddenly absent');
   expect((await list(['1', '2'])).whySuspect).not.toBeNull();
   expect(await gone()).toEqual([]);
   expect((await list(['1', '2'], {}, 30)).whySuspect).toBeNull();
@@ -108,8 +108,17 @@ test.for<[string, Partial<KeyListing>]>([
 ])('A7: listings that were %s for a day are no evidence of a sudden drop', async ([, how]) => {
   await list(Array.from({ length: 12 }, (_, index) => String(index + 1)));
   expect((await list(['1', '2'], {}, 1, how)).whySuspect).not.toBeNull();
-  expect((await list(['1', '2'], {}, 30)).whySuspect).toBe('2 keys where 12 were expected');
+  expect((await list(['1', '2'], {}, 30)).whySuspect).toBe('10 of 12 known keys are suddenly absent');
   await list(['1', '2']);
+  expect(await gone()).toEqual([]);
+});
+
+test('A7: a listing that shows other keys in the place of the known ones, as that of another scope would, is suspect', async () => {
+  const known = Array.from({ length: 8 }, (_, index) => String(index + 1));
+  const others = known.map((id) => `9${id}`);
+  await list(known);
+  expect((await list(others)).whySuspect).toBe('8 of 8 known keys are suddenly absent');
+  await list(others);
   expect(await gone()).toEqual([]);
 });
 
@@ -118,7 +127,7 @@ test('A7: a drop is suspect again for a day if a listing was trusted since an ea
   await list(all);
   expect((await list(['1', '2'])).whySuspect).not.toBeNull();
   expect((await list(all)).whySuspect).toBeNull();
-  expect((await list(['1', '2'], {}, 48)).whySuspect).toBe('2 keys where 12 were expected');
+  expect((await list(['1', '2'], {}, 48)).whySuspect).toBe('10 of 12 known keys are suddenly absent');
 });
 
 test('A7: a stale listing brings no key back', async () => {

@@ -3,22 +3,22 @@ import { and, asc, eq, isNotNull, isNull, max, sql as raw, type SQL } from 'driz
 import { alias } from 'drizzle-orm/pg-core';
 import { closeIncidentsOfScope, openIncident } from '../incidents/incidents.ts';
 import { credential, keyListing } from '../schema/keys.ts';
-import { builderOf, type Db, type Tx } from '../sql.ts';
+import { anyOf, builderOf, type Db, noneOf, type Tx } from '../sql.ts';
 import { type KeyListing, scopeKeyOf } from './key-listing.ts';
 
 /** Why absences in a listing prove nothing. */
 export interface Suspicion {
   why: string;
-  /** Whether the only reason is that the listing is suddenly shorter. Other suspect listings are no evidence of a drop. */
+  /** Whether the only reason is that most keys are suddenly absent. Other suspect listings are no evidence of a drop. */
   isSudden: boolean;
 }
 
 /**
- * Returns why absences in a listing prove nothing, or null: it is stale, a part is missing, a row cannot be read, or the listing is suddenly shorter. A
+ * Returns why absences in a listing prove nothing, or null: it is stale, a part is missing, a row cannot be read, or most keys are suddenly absent. A
  * sudden drop is suspect until listings a day apart show it. Keys that we revoked do not count as absent.
  */
 export async function findSuspicion(tx: Tx, listing: KeyListing, ids: string[]): Promise<Suspicion | null> {
-  const { controlPlane, scope, listedAt, keys, stale = null, partial = null, unreadable = 0 } = listing;
+  const { controlPlane, scope, listedAt, stale = null, partial = null, unreadable = 0 } = listing;
   const because = (why: string) => ({ why, isSudden: false });
   if (stale !== null) return because(stale);
   if (partial !== null) return because(`not all of it was shown: ${partial}`);
@@ -27,13 +27,17 @@ export async function findSuspicion(tx: Tx, listing: KeyListing, ids: string[]):
   const db = builderOf(tx);
   const { controlPlaneNumber, scope: ofScope, goneAt, missingSince } = credential;
   const isHere = and(isNull(goneAt), isNull(missingSince));
-  const expected = await db.$count(credential, and(eq(controlPlaneNumber, controlPlane), eq(ofScope, scope), isHere));
-  if (!isSuddenDrop({ known: expected, ids })) return null;
+  const known = and(eq(controlPlaneNumber, controlPlane), eq(ofScope, scope), isHere);
+  const lost = await db.$count(credential, and(known, noneOf(credential.id, ids)));
+  const kept = await db.$count(credential, and(known, anyOf(credential.id, ids)));
+  if (!isSuddenDrop({ lost, kept, ids })) return null;
   const [sudden] = await db
     .select({ isOld: raw<boolean>`min(${keyListing.listedAt}) < ${listedAt}::timestamptz - interval '1 day'` })
     .from(keyListing)
     .where(and(isSuspectNow(db, listing), keyListing.isSudden));
-  return sudden?.isOld === true ? null : { why: `${keys.length} keys where ${expected} were expected`, isSudden: true };
+  return sudden?.isOld === true
+    ? null
+    : { why: `${lost} of ${lost + kept} known keys are suddenly absent`, isSudden: true };
 }
 
 /** Returns the condition that a listing is one of a scope's suspect ones since the last trusted one. */
@@ -75,19 +79,18 @@ export async function reportSuspect(tx: Tx, listing: KeyListing, why: string | n
     await openIncident(db, { ...incident, detail: { why, since } });
 }
 
-/** A drop of fewer rows than this between two lists makes no list suspect. */
+/** Fewer absent rows than this make no list suspect. */
 const leastSuddenDrop = 4;
 
 /**
- * Returns whether a list is so much shorter than the last one that it proves no absence (A7). It is empty, less than half as long, or
- * shorter with a row count at which services cut lists off. `ids` are the ids of its rows as received, possibly with repetitions.
+ * Returns whether a list lacks so much of the last one that it proves no absence (A7). It is empty, lacks more known rows (`lost`) than it shows (`kept`), or
+ * lacks any with a row count at which services cut lists off. New rows do not count: they may be those of another list. `ids` are the ids of its rows as
+ * received, possibly with repetitions.
  */
-export function isSuddenDrop({ known, ids }: { known: number; ids: readonly string[] }): boolean {
+export function isSuddenDrop({ lost, kept, ids }: { lost: number; kept: number; ids: readonly string[] }): boolean {
   const there = new Set(ids).size;
-  if (there === 0) return known > 0;
-  const dropped = known - there;
-  if (dropped > 0 && (isCutOff(there) || isCutOff(ids.length))) return true;
-  return dropped >= leastSuddenDrop && there * 2 < known;
+  if (lost > 0 && (there === 0 || isCutOff(there) || isCutOff(ids.length))) return true;
+  return lost >= leastSuddenDrop && kept < lost;
 }
 
 /** Returns whether a row count looks like a page limit. Largest pages are 100, 200, 250, 400, 500, 1000 and similar numbers. */

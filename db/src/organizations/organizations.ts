@@ -1,8 +1,8 @@
 import type { WireMember, WireOrganization } from '@keywarden/core/wire';
-import { and, eq, isNull } from 'drizzle-orm';
+import { and, eq, isNull, lt } from 'drizzle-orm';
 import { isSuddenDrop } from '../keys/suspect-listing.ts';
 import { member, memberListing, organization } from '../schema/organizations.ts';
-import { builderOf, type Db, lastOfEach, packExtra, type Sql, toJson } from '../sql.ts';
+import { anyOf, builderOf, type Db, lastOfEach, noneOf, packExtra, type Sql, toJson } from '../sql.ts';
 
 export interface Listing {
   controlPlane: string;
@@ -69,8 +69,10 @@ export async function saveMembers(
     if (members.length === 0) return { isSudden: true };
     const db = builderOf(tx);
     const ofOrganization = and(eq(member.controlPlaneNumber, controlPlane), eq(member.organizationId, organizationId));
-    const known = await db.$count(member, and(ofOrganization, isNull(member.leftAt)));
-    const isSudden = isSuddenDrop({ known, ids: members.map(({ userId }) => userId) });
+    const ids = members.map(({ userId }) => userId);
+    const lost = await db.$count(member, and(ofOrganization, isNull(member.leftAt), noneOf(member.userId, ids)));
+    const known = and(ofOrganization, lt(member.firstSeenAt, seenAt), anyOf(member.userId, ids));
+    const isSudden = isSuddenDrop({ lost, kept: await db.$count(member, known), ids });
     const listing = { controlPlaneNumber: controlPlane, organizationId, listedAt: seenAt, isSudden };
     await db.insert(memberListing).values(listing).onConflictDoNothing();
     await tx`
@@ -81,7 +83,7 @@ export async function saveMembers(
               and l.listed_at > m.last_seen_at and l.listed_at < ${seenAt}::timestamptz)
           then ${seenAt}::timestamptz end
       where control_plane_number = ${controlPlane} and organization_id = ${organizationId} and left_at is null
-        and last_seen_at < ${seenAt}::timestamptz and not (user_id = any(${members.map((member) => member.userId)}))`;
+        and last_seen_at < ${seenAt}::timestamptz and not (user_id = any(${ids}))`;
     return { isSudden };
   });
 }

@@ -5,7 +5,7 @@ import type { Listing } from '../organizations/organizations.ts';
 import { project } from '../schema/projects.ts';
 import { holdPages } from '../seals/read.ts';
 import { markMissingDays } from '../seals/seals.ts';
-import { anyOf, builderOf, type Db, lastOfEach, packExtra, type Sql, type Tx, toJson } from '../sql.ts';
+import { anyOf, builderOf, type Db, lastOfEach, noneOf, packExtra, type Sql, type Tx, toJson } from '../sql.ts';
 
 /**
  * Saves a complete list of an organization's projects. A project that is absent twice in a row is gone. Projects that the answer names as
@@ -53,7 +53,10 @@ export async function saveProjects(
       eq(project.organizationId, organizationId),
       isNull(project.goneAt),
     );
-    const isSudden = isSuddenDrop({ known: await builderOf(tx).$count(project, ofOrganization), ids: there });
+    const db = builderOf(tx);
+    const lost = await db.$count(project, and(ofOrganization, noneOf(project.id, there)));
+    const known = and(ofOrganization, lt(project.firstSeenAt, seenAt), anyOf(project.id, there));
+    const isSudden = isSuddenDrop({ lost, kept: await db.$count(project, known), ids: there });
     // The comparison uses a difference. A cluster refuses anything within a case that a setting could change, such as a time minus an
     // interval.
     await tx`

@@ -1,7 +1,7 @@
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import * as ledger from '@keywarden/core/ledger';
-import { countOf, someOf } from '@keywarden/core/values';
+import { someOf } from '@keywarden/core/values';
 import { codeOf } from '@keywarden/runtime';
 import { type Beside, createContentReader, createEntryReader } from './copy-readers.ts';
 import {
@@ -114,7 +114,7 @@ function compareCopy(
   if (unread.length > 0)
     addSentence(
       verdict.unproven,
-      `${countOf(unread.length, 'file')} of tiles are not those of this tree, and are not checked: ${someOf(unread, 3)}`,
+      `files of tiles that are not those of this tree, and are not checked: ${someOf(unread, 3)}`,
     );
   return { ...withoutHead(verdict), head: headOf(head) };
 }

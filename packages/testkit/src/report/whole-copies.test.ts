@@ -118,5 +118,5 @@ test('a copy that is continued in one folder keeps its earlier tiles, and is pro
   const file = join(copy, 'tile/0/000.p', earlier);
   const bytes = readFileSync(file);
   writeFileSync(file, bytes.fill(255 - (bytes[0] ?? 0), 0, 1));
-  expect((await verifyPath(copy, ledger.publicKey)).words).toContain('1 files of tiles are not those of this tree');
+  expect((await verifyPath(copy, ledger.publicKey)).words).toContain('files of tiles that are not those of this tree');
 });
