@@ -1,3 +1,5 @@
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { isStoreUnavailable } from './errors.ts';
 
@@ -15,4 +17,15 @@ test.each([
   ['XX000', false], // also a defect of the database, see isStoreFailure
 ])('%s means that the database does not answer: %s', (code, expected) => {
   expect(isStoreUnavailable(withCode(code))).toBe(expected);
+});
+
+test('an unexpected error is printed with where it arose, and without any line of its message', () => {
+  const index = fileURLToPath(new URL('./index.ts', import.meta.url));
+  const source = `import { runMain } from '${index}';
+    async function readKeys() { throw new Error('parameters:\\n  at most napi_secret\\nnapi_secret'); }
+    await runMain(readKeys);`;
+  const { stderr, status } = spawnSync(process.execPath, ['--input-type=module', '-e', source], { encoding: 'utf8' });
+  expect(status).toBe(1);
+  expect(stderr).toMatch(/^Unexpected error \(Error\); please report it with these lines:\n\s+at .*readKeys/);
+  expect(stderr).not.toContain('napi_secret');
 });

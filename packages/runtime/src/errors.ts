@@ -134,7 +134,8 @@ function explain(error: unknown): [message: string, exit: number] {
       exitCode.failed,
     ];
   const heading = `Unexpected error (${codeOf(error)}); please report it with these lines:`;
-  const stack = error instanceof Error ? (error.stack ?? '').split('\n') : [];
+  // A line of the message can look like a frame.
+  const stack = error instanceof Error ? (error.stack ?? '').replace(error.message, () => '').split('\n') : [];
   const frames = stack.filter((line) => /^\s+at /.test(line)).slice(0, 8);
   return [[heading, ...frames].join('\n'), exitCode.failed];
 }
