@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readEnvironment } from '../environment.ts';
+import { emptyNote, noteOf, writeNote } from './key-file.ts';
 import { parseConfig, readConfig } from './read.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'keywarden-config-'));
@@ -61,6 +62,25 @@ test.each([
     'connections.0.url: an address must begin with https:// or http://',
   ],
   ['connections:\n  - {name: a, url: "https://x"}\n', 'exactly one of api_key_env and api_key_file'],
+  [
+    'connections:\n  - &a {name: a, url: "https://x", api_key_env: A}\n  - *a\n',
+    'connections: two connections have the same name',
+  ],
+  [
+    'channels:\n  - &a {name: a, format: slack, url: "https://x"}\n  - *a\n',
+    'channels: two channels have the same name',
+  ],
+  ['sinks:\n  - &a {name: a, kind: file, path: /x}\n  - *a\n', 'sinks: two sinks have the same name'],
+  ['sinks:\n  - {name: a, kind: file, path: "/x/{lineage"}\n', 'braces must enclose one of lineage'],
+  ['sinks:\n  - {name: a, kind: file, path: "/x/{key}"}\n', 'are valid placeholders'],
+  [
+    'policy:\n  rules:\n    - {name: x, older_than: 90d, action: rotate, rotation: {sink: vault}}\n',
+    'policy.rules.0.rotation.sink: sink vault does not exist',
+  ],
+  ['operations: {settle: 9m}\n', 'operations.settle: settle must be at least 10m'],
+  ['operations: {settle: 1h, overlap: 1h}\n', 'operations: overlap must be longer than settle'],
+  ['retention: {operations: 213d}\n', 'retention.operations must be at least 214d'],
+  ['retention: {access_log: 364d}\n', 'access_log must be at least 365d'],
 ])('a broken file is reported in one sentence with its position: %j', (text, expected) => {
   expect(() => parseConfig(text, 'keywarden.yaml')).toThrow(expected);
 });
@@ -84,3 +104,51 @@ test.each([
     expect(() => read('', variables)).not.toThrow('napi_x');
   },
 );
+
+test('keys, and notifications with the names of people, leave this machine only over HTTPS', () => {
+  const connection = (url: string) => `connections:\n  - {name: prod, url: "${url}", api_key_env: PROD_KEY}\n`;
+  const channel = (url: string) => `channels:\n  - {name: chat, format: slack, url: "${url}"}\n`;
+  const variables = { PROD_KEY: 'napi_secret', SANDBOX_ADMIN_KEY: 'napi_x' };
+  for (const host of ['127.0.0.1', 'localhost', '[::1]']) {
+    expect(read(connection(`http://${host}/api/v2`), variables).connections).toHaveLength(1);
+    expect(read(channel(`http://${host}/hook`), variables).channels).toHaveLength(1);
+  }
+  for (const host of ['192.0.2.1', 'localhost.example', '127.0.0.1.example']) {
+    expect(() => read(connection(`http://${host}/api/v2`), variables)).toThrow('use https://, or set ALLOW_HTTP=1');
+    expect(() => read(channel(`http://${host}/hook`), { ...variables, ALLOW_HTTP: '1' })).toThrow(
+      'The address of channel chat does not begin with https://',
+    );
+  }
+  const allowed = read(connection('http://192.0.2.1/api/v2'), { ...variables, ALLOW_HTTP: '1' });
+  expect(allowed.connections).toMatchObject([{ url: 'http://192.0.2.1/api/v2' }]);
+});
+
+test('a channel signs only with a secret that is long enough, and the error does not show it', () => {
+  const text = 'channels:\n  - {name: hook, format: standard-webhooks, url: "https://x", secret_env: HOOK}\n';
+  const readWith = (secret: string) => () => read(text, { HOOK: secret, SANDBOX_ADMIN_KEY: 'napi_x' });
+  const secret = `whsec_${Buffer.from('eighteen bytes 123').toString('base64')}`;
+  expect(readWith(secret)().channels).toMatchObject([{ secret }]);
+  for (const wrong of ['whsec_c2hvcnQ=', 'not base64, but long enough for a secret']) {
+    expect(readWith(wrong)).toThrow('The secret of channel hook is not base64 of at least 18 bytes');
+    expect(readWith(wrong)).not.toThrow(wrong);
+  }
+});
+
+test('the note beside a key’s file names the key; beside another secret than that of the note, the key is unknown', () => {
+  const file = join(folder, 'prod.key');
+  const text = `connections:\n  - {name: prod, url: "https://x", api_key_file: "${file}", key_id: 7}\n`;
+  const heldWith = (secret: string, note?: string) => {
+    writeFileSync(file, `${secret}\n`);
+    if (note !== undefined) writeFileSync(noteOf(file), note);
+    return read(text).connections.map(({ apiKey, keyId }) => [apiKey, keyId])[0];
+  };
+  expect(heldWith('napi_first')).toEqual(['napi_first', '7']);
+  expect(heldWith('napi_first', emptyNote)).toEqual(['napi_first', '7']);
+  const note = writeNote({ keyId: '8', secret: 'napi_second' }, { keyId: '7', secret: 'napi_first' });
+  expect(heldWith('napi_second', note)).toEqual(['napi_second', '8']);
+  // After a kill between the two writes, the file still has the former secret.
+  expect(heldWith('napi_first', note)).toEqual(['napi_first', '7']);
+  // Then `key_id` is not believed either: the guard of a connection's own key would protect another key (R2).
+  expect(heldWith('napi_other', note)).toEqual(['napi_other', null]);
+  expect(heldWith('napi_first', 'not a note')).toEqual(['napi_first', null]);
+});

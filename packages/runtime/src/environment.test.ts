@@ -1,0 +1,25 @@
+import { mkdtempSync, readdirSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { createDataFile, readDataFile, writeDataFile } from './environment.ts';
+
+const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
+
+test('only the owner of the process can read the data folder and its files, which hold secrets', () => {
+  const above = join(mkdtempSync(join(tmpdir(), 'keywarden-data-')), 'new');
+  const folder = join(above, 'data');
+  writeDataFile(folder, 'token', 'kwr_first');
+  expect(createDataFile(folder, 'key', 'a secret')).toBe(true);
+  expect([above, folder, join(folder, 'token'), join(folder, 'key')].map(modeOf)).toEqual(['700', '700', '600', '600']);
+});
+
+test('a file of the data folder that exists is not created again, and nothing else stays beside it', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'keywarden-data-'));
+  expect(createDataFile(folder, 'key', 'first')).toBe(true);
+  expect(createDataFile(folder, 'key', 'second')).toBe(false);
+  expect(readDataFile(folder, 'key')).toBe('first');
+  writeDataFile(folder, 'key', 'third');
+  expect(readDataFile(folder, 'key')).toBe('third');
+  expect(readdirSync(folder)).toEqual(['key']);
+});
