@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import { gzipSync } from 'node:zlib';
 import { sized } from '@keywarden/testkit';
 import { answering, clientFixture, failure } from '@keywarden/testkit/client/fixture';
 import { createControls } from '@keywarden/testkit/sandbox/controls';
@@ -97,6 +98,16 @@ test('a response larger than the limit is not read to its end, whether or not it
   }
 });
 
+test('a compressed response that is larger than the limit is refused, although its announced length is not', async () => {
+  const { client } = await clientFixture();
+  const body = gzipSync(' '.repeat(5_000_000));
+  const baseUrl = await answering((_request, response) =>
+    response.writeHead(200, { ...json, 'content-encoding': 'gzip', 'content-length': body.length }).end(body),
+  );
+  const error = await failure(client({ baseUrl, maxBodyBytes: 1_000_000 }).auth());
+  expect([error.code, error.message]).toEqual(['invalid_response', expect.stringContaining('more than 1000000 bytes')]);
+});
+
 test('a redirect is an error, and the credential is sent to no other host', async () => {
   const { client } = await clientFixture();
   const seen: unknown[] = [];
@@ -119,7 +130,9 @@ test('no error, client or repeated text of a control plane contains the credenti
   const { client, sandbox } = await clientFixture();
   const secret = 'napi_thisIsNotAKeyOfAnybody';
   const echo = await answering((request, response) =>
-    response.writeHead(400, json).end(JSON.stringify({ message: `bad ${request.headers.authorization}` })),
+    response
+      .writeHead(400, json)
+      .end(JSON.stringify({ message: `bad ${request.headers.authorization}, not ${request.headers.authorization}` })),
   );
   const errors = [
     await failure(client({ apiKey: secret }).auth()),

@@ -119,6 +119,8 @@ test('a pace recovers within five minutes, and two slowdowns join into what both
   expect(slownessAt(once, 160_000).pace).toBeCloseTo(1);
   const together = slowDown(once, 5000, 10_000);
   expect(together).toEqual({ pace: 0.5, blockedUntil: 15_000 });
+  // A 429 that asks for less does not shorten the wait that an earlier one asked for.
+  expect(slowDown(once, 5000, 1000)).toEqual(once);
   // The first has recovered by then: only the second counts.
   const later = slowDown(undefined, 400_000, 1000);
   expect(joined(once, later)).toEqual(later);
