@@ -215,3 +215,29 @@ test('preparing a place names no key: the id of a file with a secret is the one 
   expect(await sink.prepare?.()).toBeNull();
   expect(existsSync(noteOf(path()))).toBe(false);
 });
+
+test('it is unknown whether a sink has the secret if its read_command fails, whatever that prints', async () => {
+  const asked = async (text: string) =>
+    await open({ kind: 'command', command: ['true'], read_command: [script('read', text)] }).ask('12', signal);
+  expect(await asked('echo 12')).toBe('has');
+  expect(await asked('echo 11')).toBe('lacks');
+  for (const text of ['echo 11; exit 1', 'echo 12; exit 1', 'exit 1']) expect(await asked(text)).toBe('unknown');
+});
+
+test('it is unknown whether a file has the secret if it has another one than its note names', async () => {
+  const sink = file();
+  await sink.deliver(secret, '12', signal);
+  writeFileSync(path(), 'put there by hand');
+  expect(await sink.ask('12', signal)).toBe('unknown');
+  writeFileSync(path(), secret);
+  expect(await sink.ask('12', signal)).toBe('has');
+});
+
+test('a process that is about to end stops its command at once', async () => {
+  const sink = open({ kind: 'command', command: [script('slow', 'exec sleep 600')], timeout: '5s' });
+  expect(await sink.deliver(secret, '12', AbortSignal.abort())).toEqual({
+    isDelivered: false,
+    why: 'stopped by a signal',
+    mayHave: true,
+  });
+});
