@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import type { Sql } from '../sql.ts';
-import { finishJobRun, openJobIncident, startJobRun } from './runs.ts';
+import { finishJobRun, forgetOldJobs, openJobIncident, startJobRun } from './runs.ts';
 
 let store: TestStore;
 let daemon: Sql;
@@ -55,4 +55,24 @@ test('a connection that authenticates again, as another account, settles its ear
   await openJobIncident(daemon, { ...told, account: 'other', connections: ['other'] });
   await done('1/a', ['main', 'second']);
   expect((await openIncidents()).map(({ scope }) => scope)).toEqual(['job keys other']);
+});
+
+test('attempts of the last 30 days, and the last time of each schedule, are kept whatever the daemon asks to forget', async () => {
+  const { sql } = store;
+  for (const days of [29, 31]) {
+    await begin(randomUUID(), `${days} days ago`);
+    await sql`update keywarden.job_run set started_at = now() - ${days} * interval '1 day' where account = ${`${days} days ago`}`;
+  }
+  await sql`
+    insert into keywarden.schedule_slot (schedule, slot_at, jobs)
+    values ('often', now() - interval '50 days', 1), ('often', now() - interval '40 days', 1), ('seldom', now() - interval '60 days', 1)`;
+  await forgetOldJobs(daemon, 0);
+  expect((await sql`select account from keywarden.job_run`).map(({ account }) => account)).toEqual(['29 days ago']);
+  const slots = await sql`
+    select schedule, extract(day from now() - slot_at)::int as days from keywarden.schedule_slot order by schedule`;
+  // A schedule without a last time would begin anew, and catch nothing up.
+  expect(slots.map(({ schedule, days }) => [schedule, days])).toEqual([
+    ['often', 40],
+    ['seldom', 60],
+  ]);
 });

@@ -205,3 +205,21 @@ test('the owner shown in a list is the one that the policy judges', async () => 
   ]);
   for (const { id, owner } of shown) expect(owner).toBe(judged.get(id));
 });
+
+test('the owner of a key has the address of the organization that the creator is still in', async () => {
+  for (const [organization, email, left] of [
+    ['left', 'dan@former.example', day(20)],
+    ['stayed', 'dan@company.example', null],
+  ] as const) {
+    await store.sql`
+      insert into keywarden.organization (control_plane_number, id, name, created_at, first_seen_at, last_seen_at)
+      values (${controlPlane}, ${organization}, ${organization}, now(), now(), now())`;
+    await store.sql`
+      insert into keywarden.member (control_plane_number, organization_id, user_id, member_id, email, role, first_seen_at, last_seen_at, left_at)
+      values (${controlPlane}, ${organization}, 'dan', 'm', ${email}, 'member', ${day(1)}, ${left === null ? day(10) : day(15)}, ${left})`;
+  }
+  const listed = [makeWireKey('60', { createdBy: { id: 'dan', name: 'Dan' } })];
+  await list('stayed', day(21), listed);
+  await list('stayed', day(22), listed);
+  expect((await keysAt('stayed')).map(({ owner }) => owner)).toEqual(['dan@company.example']);
+});
