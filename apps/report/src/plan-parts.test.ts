@@ -127,3 +127,30 @@ test('a part of the next plan counts with a part of the former one that was appr
   const two = String((await partOf(next, { keys: [fixture.keys['9007199254740993']] })).body.id);
   expect((await approve(two)).body).toMatchObject({ approvers: 1, approvers_needed: 2 });
 });
+
+test('two whole plans that one person approves do not count together: each has its own number of keys', async () => {
+  const first = await plan(fixture.daemon, { second_person_above: 2, quotas: { per_run: 12 } });
+  expect((await approve(first)).body).toMatchObject({ approvers: 1, approvers_needed: 1 });
+  const next = await plan(fixture.daemon, { second_person_above: 2, quotas: { per_run: 13 } });
+  expect((await approve(next)).body).toMatchObject({ approvers: 1, approvers_needed: 1 });
+});
+
+test('a part has only the findings for which it revokes its keys, once, however often it is made', async () => {
+  const whole = await plan(fixture.daemon, {
+    rules: [
+      { name: 'never-used', never_used_for: '30d', action: 'revoke' },
+      { name: 'old', older_than: '30d', action: 'report' },
+    ],
+  });
+  const stored = async (id: string) =>
+    (
+      await fixture.store
+        .sql`select rule from keywarden.finding where plan_id = ${id} and key_number = ${twelve() ?? ''}
+      order by rule`
+    ).map(({ rule }) => String(rule));
+  expect(await stored(whole)).toEqual(['never-used', 'old']);
+  const id = String((await partOf(whole, { keys: [twelve()] })).body.id);
+  expect(await stored(id)).toEqual(['never-used']);
+  expect((await partOf(whole, { keys: [twelve()] })).body.id).toBe(id);
+  expect(await stored(id)).toEqual(['never-used']);
+});

@@ -58,12 +58,33 @@ test('a plan with more than second_person_above keys waits for a second person',
   expect(await approved()).toContain(id);
 });
 
-test('a plan that was not produced within the last day cannot be approved', async () => {
-  await fixture.store
-    .sql`update keywarden.plan set last_made_at = now() - interval '25 hours' where id = ${fixture.planId}`;
-  await reject(fixture.planId, 'operator');
-  const { status, body } = await approve(fixture.planId, 'operator');
+test('the newest plan, too, cannot be approved if it was not produced within the last day', async () => {
+  const id = await plan(fixture.daemon, { second_person_above: 7 });
+  const producedAgo = async (hours: number) =>
+    await fixture.store.sql`update keywarden.plan set last_made_at = now() - ${hours} * interval '1 hour'
+      where last_made_at > now() - interval '2 days'`;
+  await fixture.store.sql`update keywarden.plan set last_made_at = now() - interval '3 days' where id <> ${id}`;
+  await producedAgo(25);
+  expect((await fixture.ask(`/v1/plans/${id}`)).body.superseded_by).toBeNull();
+  const { status, body } = await approve(id, 'operator');
   expect([status, body.detail]).toEqual([409, expect.stringContaining('within the last day')]);
+  await producedAgo(23);
+  expect((await approve(id, 'operator')).status).toBe(201);
+});
+
+test('what was revoked automatically by a plan does not end a person’s approval of it', async () => {
+  const { sql } = fixture.store;
+  const id = await plan(fixture.daemon, { second_person_above: 8 });
+  expect((await approve(id, 'operator')).status).toBe(201);
+  const end = async (via: string) =>
+    await sql`
+      with made as (
+        insert into keywarden.plan_approval (plan_id, approved_by, via, approved_at) values (${id}, 'x', ${via}, now()) returning number
+      ) insert into keywarden.approval_end (approval_number, how) select number, 'done' from made`;
+  await end('enforcement');
+  expect((await fixture.ask(`/v1/plans/${id}`)).body.approvers).toBe(1);
+  await end('command line');
+  expect((await fixture.ask(`/v1/plans/${id}`)).body.approvers).toBe(0);
 });
 
 test('a plan is shown with the document that it hashes', async () => {

@@ -155,3 +155,37 @@ test('a decision to rotate is refused before the signature while no sink is conf
   await saveEnforcementState(fixture.daemon.db, 'machine', { ...state, sinks: 1 });
   expect((await decide(review, '9007199254740993', 'rotate')).status).toBe(201);
 });
+
+test('a decision to revoke ends the exemption of an earlier review, and no exemption that a person granted', async () => {
+  const sign = async (decision: string) => {
+    const review = await open({ keys: { organization_id: 'other' } });
+    await decide(review, '13', decision);
+    return (await post(`/v1/reviews/${review}/signature`, undefined)).body;
+  };
+  const granted = { keys: [fixture.keys['13']], rules: ['never-used'], reason: 'until the move', for: '30d' };
+  expect((await post('/v1/exemptions', granted)).status).toBe(201);
+  expect(await sign('keep')).toMatchObject({ exemptions: 1 });
+  const stateOf = async () =>
+    Object.fromEntries(
+      (await fixture.ask(`/v1/exemptions?key=${fixture.keys['13']}`)).body.items.map(({ reason, state }) => [
+        String(reason).slice(0, 13),
+        state,
+      ]),
+    );
+  expect(await stateOf()).toEqual({ 'access review': 'in_force', 'until the mov': 'in_force' });
+  await sign('revoke');
+  expect(await stateOf()).toEqual({ 'access review': 'ended', 'until the mov': 'in_force' });
+});
+
+test('a key that is gone before the signature gets no exemption and no rotation', async () => {
+  const { sql } = fixture.store;
+  const before = (await fixture.ask('/v1/rotation-requests')).body.items.length;
+  const review = await open({ keys: { organization_id: 'acme' } });
+  await decide(review, '12', 'keep');
+  await decide(review, '9007199254740993', 'rotate');
+  await sql`update keywarden.credential set gone_at = now() where organization_id = 'acme'`;
+  const signed = await post(`/v1/reviews/${review}/signature`, undefined);
+  await sql`update keywarden.credential set gone_at = null where organization_id = 'acme'`;
+  expect(signed).toMatchObject({ status: 201, body: { exemptions: 0, rotations: 0 } });
+  expect((await fixture.ask('/v1/rotation-requests')).body.items).toHaveLength(before);
+});

@@ -179,6 +179,17 @@ test('the log records neither secrets in an address nor cursors', () => {
   expect(redact('project_id=silent-river-f8b727cb')).toBe('project_id=silent-river-f8b727cb');
 });
 
+test('what a client puts into an address by mistake is not in the stored record of its request', async () => {
+  for (const path of ['/v1/keys?q=napi_short', '/v1/keys/kws_short?q=kwr_short', '/api/v2/projects?search=napi_short'])
+    await fixture.ask(path, { as: 'auditor' });
+  const rows = await fixture.store.sql`select path, query from keywarden.access_log order by number desc limit 3`;
+  expect(rows.map(({ path, query }) => `${path}?${query}`).toSorted()).toEqual([
+    '/api/v2/projects?search=...',
+    '/v1/keys/...?q=...',
+    '/v1/keys?q=...',
+  ]);
+});
+
 test('probes, the API description and assets need no token; pages have a strict policy and load nothing from other hosts', async () => {
   for (const path of [
     '/healthz',
