@@ -22,7 +22,7 @@ import { badParameter, issueInWords, Problem, renderProblem, toLoggedProblem } f
 import { addResources } from './resources/index.ts';
 import { archiveRoutes } from './routes/archive.ts';
 import { assetRoutes } from './routes/assets.ts';
-import { renderDocs } from './routes/docs.ts';
+import { describeApi } from './routes/docs.ts';
 import { makeDocument } from './routes/document.ts';
 import { ledgerRoutes } from './routes/ledger.ts';
 import { addProbes } from './routes/probes.ts';
@@ -105,11 +105,11 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
   );
   assetRoutes(app);
   // Made once, when all routes are known.
-  let document: ReturnType<typeof makeDocument> | undefined;
-  const documentOnce = () => (document ??= makeDocument(app));
-  app.get('/docs', (c) => c.html(renderDocs(documentOnce())));
+  let texts: ReturnType<typeof describeApi> | undefined;
+  const textsOnce = () => (texts ??= describeApi(makeDocument(app)));
+  app.get('/docs', (c) => c.html(textsOnce().page));
   app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' });
-  app.get('/openapi.json', (c) => c.json(documentOnce()));
+  app.get('/openapi.json', (c) => c.body(textsOnce().json, 200, { 'content-type': 'application/json' }));
   app.route('/api/v2', archiveRoutes(services));
   app.route('/ledger', ledgerRoutes(services, authenticated(services, throwUnauthenticated)));
 

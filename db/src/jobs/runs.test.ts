@@ -57,7 +57,7 @@ test('a connection that authenticates again, as another account, settles its ear
   expect((await openIncidents()).map(({ scope }) => scope)).toEqual(['job keys other']);
 });
 
-test('attempts of the last 30 days, and the last time of each schedule, are kept whatever the daemon asks to forget', async () => {
+test('attempts of the last 30 days, and the last time of each schedule, are kept, even if the daemon asks to forget more', async () => {
   const { sql } = store;
   for (const days of [29, 31]) {
     await begin(randomUUID(), `${days} days ago`);

@@ -108,7 +108,7 @@ function inWords(state: Awaited<ReturnType<typeof readState>>, wasChecked: boole
       ? keys.map((key) => `Public key, for auditors: ${key}`)
       : origin === null
         ? ['No machine has a key yet: the daemon creates it, or keywarden ledger --create-key.']
-        : ['This machine has no key of the ledger; another one signs.']),
+        : ['This machine has no key of the ledger; events wait until a machine signs that has it.']),
     ...(origin !== null && witnesses.length === 0 ? ['No witness has cosigned it.'] : []),
     ...witnesses.map(({ name, cosigned }) => `Witness ${name} has cosigned ${cosigned} of them.`),
     ...state.witness_failures.map((failure) => `No cosignature now: ${failure}.`),

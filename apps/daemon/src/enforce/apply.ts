@@ -11,11 +11,10 @@ import { codeOf } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { withProcessLock } from '../context.ts';
-import { whyDisagreeing } from '../current-policy.ts';
 import { listScope, parseScope, scopeLock } from '../sync/scopes.ts';
 import { whyPaused } from './guarded-revocation.ts';
 import { type AppliedItem, applyItem } from './item.ts';
-import { whyNotApproved } from './standing.ts';
+import { whyNotApproved, whyStopAutomatic } from './standing.ts';
 
 export interface Applied {
   /** Items that an earlier run of this plan carried out. */
@@ -110,8 +109,8 @@ async function whyNotNext(
 ): Promise<Pick<Applied, 'stopped' | 'hasStoreFailed'>> {
   if (context.signal.aborted) return { stopped: 'stopped by a signal' };
   try {
-    const differ = via === 'command line' ? null : await whyDisagreeing(context);
-    return { stopped: differ ?? (await whyPaused(context)) ?? (await whyNotApproved(context, planId, via)) };
+    const why = via === 'command line' ? null : await whyStopAutomatic(context);
+    return { stopped: why ?? (await whyPaused(context)) ?? (await whyNotApproved(context, planId, via)) };
   } catch (error) {
     return stoppedByStore(storeFailureOf(context, error));
   }

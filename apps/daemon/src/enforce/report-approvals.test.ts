@@ -217,19 +217,40 @@ test("a rejection that arrives during the command line prompt is not overruled b
   expect(await revokedNames()).toEqual([]);
 });
 
+/** Runs a statement right after the first outcome, as another process may. */
+async function afterFirstOutcome(statement: string): Promise<void> {
+  await store.sql.unsafe(`
+    create function keywarden.after_one() returns trigger language plpgsql security definer as $$ begin ${statement}; return new; end $$;
+    create trigger after_one after insert on keywarden.revocation_outcome for each row execute function keywarden.after_one()`);
+}
+
 test('a rejection takes effect between two keys of a plan that is being carried out', async () => {
   await prepare(['one', 'two', 'busy']);
   await armMachine(fixture.context, 'ada');
   const plan = await makeStoredPlan();
   await approveByReport(plan.id);
   const report = await store.as('keywarden_report');
-  await store.sql.unsafe(`
-    create function keywarden.reject_after_one() returns trigger language plpgsql security definer as $$ begin
-      insert into keywarden.plan_rejection (plan_id, rejected_by, reason) values ('${plan.id}', 'grace', 'stop'); return new; end $$;
-    create trigger reject_after_one after insert on keywarden.revocation_outcome for each row execute function keywarden.reject_after_one()`);
+  await afterFirstOutcome(
+    `insert into keywarden.plan_rejection (plan_id, rejected_by, reason) values ('${plan.id}', 'grace', 'stop')`,
+  );
   const [applied] = (await pass(0)).approved;
-  await store.sql.unsafe('drop function keywarden.reject_after_one() cascade');
+  await store.sql.unsafe('drop function keywarden.after_one() cascade');
   expect(applied?.stopped).toContain('rejected by grace (stop)');
   expect(await revokedNames()).toHaveLength(1);
   expect(await report.sql`select 1 from keywarden.standing_approval`).toHaveLength(0);
 });
+
+test.each(['high_water_mark', 'ledger_inconsistent'])(
+  'R10: an incident %s that another machine opens takes effect between two keys, too',
+  async (kind) => {
+    await prepare(['one', 'two', 'busy']);
+    await armMachine(fixture.context, 'ada');
+    const plan = await makeStoredPlan();
+    await approveByReport(plan.id);
+    await afterFirstOutcome(`insert into keywarden.incident (kind, scope, detail) values ('${kind}', '', '{}')`);
+    const [applied] = (await pass(0)).approved;
+    await store.sql.unsafe('drop function keywarden.after_one() cascade');
+    expect(applied?.stopped).toContain(`an incident ${kind} is open`);
+    expect(await revokedNames()).toHaveLength(1);
+  },
+);

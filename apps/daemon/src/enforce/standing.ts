@@ -1,4 +1,4 @@
-import { type PlanApprovalVia, readStanding } from '@keywarden/db/daemon';
+import { hasOpenIncident, type PlanApprovalVia, readStanding } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { whyDisagreeing } from '../current-policy.ts';
 import { whyLedgerDiffers } from '../ledger/checks.ts';
@@ -18,6 +18,14 @@ export async function whyNotAutomatic(
     (await whyDisagreeing(context)) ??
     (await whyPaused(context))
   );
+}
+
+/** Returns why an automatic pass stops before its next key: what other machines find meanwhile holds for this one, too. Null if it goes on. */
+export async function whyStopAutomatic(context: Pick<Context, 'store' | 'config' | 'now'>): Promise<string | null> {
+  for (const kind of ['high_water_mark', 'ledger_inconsistent'] as const)
+    if (await hasOpenIncident(context.store.db, kind))
+      return `an incident ${kind} is open; keywarden incidents has the reason`;
+  return await whyDisagreeing(context);
 }
 
 /** Returns which approvals of the report this machine carries out now, and why it carries out none. */

@@ -2,8 +2,8 @@ import { decide, isOver, isOverdue, type Step } from '@keywarden/core/rotation';
 import { advanceRotation, readRotation, type StoredRotation } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
-import { whyDisagreeing } from '../current-policy.ts';
 import { stoppedByUse, whyPaused } from '../enforce/guarded-revocation.ts';
+import { whyStopAutomatic } from '../enforce/standing.ts';
 import { factsOf } from './facts-of.ts';
 import { mintAndDeliver } from './mint.ts';
 import { retire } from './retire.ts';
@@ -23,7 +23,7 @@ export async function advanceAll(context: Context, rotations: StoredRotation[], 
   for (const [index, rotation] of rotations.entries()) {
     part.update(index, rotations.length);
     // A policy that another replica has read meanwhile also holds for the remaining rotations.
-    if (!run.isRequested) run.stopped ??= await whyDisagreeing(context);
+    if (!run.isRequested) run.stopped ??= await whyStopAutomatic(context);
     run.stopped ??= await whyPaused(context);
     if (context.signal.aborted || run.stopped !== null) break;
     moved.push(await advanceOne(context, rotation, run));

@@ -1,3 +1,4 @@
+import { someOf } from '@keywarden/core/values';
 import type { Principal } from '@keywarden/db/report';
 import * as store from '@keywarden/db/report';
 import type { Services } from '../environment.ts';
@@ -18,11 +19,15 @@ export async function approvePlan(
     );
 }
 
-/** Makes the part of a plan that has only the chosen keys, and returns its id. Throws a Problem (409) if there is none. */
+/** Makes the part of a plan that has only the chosen keys, and returns its id. Throws a Problem (409) if there is none, or if a named key is not in the plan. */
 export async function makePart(
   { sql, db, marks }: Services,
   { plan, filter, principal }: { plan: string; filter: store.PartFilter; principal: Principal },
 ): Promise<string> {
+  const named = filter.keys ?? [];
+  const planned = new Set(named.length === 0 ? [] : await store.choosePart(db, plan, { keys: named }));
+  const others = named.filter((key) => !planned.has(key));
+  if (others.length > 0) throw conflict(`Plan ${plan} does not revoke the keys ${someOf(others, 5)}; leave them out.`);
   const keys = await store.choosePart(db, plan, filter);
   if (keys.length === 0) throw conflict(`Plan ${plan} would revoke no key that matches; choose other keys.`);
   const id = await marks.around(async () => await store.derivePlanAs(sql, { plan, keys, principal }));

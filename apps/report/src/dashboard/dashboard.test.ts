@@ -134,11 +134,23 @@ describe('without a browser', () => {
 
   test('a form of another site has no effect, even with a signed-in user', async () => {
     const cookie = `keywarden_session=${await fixture.signIn('operator')}`;
-    const approve = async (origin: string) => await post(`/plans/${fixture.planId}/approve`, {}, { cookie, origin });
+    const approve = async (origin: string, body: Record<string, string> = { sure: 'on' }) =>
+      await post(`/plans/${fixture.planId}/approve`, body, { cookie, origin });
     expect((await approve('https://elsewhere.example')).status).toBe(403);
+    expect((await approve('http://report.example', {})).status).toBe(400);
     expect((await fixture.ask(`/v1/plans/${fixture.planId}`)).body.approvers).toBe(0);
     expect((await approve('http://report.example')).status).toBe(303);
     expect((await fixture.ask(`/v1/plans/${fixture.planId}`)).body.approvers).toBe(1);
+  });
+
+  test('a link of another site does not say that the user has approved a plan', async () => {
+    const cookie = `keywarden_session=${await fixture.signIn('operator')}`;
+    const open = async (from: string) => {
+      const headers = { cookie, accept: 'text/html', 'sec-fetch-site': from };
+      return await (await fixture.app.request('/plans?flash=approved', { headers })).text();
+    };
+    expect(await open('same-origin')).toContain('role="status"');
+    expect(await open('cross-site')).not.toContain('role="status"');
   });
 
   test('user-chosen names appear as text on a page, never as markup', async () => {

@@ -77,9 +77,10 @@ export function makePages(app: OpenAPIHono<Env>, services: Services): Pages {
         const { flash = '' } = visit.query;
         delete visit.query.flash;
         const page = await make(visit);
-        const notice = Object.hasOwn(flashMessages, flash)
-          ? flashMessages[flash as keyof typeof flashMessages]
-          : undefined;
+        // A link of another site says nothing about what the user has done.
+        const isOwn = (c.req.header('sec-fetch-site') ?? 'same-origin') === 'same-origin';
+        const notice =
+          isOwn && Object.hasOwn(flashMessages, flash) ? flashMessages[flash as keyof typeof flashMessages] : undefined;
         const mayOpen = (href: string) => {
           const required = accessOf.get(href);
           return required !== undefined && hasAccess(visit.principal, required);
@@ -147,6 +148,9 @@ export function readForm<F extends z.ZodRawShape>(form: FormData, fields: F): z.
   if (parsed.success) return parsed.data;
   throw new Problem(400, 'Invalid form', `${issueInWords(parsed.error)}. Go back, fix it, and send it again.`);
 }
+
+/** The box that confirms what cannot be taken back. A browser asks for it; other clients may not. */
+export const confirmed = z.literal('on', { error: 'confirm it with the box' });
 
 /** Returns the reason that a form gives. Throws a Problem (400) without one. */
 export const readReason = (form: FormData): string => readForm(form, { reason }).reason;

@@ -6,7 +6,16 @@ import { allowWhole, mayAct } from '../access/roles.ts';
 import { approvePlan, rejectPlan } from '../actions/plans.ts';
 import { columnsFor, proofFact } from '../dashboard/columns.ts';
 import { ago, facts, type Html, link, type Part, section, time } from '../dashboard/html.ts';
-import { firstPart, listPart, type Pages, readParameter, readReason, type Visit } from '../dashboard/page.ts';
+import {
+  confirmed,
+  firstPart,
+  listPart,
+  type Pages,
+  readForm,
+  readParameter,
+  readReason,
+  type Visit,
+} from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { reason, word } from '../parameters.ts';
 import { addResource } from '../resource.ts';
@@ -97,8 +106,9 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
       `,
     };
   });
-  pages.form('/plans/:plan/approve', operator, async ({ c, principal }) => {
+  pages.form('/plans/:plan/approve', operator, async ({ c, principal }, sent) => {
     const plan = readParameter(c, 'plan', word);
+    readForm(sent, { sure: confirmed });
     await approvePlan(services, { plan, principal });
     return { to: `/plans/${plan}`, flash: 'approved' };
   });

@@ -57,7 +57,11 @@ export async function readChoice({ db }: Services, sent: FormData): Promise<Revi
   const request = Object.fromEntries(filled.filter(([, value]) => value !== ''));
   await requirePast(db, keys.as_of);
   const { keep_for_days: keepForDays } = readForm(sent, {
-    keep_for_days: z.coerce.number().int().min(0).max(1000),
+    keep_for_days: z
+      .string()
+      .regex(/^\d+$/, 'give a number of days; 0 exempts no key')
+      .transform(Number)
+      .pipe(z.number().max(1000)),
   });
   return { filter: { ...toKeyFilter(camelled(keys)), isThere: true }, request, keepForDays };
 }

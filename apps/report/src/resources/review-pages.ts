@@ -18,7 +18,7 @@ import {
   state,
   time,
 } from '../dashboard/html.ts';
-import { listPart, type Pages, readForm, readParameter, type Visit } from '../dashboard/page.ts';
+import { confirmed, listPart, type Pages, readForm, readParameter, type Visit } from '../dashboard/page.ts';
 import type { Services } from '../environment.ts';
 import { digits, reason, word } from '../parameters.ts';
 import { notFound } from '../problem.ts';
@@ -86,7 +86,7 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
   });
   form('/reviews/:review/signature', allowWhole('operator'), async (visit, sent) => {
     const review = idOf(visit);
-    const { sha256: seen } = readForm(sent, { sha256: documentHash });
+    const { sha256: seen } = readForm(sent, { sha256: documentHash, sure: confirmed });
     await signReview(services, { principal: visit.principal, review, seen });
     return { to: `/reviews/${review}`, flash: 'signed' };
   });

@@ -24,8 +24,14 @@ interface Document {
   components?: { schemas?: object };
 }
 
+/** Returns the OpenAPI document as JSON, and as a page. */
+export const describeApi = (document: Document) => ({
+  json: JSON.stringify(document),
+  page: renderDocs(document),
+});
+
 /** Returns the API documentation as a page, from the OpenAPI document. It has no script and loads nothing from other hosts. */
-export function renderDocs(document: Document) {
+function renderDocs(document: Document) {
   // The document is our own; the page shows only these parts of its schemas.
   const paths = (document.paths ?? {}) as Record<string, Record<string, Operation>>;
   const schemas = (document.components?.schemas ?? {}) as Record<string, Schema>;

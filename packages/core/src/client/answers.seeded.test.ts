@@ -30,6 +30,8 @@ const odd: [name: string, status: number, headers: Record<string, string>, body:
   ['bytes that are not UTF-8', 200, json, Buffer.from([0x22, 0xff, 0xfe, 0x22])],
   ['a redirect to the same host', 302, { location: '/api/v2/auth' }, ''],
   ['a redirect to elsewhere', 307, { location: 'http://127.0.0.1:9/auth' }, ''],
+  ['what a proxy has changed', 203, json, '{"account_id":"a","auth_method":"b"}'],
+  ['a part of it', 206, json, '{"account_id":"a","auth_method":"b"}'],
   ['an error without a body', 418, {}, ''],
   ['an error of another kind', 404, { 'content-type': 'text/html' }, '<h1>not found</h1>'],
   ['an error that is an array', 400, json, '[1,2,3]'],

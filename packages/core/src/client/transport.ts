@@ -174,6 +174,9 @@ async function attemptOnce(
     status = response.status;
     if (!response.ok) return await readFailure(options, request, { response, requestId });
     const text = await readBody(response, options.maxBodyBytes);
+    // Other successes, such as 203 and 206, announce a body that is not what was asked for.
+    if (method === 'GET' && status !== 200)
+      throw new ControlPlaneError('invalid_response', `the response has the status ${status}, not 200`);
     const theirs = requestIdOf(response, null, (text) => hide(options, text));
     // A list that repeats the credential would bring it into the store and the log. The response to a mint has another secret, which must stay whole.
     const shown = method === 'POST' || options.apiKey.length < shortestSecret ? text : hide(options, text);

@@ -216,7 +216,7 @@ test('preparing a place names no key: the id of a file with a secret is the one 
   expect(existsSync(noteOf(path()))).toBe(false);
 });
 
-test('it is unknown whether a sink has the secret if its read_command fails, whatever that prints', async () => {
+test('it is unknown whether a sink has the secret if its read_command fails, with any output', async () => {
   const asked = async (text: string) =>
     await open({ kind: 'command', command: ['true'], read_command: [script('read', text)] }).ask('12', signal);
   expect(await asked('echo 12')).toBe('has');
