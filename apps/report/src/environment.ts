@@ -3,10 +3,9 @@ import type { Sql } from '@keywarden/db/store';
 import type { Logger } from '@keywarden/runtime';
 import type { Context } from 'hono';
 import type { AccessLog } from './access/access-log.ts';
-import type { FailureLimit } from './access/failures.ts';
 import type { Marks } from './actions/marks.ts';
 import type { Suggestions } from './dashboard/suggestions.ts';
-import type { Limits } from './limits/limits.ts';
+import type { FailureLimit, Limits } from './limits/limits.ts';
 
 /** The end of a streamed answer: its last bytes, and the figures that the access log records. */
 export interface Ending {

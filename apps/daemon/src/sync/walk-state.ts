@@ -3,8 +3,7 @@ import { compareInstants, isInstant } from '@keywarden/core/values';
 import type { WireOperation } from '@keywarden/core/wire';
 import type { OpenWalk, UnreadRow } from '@keywarden/db/daemon';
 import { endOfDigits, justAbove, later } from './digits.ts';
-import { CursorError, OverlapError, type withoutImpossible } from './page-checks.ts';
-import { type CursorPosition, topOf } from './position.ts';
+import { CursorError, type CursorPosition, OverlapError, topOf, type withoutImpossible } from './page-checks.ts';
 
 // What a walk knows between two pages. Nothing here makes a request.
 

@@ -6,9 +6,9 @@ import { addClusterFunctions } from '@keywarden/testkit/store/cluster-functions'
 import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { createApp } from '../app.ts';
+import { createFailureLimit, mostFailures } from '../limits/limits.ts';
 import { redact } from './access-log.ts';
 import { sessionCookie } from './authenticate.ts';
-import { createFailureLimit, mostFailures } from './failures.ts';
 
 let fixture: Fixture;
 beforeAll(async () => {

@@ -1,8 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { clientNetwork } from '@keywarden/core/values';
 import { isCluster, type Reader, readOver } from '@keywarden/db/report';
 import type { Sql } from '@keywarden/db/store';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import { pathOf } from '../access/path.ts';
+import { pathOf } from '../access/describe-access.ts';
 import { clientGone, Problem } from '../problem.ts';
 import { createGate } from './gate.ts';
 
@@ -84,8 +85,28 @@ export function classOf(url: string): 'light' | 'heavy' {
   return heavyPaths.test(pathOf(url)) || heavyParameters.some((name) => searchParams.has(name)) ? 'heavy' : 'light';
 }
 
+/** The most wrong tokens of one network (an IPv4 address, or 64 bits of an IPv6 address) per minute. */
+export const mostFailures = 10;
+
+/**
+ * Creates a counter of wrong tokens per network, in this process. A valid token is never counted or refused: other clients may share its network,
+ * for example behind a proxy that REPORT_PROXY does not name.
+ */
+export function createFailureLimit() {
+  const limiter = new RateLimiterMemory({ points: mostFailures, duration: 60, blockDuration: 60 });
+  return {
+    /** Counts a wrong token. Throws a Problem (429) if the network has sent too many. */
+    async count(address: string): Promise<void> {
+      const most = `This network has sent more than ${mostFailures} wrong tokens`;
+      await countOne(limiter, clientNetwork(address), { title: 'Too many wrong tokens', most });
+    },
+  };
+}
+
+export type FailureLimit = ReturnType<typeof createFailureLimit>;
+
 /** Counts one of a client. `most` says what it has sent too many of, with their number. Throws a Problem (429) for more within a minute. */
-export async function countOne(
+async function countOne(
   rate: RateLimiterMemory,
   client: string,
   { title, most }: { title: string; most: string },
