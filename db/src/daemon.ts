@@ -1,4 +1,10 @@
-export { endReplica, listAccounts, removeOtherConnections, saveConnection } from './connections/connections.ts';
+export {
+  endReplica,
+  listAccounts,
+  listObservers,
+  removeOtherConnections,
+  saveConnection,
+} from './connections/connections.ts';
 export {
   type GapReason,
   gapReasons,
@@ -50,7 +56,6 @@ export {
   announceExpiredMonths,
   dropExpiredMonth,
   type ExpiredMonth,
-  forgetAccesses,
   readOperationRetention,
 } from './operations/retention.ts';
 export { readTotals } from './operations/totals.ts';
@@ -69,10 +74,8 @@ export { reportBrokenReviews } from './reviews/reviews.ts';
 export {
   beginRevocation,
   listGoneKeys,
-  listObservers,
   listUnsettledScopes,
   type RevocationCause,
-  readNow,
   reconcileIntents,
   recordOutcome,
 } from './revocations/revocations.ts';
@@ -87,6 +90,7 @@ export { reportTokenRoles as roles } from './schema/tokens.ts';
 export { checkSeals } from './seals/check.ts';
 export { sealDays } from './seals/seals.ts';
 export { isRefusedRow } from './sql.ts';
+export { forgetAccesses } from './tokens/access-log.ts';
 export type { Role } from './tokens/authenticate.ts';
 export { revokeSession, sessionList } from './tokens/sessions.ts';
 export * from './tokens/tokens.ts';

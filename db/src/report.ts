@@ -44,7 +44,7 @@ export {
 } from './list.ts';
 export * from './operations/archive.ts';
 export * from './operations/list.ts';
-export { pingStore, readTotals, type Totals } from './operations/totals.ts';
+export { readTotals, type Totals } from './operations/totals.ts';
 export { organizationItem, organizationList } from './organizations/list.ts';
 export { approvePlan, hasApproved, rejectPlan } from './plans/decisions.ts';
 export { type EnforcementState, readEnforcementState } from './plans/enforcement-state.ts';

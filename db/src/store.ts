@@ -6,7 +6,8 @@ import { createEmbeddedLogins, embeddedLogin } from './embedded/logins.ts';
 import { createLocks, type Locks } from './locks.ts';
 import { assertCurrent, migrateStore } from './migrate.ts';
 import { setOperationRetention } from './operations/retention.ts';
-import type { Db, PoolOptions, Sql, StoreRole } from './sql.ts';
+import { key } from './schema/keys.ts';
+import { builderOf, type Db, type PoolOptions, type Sql, type StoreRole } from './sql.ts';
 
 export { distributeOperations, listMisplacedTables } from './citus.ts';
 export { probeSettings, whyNodesMissing } from './cluster.ts';
@@ -162,4 +163,15 @@ export async function listUnsafeSettings(sql: Sql): Promise<string[]> {
     ({ name }) =>
       `${String(name)} is off: a crash may lose revocations and approvals that were recorded; set it on in the server's configuration`,
   );
+}
+
+/** Rejects if the store does not answer or lacks our tables. */
+export async function pingStore(sql: Sql): Promise<void> {
+  await builderOf(sql).select({ number: key.number }).from(key).limit(1);
+}
+
+/** Returns the database's current time. */
+export async function readNow(sql: Sql): Promise<string> {
+  const [row] = await sql`select clock_timestamp() as now`;
+  return String(row?.now);
 }

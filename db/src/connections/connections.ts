@@ -1,5 +1,12 @@
-import { and, eq, sql as fragment, isNull } from 'drizzle-orm';
-import { connection, controlPlane, ownKey, replicaCredential, replicaPolicy } from '../schema/connections.ts';
+import { and, asc, desc, eq, sql as fragment, isNull } from 'drizzle-orm';
+import {
+  connection,
+  connectionScope,
+  controlPlane,
+  ownKey,
+  replicaCredential,
+  replicaPolicy,
+} from '../schema/connections.ts';
 import { builderOf, type Db, noneOf, type Sql } from '../sql.ts';
 
 type SeenConnection = Omit<typeof connection.$inferSelect, 'controlPlaneNumber' | 'removedAt'> & {
@@ -69,4 +76,17 @@ export async function removeOtherConnections(db: Db, names: string[]): Promise<v
     .update(connection)
     .set({ removedAt: fragment`now()` })
     .where(and(isNull(connection.removedAt), noneOf(connection.name, names)));
+}
+
+/** Lists the names of the connections that have listed a scope. */
+export async function listObservers(
+  db: Db,
+  { controlPlane, scope }: { controlPlane: string; scope: string },
+): Promise<string[]> {
+  const rows = await db
+    .select({ connection: connectionScope.connection })
+    .from(connectionScope)
+    .where(and(eq(connectionScope.controlPlaneNumber, controlPlane), eq(connectionScope.scope, scope)))
+    .orderBy(desc(connectionScope.seenAt), asc(connectionScope.connection));
+  return rows.map(({ connection }) => connection);
 }

@@ -2,8 +2,7 @@ import { unknownCreator } from '@keywarden/core/wire';
 import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
-import { readNow } from '../revocations/revocations.ts';
-import type { Store } from '../store.ts';
+import { readNow, type Store } from '../store.ts';
 import type { KeyListing } from './key-listing.ts';
 import { saveKeyListing } from './listing.ts';
 

@@ -2,8 +2,7 @@ import { readFactsAt } from '@keywarden/testkit/store/facts';
 import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { readNow } from '../revocations/revocations.ts';
-import type { Store } from '../store.ts';
+import { readNow, type Store } from '../store.ts';
 import { saveKeyListing } from './listing.ts';
 
 let store: TestStore;

@@ -3,8 +3,9 @@ import { readFactsAt } from '@keywarden/testkit/store/facts';
 import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
-import { beginRevocation, listObservers, readNow, reconcileIntents } from '../revocations/revocations.ts';
-import type { Store } from '../store.ts';
+import { listObservers } from '../connections/connections.ts';
+import { beginRevocation, reconcileIntents } from '../revocations/revocations.ts';
+import { readNow, type Store } from '../store.ts';
 import { scopeKeyOf } from './key-listing.ts';
 import { saveKeyListing } from './listing.ts';
 

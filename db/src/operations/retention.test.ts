@@ -4,10 +4,11 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { listCoverage } from '../report.ts';
 import type { Sql } from '../sql.ts';
 import { setOperationRetention } from '../store.ts';
+import { forgetAccesses } from '../tokens/access-log.ts';
 import { createToken } from '../tokens/tokens.ts';
 import { saveOperationPage } from './pages.ts';
 import { makeOperationPartitions } from './partitions.ts';
-import { announceExpiredMonths, dropExpiredMonth, forgetAccesses, readOperationRetention } from './retention.ts';
+import { announceExpiredMonths, dropExpiredMonth, readOperationRetention } from './retention.ts';
 
 const dayMs = 86_400_000;
 let store: TestStore;

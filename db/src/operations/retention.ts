@@ -36,12 +36,6 @@ export async function announceExpiredMonths(sql: Sql): Promise<ExpiredMonth[]> {
   return rows.map((row) => expiredMonth.parse(row));
 }
 
-/** Deletes access records that are older than this many ms and older than a year. Returns the number of deleted rows. */
-export async function forgetAccesses(sql: Sql, beforeMs: number): Promise<number> {
-  const [row] = await sql`select keywarden.forget_accesses(make_interval(secs => ${beforeMs / 1000})) as rows`;
-  return Number(row?.rows);
-}
-
 /** Drops a month that a dry run announced a day ago. Throws a UserError if the database refuses. */
 export async function dropExpiredMonth(sql: Sql, { month, by }: { month: string; by: string }): Promise<void> {
   try {

@@ -3,7 +3,7 @@ import { key } from '../schema/keys.ts';
 import { operation } from '../schema/operations.ts';
 import { organization } from '../schema/organizations.ts';
 import { project } from '../schema/projects.ts';
-import { builderOf, type Db, type Sql } from '../sql.ts';
+import type { Db } from '../sql.ts';
 
 /** The number of records in the store. */
 export interface Totals {
@@ -32,9 +32,4 @@ export async function readTotals(db: Db, servedSince: string): Promise<Totals> {
     oldest: oldest?.createdAt ?? null,
     unserved: await db.$count(operation, lt(operation.createdAt, servedSince)),
   };
-}
-
-/** Rejects if the store does not answer or lacks our tables. */
-export async function pingStore(sql: Sql): Promise<void> {
-  await builderOf(sql).select({ number: key.number }).from(key).limit(1);
 }

@@ -5,8 +5,8 @@ import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { closeSettledBreakers } from '../incidents/incidents.ts';
 import type { KeyListing } from '../keys/key-listing.ts';
 import { saveKeyListing } from '../keys/listing.ts';
-import type { Store } from '../store.ts';
-import { beginRevocation, listGoneKeys, readNow, reconcileIntents, recordOutcome } from './revocations.ts';
+import { readNow, type Store } from '../store.ts';
+import { beginRevocation, listGoneKeys, reconcileIntents, recordOutcome } from './revocations.ts';
 
 let store: TestStore;
 let daemon: Store;

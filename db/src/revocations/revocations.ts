@@ -1,6 +1,5 @@
-import { and, asc, desc, eq, isNotNull, isNull, sql as raw, type SQL } from 'drizzle-orm';
+import { and, eq, isNotNull, isNull, sql as raw, type SQL } from 'drizzle-orm';
 import { type Lease, withFence } from '../locks.ts';
-import { connectionScope } from '../schema/connections.ts';
 import { credential, type key, keyListing } from '../schema/keys.ts';
 import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
 import { anyOf, builderOf, type Db, type Sql } from '../sql.ts';
@@ -132,25 +131,6 @@ export async function listGoneKeys(db: Db, keys: string[]): Promise<Set<string>>
     .from(credential)
     .where(and(anyOf(number, keys), isNotNull(goneAt)));
   return new Set(rows.map((row) => row.number));
-}
-
-/** Returns the database's current time, before a listing begins. */
-export async function readNow(sql: Sql): Promise<string> {
-  const [row] = await sql`select clock_timestamp() as now`;
-  return String(row?.now);
-}
-
-/** Lists the names of the connections that have listed a scope. */
-export async function listObservers(
-  db: Db,
-  { controlPlane, scope }: { controlPlane: string; scope: string },
-): Promise<string[]> {
-  const rows = await db
-    .select({ connection: connectionScope.connection })
-    .from(connectionScope)
-    .where(and(eq(connectionScope.controlPlaneNumber, controlPlane), eq(connectionScope.scope, scope)))
-    .orderBy(desc(connectionScope.seenAt), asc(connectionScope.connection));
-  return rows.map(({ connection }) => connection);
 }
 
 /** Lists the scopes in which an intent has no outcome yet. */

@@ -27,3 +27,9 @@ export async function recordAccess(sql: Sql, accesses: Access[]): Promise<void> 
   const rows = accesses.map((each) => ({ ...each, request_id: each.requestId, file_sha256: each.fileSha256 }));
   await sql`select keywarden.record_accesses(${toJson(rows)}::text::json)`;
 }
+
+/** Deletes access records that are older than this many ms and older than a year. Returns the number of deleted rows. */
+export async function forgetAccesses(sql: Sql, beforeMs: number): Promise<number> {
+  const [row] = await sql`select keywarden.forget_accesses(make_interval(secs => ${beforeMs / 1000})) as rows`;
+  return Number(row?.rows);
+}

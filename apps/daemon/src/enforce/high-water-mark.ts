@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { toMs } from '@keywarden/core/values';
 import * as db from '@keywarden/db/daemon';
+import { readNow } from '@keywarden/db/store';
 import { readDataFile, writeDataFile } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 
@@ -45,12 +46,12 @@ export interface ApprovalScope {
  */
 export async function approvalScope(context: StoreContext): Promise<ApprovalScope> {
   const own = readMachineMark(context.environment.KEYWARDEN_DATA);
-  if (own === null) return { why: null, since: await readDatabaseNow(context) };
+  if (own === null) return { why: null, since: await readNow(context.store.sql) };
   const why = await whyOlderStore(context, own);
   if (own.mayEnforce) return { why, since: null };
   const since = own.since ?? (await db.readMarkTime(context.store.db, own.mark));
   // Without a known time, no approval so far counts.
-  return { why, since: since ?? (await readDatabaseNow(context)) };
+  return { why, since: since ?? (await readNow(context.store.sql)) };
 }
 
 /**
@@ -61,11 +62,6 @@ export async function wholeSince({ store, environment }: StoreContext): Promise<
   const since = readMachineMark(environment.KEYWARDEN_DATA)?.since ?? null;
   const older = await db.readLastOlder(store.db);
   return since === null || older === null || toMs(since) > toMs(older) ? since : older;
-}
-
-async function readDatabaseNow({ store }: Pick<Context, 'store'>): Promise<string> {
-  const [row] = await store.sql`select now()::text as at`;
-  return String(row?.at);
 }
 
 /** Returns why this store may be an older copy than the one that this machine worked on; null if it is not. */

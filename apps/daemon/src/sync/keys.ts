@@ -1,6 +1,7 @@
 import { collect, hasCode } from '@keywarden/core/client';
 import { someOf } from '@keywarden/core/values';
-import { listUnlistedOrganizations, readNow, saveMembers } from '@keywarden/db/daemon';
+import { listUnlistedOrganizations, saveMembers } from '@keywarden/db/daemon';
+import { readNow } from '@keywarden/db/store';
 import { UserError } from '@keywarden/runtime';
 import { type Connection, usableConnections } from '../connect.ts';
 import type { Context } from '../context.ts';

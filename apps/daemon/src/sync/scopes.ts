@@ -1,6 +1,7 @@
 import { addAll, collect, hasCode, type RejectedRow } from '@keywarden/core/client';
 import { type OtherKind, otherKinds, type WireCredential, type WireKey } from '@keywarden/core/wire';
-import { readNow, reconcileIntents, type SavedListing, saveKeyListing } from '@keywarden/db/daemon';
+import { reconcileIntents, type SavedListing, saveKeyListing } from '@keywarden/db/daemon';
+import { readNow } from '@keywarden/db/store';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { assertSaneClock, datedAt, whyStale } from '../control-plane-clock.ts';

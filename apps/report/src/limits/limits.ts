@@ -3,7 +3,7 @@ import { clientNetwork } from '@keywarden/core/values';
 import { isCluster, type Reader, readOver } from '@keywarden/db/report';
 import type { Sql } from '@keywarden/db/store';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import { pathOf } from '../access/describe-access.ts';
+import { pathOf } from '../parameters.ts';
 import { clientGone, Problem } from '../problem.ts';
 import { createGate } from './gate.ts';
 

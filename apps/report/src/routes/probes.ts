@@ -1,6 +1,5 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
-import { pingStore } from '@keywarden/db/report';
-import { assertCurrent, isReadOnly, type Sql, whyNodesMissing } from '@keywarden/db/store';
+import { assertCurrent, isReadOnly, pingStore, type Sql, whyNodesMissing } from '@keywarden/db/store';
 import { type Logger, UserError, within } from '@keywarden/runtime';
 import type { Env, Services } from '../environment.ts';
 import { jsonAnswer } from './document.ts';
