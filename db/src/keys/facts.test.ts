@@ -80,6 +80,15 @@ test('A7: when most members are suddenly absent, none counts as having left unti
   await store.sql`delete from keywarden.member_listing`;
 });
 
+test('A7: lists that show others in the place of the members do not prove for a day that they have left', async () => {
+  const others = Array.from({ length: 6 }, (_, index) => `other-${index}`);
+  await creatorsAfter(hour(1), ['ada', 'bela', 'carl', 'dora', 'emil', 'fay']);
+  for (const at of [2, 3, 4, 5])
+    expect(await creatorsAfter(hour(at), others)).toEqual(['unknown', 'unknown', 'unknown']);
+  await store.sql`delete from keywarden.member`;
+  await store.sql`delete from keywarden.member_listing`;
+});
+
 test('a creator has left when two complete listings of the members in a row lack them, and not before', async () => {
   // Carl had left before the first listing. One listing does not prove that, but two do.
   expect(await creatorsAfter(hour(1), ['ada', 'bela'])).toEqual(['member', 'member', 'unknown']);

@@ -117,8 +117,11 @@ test('A7: a listing that shows other keys in the place of the known ones, as tha
   const others = known.map((id) => `9${id}`);
   await list(known);
   expect((await list(others)).whySuspect).toBe('8 of 8 known keys are suddenly absent');
+  expect((await list(others)).whySuspect).toBe('8 of 8 known keys are suddenly absent');
+  await list(others);
   await list(others);
   expect(await gone()).toEqual([]);
+  expect((await list(known)).whySuspect).toBeNull();
 });
 
 test('A7: a drop is suspect again for a day if a listing was trusted since an earlier drop', async () => {

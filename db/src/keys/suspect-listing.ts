@@ -1,5 +1,5 @@
 import { toMs } from '@keywarden/core/values';
-import { and, asc, eq, isNotNull, isNull, max, sql as raw, type SQL } from 'drizzle-orm';
+import { type AnyColumn, and, asc, eq, isNotNull, isNull, max, sql as raw, type SQL } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
 import { closeIncidentsOfScope, openIncident } from '../incidents/incidents.ts';
 import { credential, keyListing } from '../schema/keys.ts';
@@ -25,11 +25,13 @@ export async function findSuspicion(tx: Tx, listing: KeyListing, ids: string[]):
   if (unreadable > 0)
     return because(`${unreadable} of its rows cannot be read; keywarden coverage --rejected names them`);
   const db = builderOf(tx);
-  const { controlPlaneNumber, scope: ofScope, goneAt, missingSince } = credential;
+  const { controlPlaneNumber, scope: ofScope, goneAt, missingSince, presentSince } = credential;
   const isHere = and(isNull(goneAt), isNull(missingSince));
   const known = and(eq(controlPlaneNumber, controlPlane), eq(ofScope, scope), isHere);
   const lost = await db.$count(credential, and(known, noneOf(credential.id, ids)));
-  const kept = await db.$count(credential, and(known, anyOf(credential.id, ids)));
+  // Keys that only suspect listings have shown may be those of another list, too.
+  const isKnown = raw`${presentSince} <= coalesce((${lastTrusted(db, listing, 'listedAt')}), 'infinity')`;
+  const kept = await db.$count(credential, and(known, isKnown, anyOf(credential.id, ids)));
   if (!isSuddenDrop({ lost, kept, ids })) return null;
   const [sudden] = await db
     .select({ isOld: raw<boolean>`min(${keyListing.listedAt}) < ${listedAt}::timestamptz - interval '1 day'` })
@@ -40,18 +42,22 @@ export async function findSuspicion(tx: Tx, listing: KeyListing, ids: string[]):
     : { why: `${lost} of ${lost + kept} known keys are suddenly absent`, isSudden: true };
 }
 
-/** Returns the condition that a listing is one of a scope's suspect ones since the last trusted one. */
-function isSuspectNow(db: Db, { controlPlane, scope }: KeyListing): SQL | undefined {
+/** Returns the query of the number or time of a scope's last trusted listing. */
+function lastTrusted(db: Db, { controlPlane, scope }: KeyListing, column: 'number' | 'listedAt') {
   const trusted = alias(keyListing, 'trusted');
-  const last = db
-    .select({ number: max(trusted.number) })
+  return db
+    .select({ last: max<AnyColumn>(trusted[column]) })
     .from(trusted)
     .where(and(eq(trusted.controlPlaneNumber, controlPlane), eq(trusted.scope, scope), isNull(trusted.whySuspect)));
+}
+
+/** Returns the condition that a listing is one of a scope's suspect ones since the last trusted one. */
+function isSuspectNow(db: Db, listing: KeyListing): SQL | undefined {
   return and(
-    eq(keyListing.controlPlaneNumber, controlPlane),
-    eq(keyListing.scope, scope),
+    eq(keyListing.controlPlaneNumber, listing.controlPlane),
+    eq(keyListing.scope, listing.scope),
     isNotNull(keyListing.whySuspect),
-    raw`${keyListing.number} > coalesce((${last}), 0)`,
+    raw`${keyListing.number} > coalesce((${lastTrusted(db, listing, 'number')}), 0)`,
   );
 }
 
@@ -84,8 +90,8 @@ const leastSuddenDrop = 4;
 
 /**
  * Returns whether a list lacks so much of the last one that it proves no absence (A7). It is empty, lacks more known rows (`lost`) than it shows (`kept`), or
- * lacks any with a row count at which services cut lists off. New rows do not count: they may be those of another list. `ids` are the ids of its rows as
- * received, possibly with repetitions.
+ * lacks any with a row count at which services cut lists off. New rows do not count, nor do those that only suspect lists have shown: they may be those of
+ * another list. `ids` are the ids of its rows as received, possibly with repetitions.
  */
 export function isSuddenDrop({ lost, kept, ids }: { lost: number; kept: number; ids: readonly string[] }): boolean {
   const there = new Set(ids).size;

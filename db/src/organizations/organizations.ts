@@ -1,5 +1,5 @@
 import type { WireMember, WireOrganization } from '@keywarden/core/wire';
-import { and, eq, isNull, lt } from 'drizzle-orm';
+import { and, eq, isNull, sql as raw } from 'drizzle-orm';
 import { isSuddenDrop } from '../keys/suspect-listing.ts';
 import { member, memberListing, organization } from '../schema/organizations.ts';
 import { anyOf, builderOf, type Db, lastOfEach, noneOf, packExtra, type Sql, toJson } from '../sql.ts';
@@ -71,7 +71,10 @@ export async function saveMembers(
     const ofOrganization = and(eq(member.controlPlaneNumber, controlPlane), eq(member.organizationId, organizationId));
     const ids = members.map(({ userId }) => userId);
     const lost = await db.$count(member, and(ofOrganization, isNull(member.leftAt), noneOf(member.userId, ids)));
-    const known = and(ofOrganization, lt(member.firstSeenAt, seenAt), anyOf(member.userId, ids));
+    // Members that only sudden lists have shown may be those of another list, too.
+    const isKnown = raw`${member.firstSeenAt} < ${seenAt}::timestamptz and ${member.firstSeenAt} <= coalesce((select max(l.listed_at)
+      from keywarden.member_listing l where l.control_plane_number = ${controlPlane} and l.organization_id = ${organizationId} and not l.is_sudden), 'infinity')`;
+    const known = and(ofOrganization, isKnown, anyOf(member.userId, ids));
     const isSudden = isSuddenDrop({ lost, kept: await db.$count(member, known), ids });
     const listing = { controlPlaneNumber: controlPlane, organizationId, listedAt: seenAt, isSudden };
     await db.insert(memberListing).values(listing).onConflictDoNothing();

@@ -1,5 +1,5 @@
 import type { WireProject } from '@keywarden/core/wire';
-import { and, eq, exists, isNull, lt, sql as raw, type SQL } from 'drizzle-orm';
+import { and, count, eq, exists, isNull, lt, min, sql as raw, type SQL } from 'drizzle-orm';
 import { isSuddenDrop } from '../keys/suspect-listing.ts';
 import type { Listing } from '../organizations/organizations.ts';
 import { project } from '../schema/projects.ts';
@@ -54,9 +54,13 @@ export async function saveProjects(
       isNull(project.goneAt),
     );
     const db = builderOf(tx);
-    const lost = await db.$count(project, and(ofOrganization, noneOf(project.id, there)));
-    const known = and(ofOrganization, lt(project.firstSeenAt, seenAt), anyOf(project.id, there));
-    const isSudden = isSuddenDrop({ lost, kept: await db.$count(project, known), ids: there });
+    const [absent] = await db
+      .select({ lost: count(), since: min(project.missingSince) })
+      .from(project)
+      .where(and(ofOrganization, noneOf(project.id, there)));
+    const known = and(ofOrganization, lt(project.firstSeenAt, absent?.since ?? seenAt), anyOf(project.id, there));
+    const kept = await db.$count(project, known);
+    const isSudden = isSuddenDrop({ lost: absent?.lost ?? 0, kept, ids: there });
     // The comparison uses a difference. A cluster refuses anything within a case that a setting could change, such as a time minus an
     // interval.
     await tx`

@@ -1,0 +1,40 @@
+import { makeControlPlane, makeWireProject } from '@keywarden/testkit/store/rows';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import type { Store } from '../store.ts';
+import { saveProjects } from './projects.ts';
+
+let store: TestStore;
+let daemon: Store;
+let controlPlane: string;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  daemon = await store.as('keywarden_daemon');
+  controlPlane = await makeControlPlane(daemon.sql);
+});
+afterAll(async () => await store.close());
+
+/** Saves a list of an organization's projects, some hours after the first one, and returns which projects are gone. */
+async function list(organizationId: string, ids: string[], hours: number): Promise<string[]> {
+  const seenAt = new Date(Date.UTC(2026, 5, 1, hours)).toISOString();
+  const place = { controlPlane, organizationId, seenAt, unavailableIds: [] };
+  const projects = ids.map((id) => makeWireProject(`${organizationId}-${id}`, { orgId: organizationId }));
+  await saveProjects(daemon.sql, place, projects);
+  const rows = await store.sql`
+    select id from keywarden.project where organization_id = ${organizationId} and gone_at is not null order by id`;
+  return rows.map((row) => String(row.id));
+}
+
+test('A7: lists that show other projects in the place of the known ones make none gone for a day', async () => {
+  const known = ['1', '2', '3', '4', '5'];
+  const others = known.map((id) => `9${id}`);
+  await list('o', known, 0);
+  for (const hour of [1, 2, 3, 4]) expect(await list('o', others, hour)).toEqual([]);
+  expect(await list('o', others, 25)).toEqual(known.map((id) => `o-${id}`));
+});
+
+test('A7: of projects that are replaced by a few each hour, each is gone after two lists without it', async () => {
+  await list('p', ['1', '2', '3', '4', '5'], 0);
+  await list('p', ['2', '3', '4', '5', '6'], 1);
+  expect(await list('p', ['3', '4', '5', '6', '7'], 2)).toEqual(['p-1']);
+});
