@@ -17,7 +17,7 @@ import {
 } from '@keywarden/testkit/daemon/apply-fixture';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
-import { armMachine, betweenMarks } from './high-water-mark.ts';
+import { armMachine, betweenMarks, disarmMachine } from './high-water-mark.ts';
 
 useApplyFixture();
 
@@ -156,6 +156,29 @@ test('R10: a governing action on a machine that enforces nothing leaves a mark t
   await betweenMarks(fixture.context, () => Promise.resolve());
   expect(await openIncidents()).toEqual(['high_water_mark']);
   expect(await marks()).toBe(0);
+});
+
+test('R10: a permission that is withdrawn while another process makes its mark stays so', async () => {
+  await prepare(['one', 'busy'], { policy: enforced() });
+  await armMachine(fixture.context, 'ada');
+  /** Runs work while a mark waits for the store. */
+  const meanwhile = async (work: () => Promise<unknown>) => {
+    let marked: Promise<void> | undefined;
+    await store.sql.begin(async (tx) => {
+      await tx`lock table keywarden.high_water_mark in share mode`;
+      marked = betweenMarks(fixture.context, () => Promise.resolve());
+      const waits = async () =>
+        (await store.sql`select from pg_locks where relation = 'keywarden.high_water_mark'::regclass and not granted`)
+          .length;
+      await expect.poll(waits).toBe(1);
+      await work();
+    });
+    await marked;
+  };
+  await meanwhile(() => Promise.resolve(disarmMachine(fixture.context)));
+  expect(readFileSync(markFile(), 'utf8')).toMatch(/ watch /);
+  expect(await pass()).toMatchObject({ automatic: null, why: expect.stringMatching(/not permitted on this machine/) });
+  expect(await revokedNames()).toEqual([]);
 });
 
 /** Runs work on the databases themselves, which requires that this database has no session. */

@@ -122,7 +122,13 @@ export async function moveMark({ store, environment }: StoreContext): Promise<vo
   if (own !== null && (await db.readMark(store.db, own.mark)) === 'missing') return await reportOlder({ store });
   const mark = await db.addMark(store.db, 'daemon');
   const since = own?.since ?? (await db.readMarkTime(store.db, own?.mark ?? mark));
-  writeMachineMark(environment.KEYWARDEN_DATA, { mark, mayEnforce: own?.mayEnforce ?? false, since });
+  // Another process may have given or withdrawn the permission meanwhile.
+  const now = readMachineMark(environment.KEYWARDEN_DATA);
+  writeMachineMark(environment.KEYWARDEN_DATA, {
+    mark,
+    mayEnforce: now?.mayEnforce ?? false,
+    since: now?.since ?? since,
+  });
 }
 
 /**
