@@ -124,6 +124,15 @@ test('A7: a listing that shows other keys in the place of the known ones, as tha
   expect((await list(known)).whySuspect).toBeNull();
 });
 
+test('A7: a listing whose keys were created since the last one, because keys live for a day there, is not suspect', async () => {
+  const keysOf = (day: number) => Array.from({ length: 10 }, (_, index) => `${day}-${index}`);
+  for (const day of [0, 1, 2]) {
+    const createdAt = new Date(Date.UTC(2026, 5, 1, day * 24 + 12)).toISOString();
+    expect((await list(keysOf(day), { createdAt }, 24)).whySuspect).toBeNull();
+  }
+  expect(await gone()).toEqual(keysOf(0));
+});
+
 test('A7: a drop is suspect again for a day if a listing was trusted since an earlier drop', async () => {
   const all = Array.from({ length: 12 }, (_, index) => String(index + 1));
   await list(all);

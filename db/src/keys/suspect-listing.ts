@@ -1,5 +1,5 @@
-import { toMs } from '@keywarden/core/values';
-import { type AnyColumn, and, asc, eq, isNotNull, isNull, max, sql as raw, type SQL } from 'drizzle-orm';
+import { compareInstants, toMs } from '@keywarden/core/values';
+import { and, asc, desc, eq, isNotNull, isNull, lte, max, sql as raw, type SQL } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
 import { closeIncidentsOfScope, openIncident } from '../incidents/incidents.ts';
 import { credential, keyListing } from '../schema/keys.ts';
@@ -18,7 +18,7 @@ export interface Suspicion {
  * sudden drop is suspect until listings a day apart show it. Keys that we revoked do not count as absent.
  */
 export async function findSuspicion(tx: Tx, listing: KeyListing, ids: string[]): Promise<Suspicion | null> {
-  const { controlPlane, scope, listedAt, stale = null, partial = null, unreadable = 0 } = listing;
+  const { controlPlane, scope, listedAt, keys, stale = null, partial = null, unreadable = 0 } = listing;
   const because = (why: string) => ({ why, isSudden: false });
   if (stale !== null) return because(stale);
   if (partial !== null) return because(`not all of it was shown: ${partial}`);
@@ -29,10 +29,19 @@ export async function findSuspicion(tx: Tx, listing: KeyListing, ids: string[]):
   const isHere = and(isNull(goneAt), isNull(missingSince));
   const known = and(eq(controlPlaneNumber, controlPlane), eq(ofScope, scope), isHere);
   const lost = await db.$count(credential, and(known, noneOf(credential.id, ids)));
+  const [trusted] = await db
+    .select({ at: keyListing.listedAt })
+    .from(keyListing)
+    .where(
+      and(eq(keyListing.controlPlaneNumber, controlPlane), eq(keyListing.scope, scope), isNull(keyListing.whySuspect)),
+    )
+    .orderBy(desc(keyListing.listedAt))
+    .limit(1);
   // Keys that only suspect listings have shown may be those of another list, too.
-  const isKnown = raw`${presentSince} <= coalesce((${lastTrusted(db, listing, 'listedAt')}), 'infinity')`;
+  const isKnown = trusted && lte(presentSince, trusted.at);
   const kept = await db.$count(credential, and(known, isKnown, anyOf(credential.id, ids)));
-  if (!isSuddenDrop({ lost, kept, ids })) return null;
+  const added = countSince(keys, { after: trusted?.at ?? listedAt, until: listedAt });
+  if (!isSuddenDrop({ lost, kept: kept + added, ids })) return null;
   const [sudden] = await db
     .select({ isOld: raw<boolean>`min(${keyListing.listedAt}) < ${listedAt}::timestamptz - interval '1 day'` })
     .from(keyListing)
@@ -42,22 +51,24 @@ export async function findSuspicion(tx: Tx, listing: KeyListing, ids: string[]):
     : { why: `${lost} of ${lost + kept} known keys are suddenly absent`, isSudden: true };
 }
 
-/** Returns the query of the number or time of a scope's last trusted listing. */
-function lastTrusted(db: Db, { controlPlane, scope }: KeyListing, column: 'number' | 'listedAt') {
-  const trusted = alias(keyListing, 'trusted');
-  return db
-    .select({ last: max<AnyColumn>(trusted[column]) })
-    .from(trusted)
-    .where(and(eq(trusted.controlPlaneNumber, controlPlane), eq(trusted.scope, scope), isNull(trusted.whySuspect)));
+/** Returns how many keys of a listing were created since a time: where keys live for hours, these are there in the place of the others. */
+function countSince(keys: KeyListing['keys'], { after, until }: { after: string; until: string }): number {
+  const since = keys.filter(({ createdAt: at }) => compareInstants(at, after) > 0 && compareInstants(at, until) <= 0);
+  return new Set(since.map(({ id }) => id)).size;
 }
 
 /** Returns the condition that a listing is one of a scope's suspect ones since the last trusted one. */
-function isSuspectNow(db: Db, listing: KeyListing): SQL | undefined {
+function isSuspectNow(db: Db, { controlPlane, scope }: KeyListing): SQL | undefined {
+  const trusted = alias(keyListing, 'trusted');
+  const last = db
+    .select({ number: max(trusted.number) })
+    .from(trusted)
+    .where(and(eq(trusted.controlPlaneNumber, controlPlane), eq(trusted.scope, scope), isNull(trusted.whySuspect)));
   return and(
-    eq(keyListing.controlPlaneNumber, listing.controlPlane),
-    eq(keyListing.scope, listing.scope),
+    eq(keyListing.controlPlaneNumber, controlPlane),
+    eq(keyListing.scope, scope),
     isNotNull(keyListing.whySuspect),
-    raw`${keyListing.number} > coalesce((${lastTrusted(db, listing, 'number')}), 0)`,
+    raw`${keyListing.number} > coalesce((${last}), 0)`,
   );
 }
 
@@ -90,8 +101,8 @@ const leastSuddenDrop = 4;
 
 /**
  * Returns whether a list lacks so much of the last one that it proves no absence (A7). It is empty, lacks more known rows (`lost`) than it shows (`kept`), or
- * lacks any with a row count at which services cut lists off. New rows do not count, nor do those that only suspect lists have shown: they may be those of
- * another list. `ids` are the ids of its rows as received, possibly with repetitions.
+ * lacks any with a row count at which services cut lists off. Neither new rows count nor those that only suspect lists have shown, because they may be those of
+ * another list; keys that were created since the last trusted listing do. `ids` are the ids of its rows as received, possibly with repetitions.
  */
 export function isSuddenDrop({ lost, kept, ids }: { lost: number; kept: number; ids: readonly string[] }): boolean {
   const there = new Set(ids).size;
