@@ -73,6 +73,7 @@ export * from './reviews/reminders.ts';
 export { reportBrokenReviews } from './reviews/reviews.ts';
 export {
   beginRevocation,
+  hasIntent,
   listGoneKeys,
   listUnsettledScopes,
   type RevocationCause,

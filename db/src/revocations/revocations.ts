@@ -48,6 +48,11 @@ export async function beginRevocation(sql: Sql, intent: NewIntent): Promise<stri
   return rows[0] === undefined ? undefined : String(rows[0].number);
 }
 
+/** Returns whether the store has an intent. It lacks a committed one only if it is now an older store. */
+export async function hasIntent(db: Db, intent: string): Promise<boolean> {
+  return (await db.$count(revocationIntent, eq(revocationIntent.number, intent))) > 0;
+}
+
 /**
  * Returns the condition that an intent for a key, joined with its outcome if there is one, may have revoked the key. A refused call counts too, because
  * its answer may be wrong. It stops counting once two listings begun after it still show the key.

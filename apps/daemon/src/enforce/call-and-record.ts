@@ -1,7 +1,7 @@
 import { ControlPlaneError } from '@keywarden/core/client';
 import { secondOf, toMs } from '@keywarden/core/values';
-import { recordOutcome } from '@keywarden/db/daemon';
-import { describeError } from '@keywarden/runtime';
+import { hasIntent, recordOutcome } from '@keywarden/db/daemon';
+import { describeError, UserError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
 import { isProjectScope } from '../sync/scopes.ts';
@@ -40,6 +40,12 @@ export async function callAndRecord(
   const { key, refused } = task;
   const beforeSend = async () => {
     await moveMark(context);
+    // R4: after a failover the intent may be lost before the call.
+    if (!(await hasIntent(store.db, intent)))
+      throw new UserError(
+        'store',
+        'The store has lost the intent of a revocation before its call, which was not sent; check what else it lacks.',
+      );
     await assertStillJudged(task, ready, intent);
   };
   let revoked: Ended;

@@ -51,3 +51,17 @@ test('R10: a store that lost the intent of a call, but not the mark before its p
   expect(await openIncidents()).toEqual(['high_water_mark']);
   expect(await revokedNames()).toEqual(['one']);
 });
+
+test('R4: a call whose intent the store loses before it is not sent', async () => {
+  await prepare(['one', 'busy'], { policy: enforced() });
+  await armMachine(fixture.context, 'ada');
+  await pass();
+  store.isTampered();
+  await store.sql`alter table keywarden.revocation_intent disable trigger user`;
+  // The failover comes between the intent and the mark after it.
+  await store.sql`create function keywarden.fail_over() returns trigger language plpgsql security definer as
+    $$ begin delete from keywarden.revocation_intent; return null; end $$`;
+  await store.sql`create trigger fails_over after insert on keywarden.high_water_mark execute function keywarden.fail_over()`;
+  await expect(pass()).rejects.toThrow(/has lost the intent/);
+  expect(await revokedNames()).toEqual([]);
+});
