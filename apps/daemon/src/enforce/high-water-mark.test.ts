@@ -151,7 +151,7 @@ test('R10: a governing action on a machine that enforces nothing leaves a mark t
     'it failed',
   );
   expect(await marks()).toBe(2);
-  expect(readFileSync(markFile(), 'utf8')).toMatch(/^[0-9a-f-]{36} watch 20[0-9T:.-]+Z\n$/);
+  expect(readFileSync(markFile(), 'utf8')).toMatch(/^[0-9a-f-]{36} watch( 20[0-9T:.-]+Z){2}\n$/);
   await store.sql`delete from keywarden.high_water_mark`;
   await betweenMarks(fixture.context, () => Promise.resolve());
   expect(await openIncidents()).toEqual(['high_water_mark']);

@@ -9,13 +9,14 @@ import type { Context } from '../context.ts';
 const fileName = 'high-water-mark';
 
 /**
- * The content of a machine's file: the last mark that it made, whether a person has permitted automatic enforcement from this machine, and the time of
- * the first mark that it made in this store (null: not recorded).
+ * The content of a machine's file: the last mark that it made, whether a person has permitted automatic enforcement from this machine, the time of
+ * the first mark that it made in this store, and since when it has made every mark itself (null: not recorded).
  */
 interface MachineMark {
   mark: string;
   mayEnforce: boolean;
   since: string | null;
+  aloneSince: string | null;
 }
 
 type StoreContext = Pick<Context, 'store' | 'environment'>;
@@ -56,11 +57,13 @@ export async function approvalScope(context: StoreContext): Promise<ApprovalScop
 
 /**
  * R10: returns since when the store has lost nothing, as far as this machine and the incidents show; null if that is not known. A person's permission does not
- * make an older store whole.
+ * make an older store whole. Marks that another machine has made since are not in this machine's file, and may be lost without a trace.
  */
 export async function wholeSince({ store, environment }: StoreContext): Promise<string | null> {
-  const since = readMachineMark(environment.KEYWARDEN_DATA)?.since ?? null;
+  const own = readMachineMark(environment.KEYWARDEN_DATA);
+  if (own === null || (await db.readMark(store.db, own.mark)) !== 'newest') return null;
   const older = await db.readLastOlder(store.db);
+  const since = own.aloneSince;
   return since === null || older === null || toMs(since) > toMs(older) ? since : older;
 }
 
@@ -102,7 +105,7 @@ export async function armMachine({ store, environment }: StoreContext, by: strin
   await db.closeIncidentsOf(store.db, { kind: 'high_water_mark', by });
   const mark = await db.addMark(store.db, 'daemon');
   const since = await db.readMarkTime(store.db, mark);
-  writeMachineMark(environment.KEYWARDEN_DATA, { mark, mayEnforce: true, since });
+  writeMachineMark(environment.KEYWARDEN_DATA, { mark, mayEnforce: true, since, aloneSince: since });
 }
 
 /** Withdraws the permission of this machine to enforce automatically. Returns whether it had it. */
@@ -119,15 +122,18 @@ export function disarmMachine({ environment: { KEYWARDEN_DATA: folder } }: Pick<
  */
 export async function moveMark({ store, environment }: StoreContext): Promise<void> {
   const own = readMachineMark(environment.KEYWARDEN_DATA);
-  if (own !== null && (await db.readMark(store.db, own.mark)) === 'missing') return await reportOlder({ store });
+  const state = own === null ? null : await db.readMark(store.db, own.mark);
+  if (state === 'missing') return await reportOlder({ store });
   const mark = await db.addMark(store.db, 'daemon');
   const since = own?.since ?? (await db.readMarkTime(store.db, own?.mark ?? mark));
+  const aloneSince = (state === 'newest' ? own?.aloneSince : null) ?? (await db.readMarkTime(store.db, mark));
   // Another process may have given or withdrawn the permission meanwhile.
   const now = readMachineMark(environment.KEYWARDEN_DATA);
   writeMachineMark(environment.KEYWARDEN_DATA, {
     mark,
     mayEnforce: now?.mayEnforce ?? false,
     since: now?.since ?? since,
+    aloneSince,
   });
 }
 
@@ -148,10 +154,11 @@ async function reportOlder({ store }: Pick<Context, 'store'>): Promise<void> {
 }
 
 function readMachineMark(folder: string): MachineMark | null {
-  const [mark, may, since = null] = (readDataFile(folder, fileName) ?? '').split(' ');
-  return mark === undefined || mark === '' ? null : { mark, mayEnforce: may === 'enforce', since };
+  const [mark, may, since = null, aloneSince = null] = (readDataFile(folder, fileName) ?? '').split(' ');
+  return mark === undefined || mark === '' ? null : { mark, mayEnforce: may === 'enforce', since, aloneSince };
 }
 
-function writeMachineMark(folder: string, { mark, mayEnforce, since }: MachineMark): void {
-  writeDataFile(folder, fileName, `${mark} ${mayEnforce ? 'enforce' : 'watch'}${since === null ? '' : ` ${since}`}`);
+function writeMachineMark(folder: string, { mark, mayEnforce, since, aloneSince }: MachineMark): void {
+  const times = since === null ? [] : aloneSince === null ? [since] : [since, aloneSince];
+  writeDataFile(folder, fileName, [mark, mayEnforce ? 'enforce' : 'watch', ...times].join(' '));
 }
