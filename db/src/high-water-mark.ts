@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { desc, eq, sql as raw } from 'drizzle-orm';
+import { eq, sql as raw } from 'drizzle-orm';
 import { incident } from './schema/incidents.ts';
 import { highWaterMark } from './schema/processes.ts';
 import { anyOf, type Db } from './sql.ts';
@@ -32,12 +32,11 @@ export async function readMarkTime(db: Db, mark: string): Promise<string | null>
 
 /** Returns when an incident last showed that the store may be an older one, RFC 3339 by the database's clock; null if none did. */
 export async function readLastOlder(db: Db): Promise<string | null> {
+  // What is found while an incident is open opens no other one.
   const [row] = await db
-    .select({ at: incident.openedAt })
+    .select({ at: raw`max(coalesce(${incident.closedAt}, ${incident.openedAt}))`.mapWith(incident.openedAt) })
     .from(incident)
-    .where(anyOf(incident.kind, ['high_water_mark', 'ledger_inconsistent']))
-    .orderBy(desc(incident.openedAt))
-    .limit(1);
+    .where(anyOf(incident.kind, ['high_water_mark', 'ledger_inconsistent']));
   return row?.at ?? null;
 }
 

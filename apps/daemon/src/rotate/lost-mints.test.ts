@@ -25,3 +25,15 @@ test('R10: a store that lost the intent of a mint, but not the mark before its p
   expect(await pass()).toMatchObject({ opened: [], why: expect.stringMatching(/is an older copy/) });
   expect((await everyKey()).length).toBe(keys);
 });
+
+test('T2: a mint whose intent the store loses before it is not sent', async () => {
+  await prepare(['bot', 'survivor']);
+  store.isTampered();
+  // The failover comes between the intent and the mark after it.
+  await store.sql`create function keywarden.fail_over() returns trigger language plpgsql security definer as
+    $$ begin if exists (select from keywarden.rotation_mint) then truncate keywarden.rotation cascade; end if; return null; end $$`;
+  await store.sql`create trigger fails_over after insert on keywarden.high_water_mark execute function keywarden.fail_over()`;
+  const keys = (await everyKey()).length;
+  await pass();
+  expect((await everyKey()).length).toBe(keys);
+});

@@ -7,6 +7,7 @@ import {
   countUnclear,
   isSinkPathTaken,
   listObservers,
+  readRotation,
   type StoredRotation,
 } from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
@@ -111,6 +112,9 @@ async function create(
       });
       if (begun === undefined) return notNow('another process is advancing it');
       await moveMark(context);
+      // T2: after a failover the intent may be lost before the call.
+      const stored = await readRotation(store.db, begun.number);
+      if (stored?.mints.at(-1)?.name !== mint.name) return notNow('the store has lost the intent of its mint');
       const created = await call(minter, { key, name: mint.name, signal });
       // The use of that other key would retire the old one (T1).
       if (listing.keys.some(({ id }) => id === created.id))
