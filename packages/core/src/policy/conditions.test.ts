@@ -146,6 +146,14 @@ test('expiry conditions find keys that never expire, that expire soon, and that 
   ]);
 });
 
+test('whether a credential expires whose kind has no expiry upstream is unknown, also for the opposite conditions', () => {
+  const match = { kinds: ['role' as const, 'branch_credential' as const] };
+  const some = [makeKey(1, { kind: 'role' }), makeKey(2, { kind: 'branch_credential' })];
+  expect(numbers({ match, without_expiry: true }, some)).toEqual(['2']);
+  expect(numbers({ match, not: { without_expiry: true } }, some)).toEqual([]);
+  expect(numbers({ match, not: { expires_within: '14d' } }, some)).toEqual(['2']);
+});
+
 test('a credential kind without upstream use data is never judged unused', () => {
   const match = { kinds: ['role' as const] };
   const rule = policySchema.parse({

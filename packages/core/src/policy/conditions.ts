@@ -1,6 +1,6 @@
 import { clientAddress, makeGlobTest, makeNetworkTest } from '../values/patterns.ts';
 import { toMs } from '../values/time.ts';
-import { isKeyKind, showsUse } from '../wire/index.ts';
+import { isKeyKind, showsExpiry, showsUse } from '../wire/index.ts';
 import type { Condition } from './condition-schema.ts';
 import { conditionInWords } from './explain.ts';
 import { isCreationKnown, type KeyFacts } from './facts.ts';
@@ -31,6 +31,14 @@ const whyUseUnknown = ({ kind, use }: KeyFacts): Unknown =>
       ? unobservedUse
       : unknownUse
     : { unknown: `its last use is unknown: the control plane does not report when a ${kind} was used` };
+
+/** API keys never expire. Of other kinds whose expiry is not reported, a record without one says nothing. */
+const isExpiryUnknown = ({ kind, expiresAt }: KeyFacts): boolean =>
+  expiresAt === undefined && !isKeyKind(kind) && !showsExpiry(kind);
+
+const whyExpiryUnknown = ({ kind }: KeyFacts): Unknown => ({
+  unknown: `its expiry is unknown: the control plane does not report when a ${kind} expires`,
+});
 
 /** No record has an earlier time: it stands for a time that the control plane does not report. */
 const earliest = '2000-01-01';
@@ -89,9 +97,14 @@ function isInUse(key: KeyFacts, { nowMs, limitMs }: { nowMs: number; limitMs: nu
 
 function compileExpiry({ without_expiry: without, expires_within: within }: Condition): Test | undefined {
   if (without !== undefined)
-    return ({ key }) => key.expiresAt === undefined && { condition: 'without_expiry', created_at: key.createdAt };
+    return ({ key }) => {
+      if (isExpiryUnknown(key)) return whyExpiryUnknown(key);
+      return key.expiresAt === undefined && { condition: 'without_expiry', created_at: key.createdAt };
+    };
   if (within === undefined) return undefined;
-  return ({ key: { expiresAt }, nowMs }) => {
+  return ({ key, nowMs }) => {
+    const { expiresAt } = key;
+    if (isExpiryUnknown(key)) return whyExpiryUnknown(key);
     if (expiresAt === undefined || toMs(expiresAt) - nowMs > within.ms) return false;
     return { condition: 'expires_within', expires_at: expiresAt, limit: within.text };
   };
