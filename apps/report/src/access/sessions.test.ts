@@ -89,4 +89,8 @@ test('a form that is sent after its session has ended leads back to its page, wh
   expect([answer.status, place]).toEqual([303, '/sign-in?next=%2Fplans%2Fp-1%3Fdisposition%3Dheld&unsent=true']);
   expect(await (await fixture.app.request(place)).text()).toContain('nothing was done');
   expect((await post('/plans/p-1/approve', {})).headers.get('location')).toBe('/sign-in?next=%2F&unsent=true');
+  // What the form before it did must not be said again.
+  const again = { referer: 'http://report.example/reviews/1?decision=undecided&flash=decided' };
+  const late = await post('/reviews/1/decisions', {}, again);
+  expect(late.headers.get('location')).toBe('/sign-in?next=%2Freviews%2F1%3Fdecision%3Dundecided&unsent=true');
 });

@@ -54,10 +54,12 @@ const signInFirst = (c: Context<Env>) => {
   return c.redirect(`/sign-in?next=${encodeURIComponent(pathname + search)}${isForm ? '&unsent=true' : ''}`, 303);
 };
 
-/** Returns the address of the page that a form was sent from; the overview if the browser does not tell. */
+/** Returns the address of the page that a form was sent from, without what a form before it did; the overview if the browser does not tell. */
 function sentFrom(c: Context<Env>): URL {
   const referer = c.req.header('referer') ?? '';
-  return new URL(URL.canParse(referer) ? referer : '/', c.req.url);
+  const page = new URL(URL.canParse(referer) ? referer : '/', c.req.url);
+  page.searchParams.delete('flash');
+  return page;
 }
 
 export interface Pages {
