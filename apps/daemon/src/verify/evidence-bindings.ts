@@ -38,6 +38,8 @@ export interface Source {
   absent?: Row;
   /** Returns whether the table must have a row of an event. */
   isDue?: (event: ProvenEvent, period: Period, events: EventIndex) => boolean;
+  /** Returns whether the archives of earlier versions have no row of a due event. */
+  wasLeftOut?: (event: ProvenEvent, period: Period) => boolean;
 }
 
 export interface Binding {
@@ -47,6 +49,9 @@ export interface Binding {
   /** The first one is about the row itself, and the others about what became of it. */
   sources: [Source, ...Source[]];
 }
+
+const isBefore = (at: EventContent[string] | undefined, limit: string) =>
+  typeof at === 'string' && compareInstants(at, limit) < 0;
 
 const isWithin = (at: EventContent[string] | undefined, { from, to }: Period) =>
   typeof at === 'string' && compareInstants(at, from) >= 0 && compareInstants(at, to) < 0;
@@ -106,17 +111,10 @@ export const bindings: Binding[] = [
     sources: [
       {
         type: 'exemption.granted',
-        isDue({ content }, period, events) {
-          const ended = findEvent(events, 'exemption.ended', { number: content.number })?.content.ended_at;
-          const isBefore = (at: EventContent[string] | undefined, limit: string) =>
-            typeof at === 'string' && compareInstants(at, limit) < 0;
-          const hasKeys = hashOf(content.keys) !== sha256('');
-          return (
-            hasKeys &&
-            isBefore(content.granted_at, period.to) &&
-            !isBefore(content.until, period.from) &&
-            !isBefore(ended, period.from)
-          );
+        isDue({ content: { number, keys, granted_at: granted, until } }, { from, to }, events) {
+          const ended = findEvent(events, 'exemption.ended', { number })?.content.ended_at;
+          const hasKeys = hashOf(keys) !== sha256('');
+          return hasKeys && isBefore(granted, to) && !isBefore(until, from) && !isBefore(ended, from);
         },
         ofRow: ofId,
         isClaimed: always,
@@ -141,7 +139,11 @@ export const bindings: Binding[] = [
     sources: [
       {
         type: 'incident.opened',
-        isDue: ({ content }, period) => isWithin(content.opened_at, period),
+        isDue({ content }, { from, to }, events) {
+          const closed = findEvent(events, 'incident.closed', { number: content.number })?.content.closed_at;
+          return isBefore(content.opened_at, to) && !isBefore(closed, from);
+        },
+        wasLeftOut: ({ content }, { from }) => isBefore(content.opened_at, from),
         ofRow: ofId,
         isClaimed: always,
         fields: {

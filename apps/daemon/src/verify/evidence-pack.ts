@@ -268,8 +268,12 @@ async function compareRows(archive: Archive, { file, binding, receipts, period, 
     if (typeof compared === 'string') counts[compared] += 1;
     else addSentence(verdict.wrong, `${file}: the row ${name} differs from the ledger in ${compared.differs}`);
   });
-  for (const { subject } of missing)
-    addSentence(verdict.wrong, `${file}: it has no row of ${subject}, which the ledger has in the period`);
+  for (const event of missing) {
+    const isOld = binding.sources.some(({ type, wasLeftOut }) => type === event.type && wasLeftOut?.(event, period));
+    const why = isOld ? ' from before it, as in archives of earlier versions' : '';
+    const found = isOld ? verdict.unproven : verdict.wrong;
+    addSentence(found, `${file}: it has no row of ${event.subject}, which the ledger has in the period${why}`);
+  }
   if (counts['no receipt'] > 0) verdict.unproven.push(`${file}: ${counts['no receipt']} rows have no receipt`);
   if (counts.hidden > 0)
     verdict.unproven.push(`${file}: of ${counts.hidden} rows the receipts do not show the personal data`);

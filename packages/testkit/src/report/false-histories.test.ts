@@ -87,6 +87,22 @@ test('the detail of an incident may be newer than the signed tree while the inci
   expect(await forged('it was never used')).toMatchObject({ rank: 2, words: expect.stringContaining('in detail') });
 });
 
+test('an incident that was open in the period, and opened before it, is not left out of its table unnoticed', async () => {
+  const { store, ledger } = packs.fixture;
+  await store.sql`
+    insert into keywarden.incident (kind, scope, detail, opened_at, closed_at, closed_by, note)
+    select 'orphan', note, '{}', now() - interval '50 minutes', now() - ended, 'ada', note
+    from (values ('within', interval '20 minutes'), ('before', interval '40 minutes')) v(note, ended)`;
+  await ledger.sign();
+  const [from, to] = [-30, 1440].map((minutes) => new Date(Date.now() + minutes * 60_000).toISOString());
+  const evidence = unpack(await download(packs.fixture, `/v1/evidence?from=${from}&to=${to}`));
+  const honest = await packs.verify(evidence);
+  expect([honest.rank, honest.words]).toEqual([1, expect.not.stringContaining('has no row')]);
+  const without = editLines((lines) => lines.filter((line) => !line.includes('within')));
+  const { rank, words } = await packs.verify(forge(/-incidents\.ndjson$/, without)(evidence));
+  expect([rank, words]).toEqual([1, expect.stringContaining('which the ledger has in the period from before it')]);
+});
+
 test('a seal that neither covers its day nor names gaps claims nothing, and the day is not proven', async () => {
   const honest = await packs.verify(await operationsOf('2026-05-21', '2026-05-21'));
   expect([honest.rank, honest.words]).toEqual([1, expect.stringContaining('did not claim to have everything')]);
