@@ -131,7 +131,12 @@ test('evidence contains the existing credentials, the expired ones, and the gaps
   const manifest = JSON.parse(Buffer.from(files['manifest.json'] ?? []).toString()) as Manifest;
   const recordsOf = (name: string) => manifest.files.find(({ measure }) => measure.measure === name);
   expect(recordsOf('credentials')).toMatchObject({ records: 5, exceptions: null });
-  expect(recordsOf('expired_credentials')).toMatchObject({ records: 1, exceptions: 1 });
+  const expired = recordsOf('expired_credentials');
+  expect(expired).toMatchObject({ records: 1, exceptions: 1 });
+  expect(expired?.not_assessable?.because).toContainEqual({
+    reason: 'its expiry is unknown: the control plane does not report when a role expires',
+    keys: 1,
+  });
   expect(manifest.attachments.map(({ file }) => file)).toContain('not-seen/credential-holes.ndjson');
   expect(manifest.partial_because.join()).toContain('the inventory of other credentials has');
 });

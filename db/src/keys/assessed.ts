@@ -96,6 +96,7 @@ function toFacts(item: z.output<typeof anyItem>, judged: z.output<typeof judgedF
     creatorName: creator.name,
     creator: judged.creator_state,
     createdAt: item.created_at ?? '',
+    ...(item.expires_at == null ? {} : { expiresAt: item.expires_at }),
     ...(judged.creation_known ? {} : { isCreationUnknown: true }),
     use:
       use === 'used'

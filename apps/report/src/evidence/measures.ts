@@ -55,7 +55,7 @@ export async function take(snapshot: store.Snapshot, measure: Measure, period: P
     unreviewed_keys: ({ days }) => unreviewed('keys', days),
     orphaned_keys: () => assessed('keys', { of: 'orphaned' }),
     credentials: () => inventory('credentials'),
-    expired_credentials: () => exceptions('credentials', { expiresWithinMs: 0 }, 'it has expired'),
+    expired_credentials: () => assessed('credentials', { of: 'expired' }),
     idle_credentials: ({ days }) => assessed('credentials', { of: 'idle', days }),
     old_credentials: ({ days }) => assessed('credentials', { of: 'old', days }),
     unreviewed_credentials: ({ days }) => unreviewed('credentials', days),

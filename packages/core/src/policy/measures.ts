@@ -6,7 +6,7 @@ import { dormant, lasting } from './presets.ts';
 import { toTimedKey } from './timed-key.ts';
 
 /** What evidence and lists measure of keys. Each is a condition of rules, so that evidence and plans agree. */
-export type Measured = { of: 'idle' | 'old'; days: number } | { of: 'orphaned' };
+export type Measured = { of: 'idle' | 'old'; days: number } | { of: 'orphaned' | 'expired' };
 
 /** The result for one key: whether it holds, and why it does or why that is unknown. */
 export type Assessment = { result: 'yes' | 'unknown'; because: string } | { result: 'no' };
@@ -19,6 +19,8 @@ function conditionOf(measured: Measured): Condition {
       return { older_than: lasting(`${measured.days}d`) };
     case 'orphaned':
       return { creator_left: true };
+    case 'expired':
+      return { expires_within: { ms: 0, text: '0d' } };
     default:
       return measured satisfies never;
   }
