@@ -33,6 +33,20 @@ test('R10: of concurrent actions, the file keeps the last mark', async () => {
   await store.close();
 });
 
+test('R10: an action without a mark after it is not said to have failed, and one that failed says why', async () => {
+  const { store, marks } = await prepare();
+  const allow = async () => await store.sql`alter table keywarden.high_water_mark drop constraint if exists refused`;
+  const refuse = async () =>
+    await store.sql`alter table keywarden.high_water_mark add constraint refused check (mark is null) not valid`;
+  await expect(marks.around(refuse)).rejects.toThrow('This may have been done');
+  await allow();
+  const fail = async () => await refuse().then(() => Promise.reject(new Error('not your plan')));
+  await expect(marks.around(fail)).rejects.toThrow('not your plan');
+  await allow();
+  await expect(marks.around(async () => await Promise.resolve('done'))).resolves.toBe('done');
+  await store.close();
+});
+
 test('R10: the report opens one incident if the store lacks its last mark; a person closes it', async () => {
   const { store, held, marks } = await prepare();
   const incidents = async () => await store.sql`select kind, closed_at from keywarden.incident`;

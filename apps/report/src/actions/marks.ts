@@ -1,6 +1,7 @@
 import { addMark, readMark, reportMarkFile, reportOlderStore } from '@keywarden/db/report';
 import type { Db } from '@keywarden/db/store';
 import { readDataFile, writeDataFile } from '@keywarden/runtime';
+import { Problem } from '../problem.ts';
 
 /** The report's part of R10. */
 export interface Marks {
@@ -38,11 +39,24 @@ export function createMarks({ db, dataFolder }: { db: Db; dataFolder: string }):
     check: async () => await inTurn(check),
     async around(action) {
       await inTurn(move);
+      let isDone = false;
       try {
-        return await action();
+        const result = await action();
+        isDone = true;
+        return result;
       } finally {
-        await inTurn(move);
+        await inTurn(move).catch((error: unknown) => {
+          // What failed itself says why.
+          if (isDone) throw withoutMark(error);
+        });
       }
     },
   };
+}
+
+/** Returns the Problem for an action that was done, but has no mark after it: an answer that it failed would be false. */
+function withoutMark(error: unknown): Problem {
+  const detail =
+    'This may have been done, but the mark after it could not be stored. Look whether it was recorded before you send it again.';
+  return Object.assign(new Problem(500, 'May have been done', detail), { cause: error });
 }
