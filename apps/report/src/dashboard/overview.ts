@@ -1,4 +1,4 @@
-import { dayMs } from '@keywarden/core/values';
+import { countOf, dayMs } from '@keywarden/core/values';
 import * as store from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { LRUCache } from 'lru-cache';
@@ -201,7 +201,9 @@ async function readDue(
           : `Approve or reject plan ${plan.id}`,
       ),
       when: 'now',
-      why: plan.blocked ?? `${plan.items} keys to revoke, ${plan.approvers} of ${plan.approvers_needed} approved`,
+      why:
+        plan.blocked ??
+        `${countOf(plan.items, 'key')} to revoke, ${plan.approvers} of ${plan.approvers_needed} approved`,
     })),
     ...reviews.map((review) => ({
       what: link(`/reviews/${review.id}`, `Review: ${review.title}`),

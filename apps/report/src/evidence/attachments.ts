@@ -1,5 +1,5 @@
 import { policyFile, verifyPage } from '@keywarden/core/ledger';
-import { compareInstants, dayOf } from '@keywarden/core/values';
+import { compareInstants, countOf, dayOf } from '@keywarden/core/values';
 import * as store from '@keywarden/db/report';
 import { readOperationGaps } from '../export/operation-gaps.ts';
 import type { Control } from './controls.ts';
@@ -54,15 +54,17 @@ export async function attachBlindSpots(
       ...(operations === undefined ? [] : [attach(zip, 'not-seen/operation-holes.ndjson', operations.holes)]),
     ],
     because: [
-      ...(holes.length > 0 ? [`the inventory of keys has ${holes.length} gaps in the period`] : []),
+      ...(holes.length > 0 ? [`the inventory of keys has ${countOf(holes.length, 'gap')} in the period`] : []),
       ...(others !== undefined && others.length > 0
-        ? [`the inventory of other credentials has ${others.length} gaps in the period`]
+        ? [`the inventory of other credentials has ${countOf(others.length, 'gap')} in the period`]
         : []),
       ...(blindSpots.length > 0
-        ? [`the current connections have ${blindSpots.length} blind spots in the control planes`]
+        ? [`the current connections have ${countOf(blindSpots.length, 'blind spot')} in the control planes`]
         : []),
-      ...(broken > 0 ? [`${broken} signed reviews differ from what was signed, and reviewed nothing`] : []),
-      ...(gaps > 0 ? [`the archive may lack operations in ${gaps} intervals of the period`] : []),
+      ...(broken > 0
+        ? [`signed reviews whose content differs from what was signed, and that reviewed nothing: ${broken}`]
+        : []),
+      ...(gaps > 0 ? [`the archive may lack operations in ${countOf(gaps, 'interval')} of the period`] : []),
     ],
   };
 }

@@ -1,3 +1,4 @@
+import { countOf } from '@keywarden/core/values';
 import { connectionItem, connectionList } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allowWhole } from '../access/roles.ts';
@@ -29,7 +30,7 @@ export const connections: Resource<typeof connectionItem> = {
       account_id: 'Account',
       own_key_id: 'Own key',
       checked_at: 'Checked',
-      scopes: { label: 'Sees', cell: ({ scopes }) => `${scopes.length} scopes` },
+      scopes: { label: 'Sees', cell: ({ scopes }) => countOf(scopes.length, 'scope') },
       blind_spots: {
         label: 'Blind spots',
         is: 'text',

@@ -257,7 +257,7 @@ function decisionForms(
       : html`<form method="post" action="/plans/${id}/approve">
         <h3>Approve this plan</h3>
         <p>The daemon then revokes ${keys}. It judges each key again right before. ${needed > 1 ? `${needed} people must approve.` : ''}</p>
-        <label class="check"><input type="checkbox" name="sure" required /> ${keys} ${items === 1 ? 'is' : 'are'} revoked for good</label>
+        <label class="check"><input type="checkbox" name="sure" autocomplete="off" required /> ${keys} ${items === 1 ? 'is' : 'are'} revoked for good</label>
         <button class="danger" type="submit">Approve plan ${id}</button>
       </form>`;
   return section(

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { sha256 } from '@keywarden/core/values';
+import { countOf, sha256 } from '@keywarden/core/values';
 import * as store from '@keywarden/db/report';
 import { html, raw } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
@@ -111,7 +111,7 @@ async function planForm(services: Services, { id, revoke }: Review): Promise<Htm
     keys.length === 0
       ? html`<p class="empty">${gone} of ${revoke} keys are gone. The newest plan revokes no other key of this review. The daemon makes the next plan in its next pass${next}.</p>`
       : html`<form class="forms" method="post" action="/reviews/${id}/plan">
-          <p>The newest plan revokes ${keys.length} keys that this review decided to revoke. Approve them as a plan of their own.</p>
+          <p>The newest plan revokes ${countOf(keys.length, 'key')} that this review decided to revoke. Approve them as a plan of their own.</p>
           <button type="submit">Make the plan of this review</button>
         </form>`,
   );
@@ -258,7 +258,7 @@ function signForm({ id, undecided, keep, rotate, revoke }: Review, seen: string)
   if (undecided > 0 || seen === '')
     return section(
       'Sign the review',
-      html`<p class="empty">${undecided === 0 ? 'The last decision was made just now: load the page again.' : `Decide about every key first: ${undecided} are undecided.`}</p>`,
+      html`<p class="empty">${undecided === 0 ? 'The last decision was made just now: load the page again.' : `Decide about every key first; undecided: ${undecided}.`}</p>`,
     );
   return section(
     'Sign the review',
@@ -266,7 +266,7 @@ function signForm({ id, undecided, keep, rotate, revoke }: Review, seen: string)
       <input type="hidden" name="sha256" value="${seen}" />
       <p>A signed review cannot change, and its decisions take effect. Keys that are kept against a rule are exempt from it for a time.
         Rotations are requested. Keys to revoke enter the next plan.</p>
-      <p><label class="check"><input type="checkbox" name="sure" required /> ${keep} to keep, ${rotate} to rotate, ${revoke} to revoke</label></p>
+      <p><label class="check"><input type="checkbox" name="sure" autocomplete="off" required /> ${keep} to keep, ${rotate} to rotate, ${revoke} to revoke</label></p>
       <button class="danger" type="submit">Sign the review</button>
     </form>`,
   );
