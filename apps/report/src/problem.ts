@@ -105,5 +105,30 @@ export function issueInWords({ issues: [issue] }: z.core.$ZodError): string {
   if (issue === undefined) return 'the request: is invalid';
   const isUnknown = issue.code === 'unrecognized_keys';
   const names = isUnknown ? [...issue.path, issue.keys.join(', ')] : issue.path;
-  return `${names.join('.') || 'the body'}: ${isUnknown ? 'is not a parameter here' : issue.message}`;
+  return `${names.join('.') || 'the body'}: ${isUnknown ? 'is not a parameter here' : messageOf(issue)}`;
+}
+
+/** Returns a schema's own message, or one for people in the place of the library's. */
+function messageOf(issue: z.core.$ZodIssue): string {
+  if (!/^(Invalid|Too (small|big))/.test(issue.message)) return issue.message;
+  if (issue.message.endsWith('received undefined')) return 'is missing';
+  switch (issue.code) {
+    case 'too_small':
+      return issue.minimum === 1 && issue.origin !== 'number'
+        ? 'must not be empty'
+        : `must ${amountOf(issue.origin)}${issue.minimum} or more`;
+    case 'too_big':
+      return `must ${amountOf(issue.origin)}at most ${issue.maximum}`;
+    case 'invalid_type':
+      return `must be of the type ${issue.expected}`;
+    case 'invalid_value':
+      return `must be ${issue.values.length === 1 ? '' : 'one of '}${issue.values.join(', ')}`;
+    default:
+      return issue.message;
+  }
+}
+
+/** What a limit is about: the size of a text or a list, or the value of a number. */
+function amountOf(origin: string): string {
+  return origin === 'string' ? 'have a length of ' : origin === 'array' ? 'have a number of items of ' : 'be ';
 }
