@@ -40,6 +40,15 @@ export const reviewItem = z
   })
   .meta({ id: 'Review' });
 
+const reviewCounts = reviewItem.pick({
+  keys: true,
+  undecided: true,
+  by_default: true,
+  keep: true,
+  revoke: true,
+  rotate: true,
+});
+
 const decisions = z.enum(reviewDecisionDecisions);
 type Decision = z.output<typeof decisions>;
 
@@ -104,8 +113,13 @@ export const reviewDecision = z
 /** The current decision about an item, which is its newest. */
 const decision = sql`left join lateral (select d.decision, d.reason, d.decided_by, d.decided_at from keywarden.review_decision d
   where d.review_number = i.review_number and d.key_number = i.key_number order by d.number desc limit 1) d on true`;
-const decided = (how: Decision | null) => sql`(select count(*) from keywarden.review_item i ${decision}
-  where i.review_number = v.number and d.decision is not distinct from ${how})`;
+/** The numbers of a review's keys, by the current decision about each. */
+const counts = sql`left join lateral (
+  select count(*) as keys, count(*) filter (where i.decision is null) as undecided,
+    count(*) filter (where i.decided_by = keywarden.campaign_default(v.campaign_number)) as by_default,
+    count(*) filter (where i.decision = 'keep') as keep, count(*) filter (where i.decision = 'revoke') as revoke,
+    count(*) filter (where i.decision = 'rotate') as rotate
+  from keywarden.review_item_now i where i.review_number = v.number) n on true`;
 
 const reviewFilters = {
   number: isNumber('v.number'),
@@ -126,9 +140,10 @@ export function reviewList(filter: ReviewFilter): List<typeof reviewItem> {
   return {
     schema: reviewItem,
     from: sql`keywarden.review v left join keywarden.review_signature s on s.review_number = v.number
-      left join keywarden.review_campaign c on c.number = v.campaign_number`,
+      left join keywarden.review_campaign c on c.number = v.campaign_number ${counts}`,
     item: {
       ...columnsOf(reviewItem, 'v'),
+      ...columnsOf(reviewCounts, 'n'),
       id: sql`v.number::text`,
       state: sql`case when s.review_number is null then 'open' else 'signed' end`,
       keep_for_days: sql`(extract(epoch from v.keep_for) / 86400)::int`,
@@ -136,15 +151,8 @@ export function reviewList(filter: ReviewFilter): List<typeof reviewItem> {
       signed_at: time(sql`s.signed_at`),
       sha256: sql`s.sha256`,
       intact: sql`case when s.review_number is not null then s.content_sha256 is not distinct from keywarden.review_content_hash(v.number) end`,
-      keys: sql`(select count(*) from keywarden.review_item i where i.review_number = v.number)`,
       campaign_id: sql`v.campaign_number::text`,
       due_at: time(sql`c.due_at`),
-      undecided: decided(null),
-      by_default: sql`(select count(*) from keywarden.review_item i ${decision}
-        where i.review_number = v.number and d.decided_by = keywarden.campaign_default(v.campaign_number))`,
-      keep: decided('keep'),
-      revoke: decided('revoke'),
-      rotate: decided('rotate'),
     },
     where: matching(reviewFilters, filter),
     ...(filter.isDue

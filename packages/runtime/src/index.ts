@@ -1,4 +1,3 @@
-export { csvCell, writeCsv } from './csv.ts';
 export * from './environment.ts';
 export {
   codeOf,
@@ -12,5 +11,5 @@ export {
 } from './errors.ts';
 export { aborted, linkSignals, stopSignal, within } from './lifetime.ts';
 export { createLogger, describeError, type Logger } from './log.ts';
-export { print, printable, printableCell, printableJson, printError } from './printable.ts';
+export { csvCell, print, printable, printableCell, printableJson, printError, writeCsv } from './printable.ts';
 export { startTracing, traced, traceEnded } from './tracing.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { printable, printableCell, printableJson } from './printable.ts';
+import { printable, printableCell, printableJson, writeCsv } from './printable.ts';
 
 test('characters that hide, move or forge text on a terminal are shown as their number', () => {
   expect(printable('a\u001b[2K\u001b[1Ab')).toBe(String.raw`a\u{1b}[2K\u{1b}[1Ab`);
@@ -19,4 +19,20 @@ test('every letter and line feed is kept; a table cell has one line', () => {
   const text = 'schlüssel Ключ 鍵 🔑 é\n\tnext';
   expect(printable(text)).toBe(text);
   expect(printableCell('one\n\ttwo')).toBe(String.raw`one\n\ttwo`);
+});
+
+test.each([
+  ['=1+1', "'=1+1"],
+  ['+1', "'+1"],
+  ['-2', "'-2"],
+  ['@SUM(A1)', "'@SUM(A1)"],
+  ['\t=1', '"\'\t=1"'],
+  [' =1', "' =1"],
+  ['＝1', "'＝1"],
+  ['a,"b"\r\n', '"a,""b""\r\n"'],
+  [-5, '-5'],
+  [null, ''],
+])('a spreadsheet does not run %j as a formula', (value, cell) => {
+  expect(writeCsv([[value]])).toBe(`${cell}\r\n`);
+  expect(writeCsv([[value]], { lineEnd: '\n' })).toBe(`${cell}\n`);
 });
