@@ -54,6 +54,7 @@ test('P2: a walk over findings never goes on in another plan, which would lose f
   const ofSecond = await next();
   expect([ofSecond.plan, await statusOf(ofSecond.cursor)]).toEqual([second, 200]);
   expect(await statusOf(ofFirst.cursor)).toBe(400);
+  expect(await page(`/findings?cursor=${ofFirst.cursor}`)).toContain('This is its first page.');
   // The findings of a plan that is made again come before the cursor, so that its list would end here.
   expect(await plan(fixture.daemon, report)).toBe(first);
   expect(await statusOf(ofSecond.cursor)).toBe(400);

@@ -143,6 +143,15 @@ describe('without a browser', () => {
     expect((await fixture.ask(`/v1/plans/${fixture.planId}`)).body.approvers).toBe(1);
   });
 
+  test('a filter that is given twice, and a sort that a list does not have, are refused', async () => {
+    const cookie = `keywarden_session=${await fixture.signIn('viewer')}`;
+    const statusOf = async (path: string) =>
+      (await fixture.app.request(path, { headers: { cookie, accept: 'text/html' } })).status;
+    expect(await statusOf('/keys?kind=project&kind=personal')).toBe(400);
+    expect(await statusOf('/keys?sort=bogus')).toBe(400);
+    expect(await statusOf('/keys?sort=name&kind=project')).toBe(200);
+  });
+
   test('a link of another site does not say that the user has approved a plan', async () => {
     const cookie = `keywarden_session=${await fixture.signIn('operator')}`;
     const open = async (from: string) => {

@@ -1,12 +1,20 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import { countOf } from '@keywarden/core/values';
-import { countItems, type List, type Principal, type Reader, readItems, readPage } from '@keywarden/db/report';
+import {
+  countItems,
+  type List,
+  type Position,
+  type Principal,
+  type Reader,
+  readItems,
+  readPage,
+} from '@keywarden/db/report';
 import type { Context } from 'hono';
 import { html } from 'hono/html';
 import { authenticated } from '../access/authenticate.ts';
 import { type Access, hasAccess, mayAct, permitted } from '../access/roles.ts';
 import type { Env, Services } from '../environment.ts';
-import { mostCursor, openCursor, sealCursor } from '../paging.ts';
+import { type ListAddress, mostCursor, openCursor, sealCursor } from '../paging.ts';
 import { camelled, type ListQuery, reason } from '../parameters.ts';
 import { issueInWords, Problem } from '../problem.ts';
 import { type Fields, fieldsFor } from './columns.ts';
@@ -100,6 +108,8 @@ export function makePages(app: OpenAPIHono<Env>, services: Services): Pages {
 }
 
 function visitOf(c: Context<Env>): Visit {
+  const repeated = Object.entries(c.req.queries()).find(([, values]) => values.length > 1);
+  if (repeated !== undefined) throw new Problem(400, 'Bad filter', `${repeated[0]}: is given more than once.`);
   const filled = Object.entries(c.req.query()).filter(([, value]) => value !== '');
   const query = Object.fromEntries(
     filled.map(([name, value]) => [name, timeNames.has(name) ? beginningOf(value) : value]),
@@ -177,6 +187,19 @@ export interface ListPart<S extends z.ZodObject, F extends z.ZodRawShape, O exte
   exported?: string;
 }
 
+/** Returns the position of a page. A visitor whose list has changed since sees its first page, and why. */
+function openPage(address: ListAddress, list: List): { after: Position | null; notice: Part } {
+  try {
+    return { after: openCursor(address, list), notice: '' };
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    return {
+      after: null,
+      notice: html`<p class="notice" role="status">The list has changed. This is its first page.</p>`,
+    };
+  }
+}
+
 /** Returns a filtered and sorted page of a list, with links to the next page and to the export. */
 export async function listPart<S extends z.ZodObject, F extends z.ZodRawShape, O extends string = never>(
   { c, query, principal }: Visit,
@@ -186,7 +209,7 @@ export async function listPart<S extends z.ZodObject, F extends z.ZodRawShape, O
   const form: Field[] = [];
   for (const field of fieldsFor(filters, fields))
     form.push({ ...field, suggestions: await suggestions(field.name, principal.organizations) });
-  const shape = { ...filters, ...paging };
+  const shape = { ...filters, ...paging, ...(sorts && { sort: z.enum(sorts).optional() }) };
   const { error } = z.strictObject(shape).safeParse(query);
   if (form.length > 0 && error !== undefined) {
     // The page keeps what was typed.
@@ -194,7 +217,7 @@ export async function listPart<S extends z.ZodObject, F extends z.ZodRawShape, O
     return html`${filterForm(c.req.path, form, query)}<p class="notice bad" role="alert">${issueInWords(error)}.</p>`;
   }
   const {
-    cursor,
+    cursor: _cursor,
     order: direction,
     sort,
     ...given
@@ -207,9 +230,10 @@ export async function listPart<S extends z.ZodObject, F extends z.ZodRawShape, O
     direction,
   });
   const bound = { path: c.req.path, query: { ...query } };
-  const { items, next } = await readPage(db, list, { limit: 50, after: openCursor(bound, list) });
+  const { after, notice } = openPage(bound, list);
+  const { items, next } = await readPage(db, list, { limit: 50, after });
   const shown = items.map((text) => item.parse(JSON.parse(text)));
-  const isFirst = cursor === undefined;
+  const isFirst = after === null;
   const total = next === null || !isFirst ? items.length : await countItems(db, list, mostCounted + 1);
   const address = (change: Record<string, string | undefined>) => {
     const { cursor: _cursor, ...rest } = query;
@@ -225,7 +249,7 @@ export async function listPart<S extends z.ZodObject, F extends z.ZodRawShape, O
     const arrow = isOn ? (list.direction === 'asc' ? ' ▲' : ' ▼') : '';
     return html`<a href="${address({ sort: column.sort, order: turned })}" aria-label="Sort by ${column.label}, ${turned === 'asc' ? 'ascending' : 'descending'}">${column.label}${arrow}</a>`;
   };
-  return html`${form.length === 0 ? '' : filterForm(c.req.path, form, query)}
+  return html`${form.length === 0 ? '' : filterForm(c.req.path, form, query)}${notice}
   ${table({ caption, columns, items: shown, empty, head })}
   <p class="paging">
     ${isFirst && items.length > 0 ? html`<span class="total">${countInWords(total)}</span>` : ''}
