@@ -30,13 +30,16 @@ export async function readMarkTime(db: Db, mark: string): Promise<string | null>
   return row?.at ?? null;
 }
 
+/** The incidents that say that the store may be an older one, or not the one that was signed. Nothing is automatic while one is open. */
+export const doubtOfStore = ['high_water_mark', 'ledger_inconsistent'] as const;
+
 /** Returns when an incident last showed that the store may be an older one, RFC 3339 by the database's clock; null if none did. */
 export async function readLastOlder(db: Db): Promise<string | null> {
   // What is found while an incident is open opens no other one.
   const [row] = await db
     .select({ at: raw`max(coalesce(${incident.closedAt}, ${incident.openedAt}))`.mapWith(incident.openedAt) })
     .from(incident)
-    .where(anyOf(incident.kind, ['high_water_mark', 'ledger_inconsistent']));
+    .where(anyOf(incident.kind, doubtOfStore));
   return row?.at ?? null;
 }
 

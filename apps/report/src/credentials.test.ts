@@ -65,7 +65,7 @@ test('what the control plane does not report of a credential is not shown as nev
     return /<dt>Expires<\/dt><dd>([^<]*)</.exec(text)?.[1];
   };
   expect([await expiryOf('branch_credential'), await expiryOf('role')]).toEqual(['never', 'not reported']);
-  // A filter claims no more than the page.
+  // A filter claims what the page claims.
   expect(await idsOf('?expires=false')).toEqual(['nak_live_1']);
 });
 

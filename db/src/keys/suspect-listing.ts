@@ -29,6 +29,7 @@ export async function findSuspicion(tx: Tx, listing: KeyListing, ids: string[]):
   const isHere = and(isNull(goneAt), isNull(missingSince));
   const known = and(eq(controlPlaneNumber, controlPlane), eq(ofScope, scope), isHere);
   const lost = await db.$count(credential, and(known, noneOf(credential.id, ids)));
+  if (lost === 0) return null;
   const [trusted] = await db
     .select({ at: keyListing.listedAt })
     .from(keyListing)

@@ -105,5 +105,5 @@ async function confirm({ text, answer: wanted }: { text: string; answer: string 
   // Ctrl-C and Ctrl-D reject the prompt. Both mean no.
   const answer = await prompt.question(text).catch(() => '');
   prompt.close();
-  return answer.trim().replaceAll(',', '') === wanted;
+  return answer.trim() === wanted;
 }

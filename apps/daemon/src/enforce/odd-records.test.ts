@@ -160,7 +160,7 @@ test('R1: a creator who was added again before the plan is applied has not left'
   expect(await revokedNames()).toEqual([]);
 });
 
-test('R1: a list that names the members of another organization shows nobody who left', async () => {
+test('R1: a list that names the members of another organization does not show who has left', async () => {
   await prepareBetween(['one', 'busy'], leavers);
   await syncKeys(fixture.context, connectionOf(fixture));
   let orgId: string | undefined = 'org-another';

@@ -1,4 +1,4 @@
-import { hasOpenIncident, type PlanApprovalVia, readStanding } from '@keywarden/db/daemon';
+import { doubtOfStore, hasOpenIncident, type PlanApprovalVia, readStanding } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { whyDisagreeing } from '../current-policy.ts';
 import { whyLedgerDiffers } from '../ledger/checks.ts';
@@ -22,7 +22,7 @@ export async function whyNotAutomatic(
 
 /** Returns why an automatic pass stops before its next key: what other machines find meanwhile holds for this one, too. Null if it goes on. */
 export async function whyStopAutomatic(context: Pick<Context, 'store' | 'config' | 'now'>): Promise<string | null> {
-  for (const kind of ['high_water_mark', 'ledger_inconsistent'] as const)
+  for (const kind of doubtOfStore)
     if (await hasOpenIncident(context.store.db, kind))
       return `an incident ${kind} is open; keywarden incidents has the reason`;
   return await whyDisagreeing(context);

@@ -1,5 +1,4 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
-import { countOf } from '@keywarden/core/values';
 import {
   countItems,
   type List,
@@ -263,8 +262,8 @@ export async function listPart<S extends z.ZodObject, F extends z.ZodRawShape, O
 const mostCounted = 10_000;
 
 function countInWords(count: number): string {
-  if (count > mostCounted) return `over ${countOf(mostCounted, 'row')}`;
-  return countOf(count, 'row');
+  if (count > mostCounted) return `over ${mostCounted.toLocaleString('en')} rows`;
+  return count === 1 ? '1 row' : `${count.toLocaleString('en')} rows`;
 }
 
 /** Returns the first items of a list as a table. */

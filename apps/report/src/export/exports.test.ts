@@ -155,11 +155,13 @@ test('concurrent exports are limited in total and per token; a further one gets 
   expect((await (await ask('/v1/exports/keys')).text()).length).toBeGreaterThan(0);
 });
 
+const isStillLive = async () => await Promise.resolve(true);
+
 test('a stalled reader is cut off, and its connection is released', async () => {
   const { sql } = await fixture.store.as('keywarden_report');
   const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
   const accessLog = { record: async () => await Promise.resolve() };
-  const streams = createStreams({ sql, log, accessLog, stallMs: 30 });
+  const streams = createStreams({ sql, log, accessLog, isStillLive, stallMs: 30 });
   const app = new Hono<Env>();
   app.get('/', async (c) => {
     c.set('principal', { token: '1', name: 'x', role: 'auditor', organizations: null, session: null, credential: '' });
@@ -179,7 +181,7 @@ test('an export that takes too long is cut off, even if its reader always reads'
   const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
   const recorded: (string | null)[] = [];
   const accessLog = { record: async ({ stream }: { stream: string | null }) => void recorded.push(stream) };
-  const streams = createStreams({ sql, log, accessLog, deadlineMs: 50 });
+  const streams = createStreams({ sql, log, accessLog, isStillLive, deadlineMs: 50 });
   const app = new Hono<Env>();
   app.get('/', async (c) => {
     c.set('principal', { token: '1', name: 'x', role: 'auditor', organizations: null, session: null, credential: '' });

@@ -19,7 +19,7 @@ interface Stage {
   log: Logger;
   accessLog: AccessLog;
   /** Returns whether the token or session of an export is still live. */
-  isStillLive?: (principal: Principal) => Promise<boolean>;
+  isStillLive: (principal: Principal) => Promise<boolean>;
   /** A reader that reads nothing for this long is cut off. */
   stallMs?: number;
   /** An export that takes longer is cut off, because it holds one of few connections. */
@@ -31,7 +31,7 @@ export function createStreams({
   sql,
   log,
   accessLog,
-  isStillLive = async () => await Promise.resolve(true),
+  isStillLive,
   stallMs = 30_000,
   deadlineMs = 1_800_000,
 }: Stage): Streams {

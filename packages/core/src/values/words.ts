@@ -1,8 +1,8 @@
 import { dayMs } from './days.ts';
 
-/** Returns a number with its noun: "1 key", "1,200 keys". */
+/** Returns a number with its noun: "1 key", "1200 keys". */
 export function countOf(count: number, noun: string): string {
-  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 /** Returns the first names of a list, and how many more there are: "a, b and 3 more". */
