@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await store.close());
 
-beforeEach(async () => {
+const open = async () => {
   const fields = {
     title: 'x',
     filter: { isThere: true },
@@ -38,7 +38,8 @@ beforeEach(async () => {
     keepForDays: 1,
   };
   review = String(await openReview(report, { ...fields, principal: operator }));
-});
+};
+beforeEach(open);
 
 const decide = async (decision: 'keep' | 'revoke', principal = operator) =>
   await decideReview(report.sql, { review, keys, decision, reason: 'used by the build', principal });
@@ -171,12 +172,15 @@ test('a signature needs every decision, and the document that has them', async (
   expect(await sign(current)).toBeNull();
 });
 
-test('a signed review whose rows change decides nothing, and is an incident', async () => {
-  await decide('revoke');
-  await signReview(report.sql, { review, principal: operator });
-  const verdicts = async () =>
-    await store.sql`select decision from keywarden.review_verdict where review_number = ${review}`;
-  expect(await verdicts()).toHaveLength(2);
+test('for the keys of a signed review whose rows change, no review decides, also no earlier one; it is an incident', async () => {
+  for (const decision of ['revoke', 'keep'] as const) {
+    if (decision === 'keep') await open();
+    await decide(decision);
+    await signReview(report.sql, { review, principal: operator });
+  }
+  const verdicts = async () => await store.sql`select decision, review_number from keywarden.review_verdict`;
+  const kept = { decision: 'keep', review_number: review };
+  expect(await verdicts()).toEqual([kept, kept]);
   store.isTampered();
   await store.sql`update keywarden.review_decision set reason = 'other' where review_number = ${review} and key_number = ${keys[0] ?? ''}`;
   expect(await verdicts()).toEqual([]);

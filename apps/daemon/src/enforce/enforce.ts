@@ -49,10 +49,7 @@ export async function enforce(context: Context, connections: Connection[]): Prom
   });
 }
 
-/**
- * Opens an incident for each open breaker that holds back automatic revocations, and ends it when the breaker is closed. Opens one for each
- * signed review whose content has changed.
- */
+/** Opens an incident for each open breaker that holds back automatic revocations, and ends it when the breaker is closed. */
 async function recordIncidents(
   { store }: Context,
   { automatic, document, facts, id }: Plan & { facts: Facts },
@@ -62,7 +59,6 @@ async function recordIncidents(
   // For a scope that was not judged, it is unknown whether its breaker is closed.
   const shut = facts.scopes.filter(({ scope, nowMs }) => nowMs !== null && !open.has(scope)).map(({ scope }) => scope);
   await db.closeSettledBreakers(store.db, shut);
-  await db.reportBrokenReviews(store.sql);
   for (const { scope, ...detail } of document.breakers)
     if (scopes.has(scope))
       await db.openIncident(store.db, { kind: 'breaker', scope, detail: { ...detail, plan_id: id } });

@@ -1,5 +1,11 @@
 import { dayMs } from '@keywarden/core/values';
-import { countKeysOfDay, forgetOldJobs, forgetRejectedRows, hasFinishedRun } from '@keywarden/db/daemon';
+import {
+  countKeysOfDay,
+  forgetOldJobs,
+  forgetRejectedRows,
+  hasFinishedRun,
+  reportBrokenReviews,
+} from '@keywarden/db/daemon';
 import type { JobKind } from '@keywarden/db/jobs';
 import { UserError } from '@keywarden/runtime';
 import { type Connection, connectionsOf } from '../connect.ts';
@@ -60,6 +66,7 @@ export const jobs: Record<JobKind, JobWork> = {
       await runEach(context, [
         async () => await forgetOldJobs(context.store.sql, historyMs),
         async () => await forgetRejectedRows(context.store.db, historyMs),
+        async () => await reportBrokenReviews(context.store.sql),
         async () => await compareWithLedger(context),
         async () => await sendCheckpoints(context),
         async () => await enforceRetention(context),
