@@ -57,6 +57,8 @@ test.each([
   ['polcy: {}\n', 'line 1, column 8: polcy'],
   ['schedules: {keys: every day}\n', 'not a cron expression'],
   ['connections: [\n', 'line 2, column 1'],
+  ['policy: *other\n', 'an alias (*name) cannot be resolved'],
+  ['policy: {rules: [{name: a, action: report, not: &a {not: *a}}]}\n', 'an alias (*name) cannot be resolved'],
   [
     'connections:\n  - {name: a, url: "ftp://x", api_key_env: A}\n',
     'connections.0.url: an address must begin with https:// or http://',

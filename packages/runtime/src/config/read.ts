@@ -186,7 +186,7 @@ export function parseConfig(text: string, file: string): ConfigFile {
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const broken = document.errors[0];
   if (broken) throw usageError(`${place(file, lines, broken.pos[0])}: ${broken.message}.`);
-  const parsed = configSchema.safeParse(document.toJS() ?? {});
+  const parsed = configSchema.safeParse(valueOf(document, file) ?? {});
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   const path = issue?.path.map(String) ?? [];
@@ -194,6 +194,18 @@ export function parseConfig(text: string, file: string): ConfigFile {
   const node = nodeAt(document, [...path, ...unknown]) ?? nodeAt(document, path);
   const where = [...path, ...unknown].join('.') || 'the file';
   throw usageError(`${place(file, lines, node ?? 0)}: ${where}: ${issue?.message}.`);
+}
+
+/** Returns a document's value. Throws a UserError for aliases without an anchor, within their own anchor, or too many. */
+function valueOf(document: ReturnType<typeof parseDocument>, file: string): unknown {
+  try {
+    const value: unknown = document.toJS();
+    JSON.stringify(value);
+    return value;
+  } catch (error) {
+    const [reason] = error instanceof Error ? error.message.split('\n') : [];
+    throw usageError(`${file}: an alias (*name) cannot be resolved: ${reason}.`);
+  }
 }
 
 function place(file: string, lines: LineCounter, offset: number): string {
