@@ -12,9 +12,12 @@ export function makeGlobTest(pattern: string): (text: string) => boolean {
 
 type Network = ReturnType<typeof parseNetwork>;
 
-/** Returns whether a text is an IPv4 or IPv6 address or CIDR range. */
+/** Returns whether a text is an IPv4 or IPv6 address or CIDR range. An IPv4 address has four decimal parts: others read 10.1 as 10.0.0.1. */
 export function isNetwork(text: string): boolean {
-  return text.includes('/') ? ipaddr.isValidCIDR(text) : ipaddr.isValid(text);
+  const { IPv4, IPv6 } = ipaddr;
+  return text.includes('/')
+    ? IPv4.isValidCIDRFourPartDecimal(text) || IPv6.isValidCIDR(text)
+    : IPv4.isValidFourPartDecimal(text) || IPv6.isValid(text);
 }
 
 /** Returns a test whether an address is in any of the networks. The test returns undefined for a text that is not an address. */
