@@ -1,4 +1,4 @@
-import { parseDuration } from '@keywarden/core/values';
+import { longestDurationMs, parseDuration } from '@keywarden/core/values';
 import * as db from '@keywarden/db/daemon';
 import { usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
@@ -41,6 +41,8 @@ export const keysListCommand: CommandOf = {
     const idleMs = idleFor === undefined ? undefined : parseDuration(idleFor);
     if (idleFor !== undefined && idleMs === undefined)
       throw usageError(`${idleFor} is not a duration; write it as 90d.`);
+    if (idleMs !== undefined && idleMs > longestDurationMs)
+      throw usageError(`${idleFor} is longer than 365000d; specify a shorter duration.`);
     return await withContext(async ({ store }) => {
       if (organization !== undefined) await requireOrganization(store.db, organization);
       const filter: db.KeyFilter = {

@@ -6,6 +6,7 @@ export {
   compareInstants,
   duration,
   isInstant,
+  longestDurationMs,
   parseDuration,
   schedule,
   secondOf,

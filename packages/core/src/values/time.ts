@@ -61,14 +61,21 @@ export function parseDuration(text: string): number | undefined {
   return Number(match[1]) * (unitMs[match[2] ?? ''] ?? Number.NaN);
 }
 
+/** The longest duration before a time. Postgres does not accept the years before 1 as JavaScript writes them. */
+export const longestDurationMs = 365_000 * dayMs;
+
 /** A duration, written as a number and a unit. */
 export const duration = z
   .string()
   .meta({ pattern: String.raw`^\d{1,6}[smhdw]$` })
   .transform((text, context): Duration => {
     const ms = parseDuration(text);
-    if (ms !== undefined && ms > 0) return { text, ms };
-    context.addIssue({ code: 'custom', message: 'a duration is a number and a unit: 45s, 30m, 12h, 90d, 2w' });
+    if (ms !== undefined && ms > 0 && ms <= longestDurationMs) return { text, ms };
+    const message =
+      ms !== undefined && ms > 0
+        ? 'a duration is at most 365000d'
+        : 'a duration is a number and a unit: 45s, 30m, 12h, 90d, 2w';
+    context.addIssue({ code: 'custom', message });
     return z.NEVER;
   });
 
