@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { approvePlan, rejectPlan } from '@keywarden/db/report';
 import { createControls } from '@keywarden/testkit/sandbox/controls';
@@ -156,7 +157,11 @@ test.each([
   [['exemptions', '--end', '99'], /^There is no exemption 99 in force/],
   [['owner', 'import', '/nowhere.csv'], /^\/nowhere\.csv cannot be read \(ENOENT\); specify a CSV file/],
   [['backtest', '--from', 'yesterday'], /^yesterday is not a date; write it as 2026-03-31/],
+  [['backtest', '--from', '2026-02-30'], /^2026-02-30 is not a date; write it as 2026-03-31/],
+  [['backtest', '--from', '0000-01-01'], /^0000-01-01 is not a date; write it as 2026-03-31/],
   [['backtest', '--from', '2999-01-01'], /^2999-01-01 is in the future/],
+  [['backtest', '--from', '2026-01-01', '--policy', tmpdir()], /^\S+ cannot be read \(EISDIR\); specify a file/],
+  [['keys', 'list', '--idle-for', '999999w'], /^999999w is longer than 365000d/],
 ])('%j is refused with one sentence', async (args, says) => {
   const ended = await keywarden(...args);
   expect(ended).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(says) });

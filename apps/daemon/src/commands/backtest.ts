@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { type Backtest, backtest, type Policy } from '@keywarden/core/policy';
+import { isInstant, startOfDay } from '@keywarden/core/values';
 import { readHistory } from '@keywarden/db/daemon';
-import { codeOf, usageError } from '@keywarden/runtime';
+import { codeOf, UserError, usageError } from '@keywarden/runtime';
 import { parseConfig } from '@keywarden/runtime/config';
 import { connectionsOf } from '../connect.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
@@ -17,9 +18,9 @@ export const backtestCommand: CommandOf = {
   output: 'result',
   examples: ['--from 2026-01-01', '--from 2026-01-01 --policy stricter.yaml'],
   async run({ from, policy: file }: { from: string; policy?: string }) {
-    const fromMs = Date.parse(from);
-    if (!/^\d{4}-\d{2}-\d{2}/.test(from) || Number.isNaN(fromMs))
-      throw usageError(`${from} is not a date; write it as 2026-03-31.`);
+    const at = [from, startOfDay(from)].find(isInstant);
+    if (at === undefined) throw usageError(`${from} is not a date; write it as 2026-03-31.`);
+    const fromMs = Date.parse(at);
     return await withContext(async (context) => {
       const policy = file === undefined ? context.config.policy : readPolicy(file);
       const controlPlaneTimes = (await connectionsOf(context)).map((connection) =>
@@ -39,8 +40,8 @@ function readPolicy(file: string): Policy {
   try {
     return parseConfig(readFileSync(file, 'utf8'), file).policy;
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') throw usageError(`The file ${file} does not exist; specify a file with a policy.`);
-    throw error;
+    if (error instanceof UserError) throw error;
+    throw usageError(`${file} cannot be read (${codeOf(error)}); specify a file with a policy.`);
   }
 }
 
