@@ -72,7 +72,11 @@ test('an exemption by pattern covers the existing keys, with reason, grantor and
 
 test('an exemption of one rule for one key is ended by hand; the finding returns', async () => {
   const args = ['--rule', 'never-used', '--reason', 'x', '--until', '2099-01-01'];
-  expect((await keywarden('exempt', idOf('tmp'), ...args)).code).toBe(0);
+  // A key and a rule that are named twice count once.
+  expect(await keywarden('exempt', idOf('tmp'), idOf('tmp'), '--rule', 'never-used', ...args)).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^Exemption 2 covers 1 key until/),
+  });
   expect((await plan()).names).toEqual(['ci-one', 'ci-two', 'ci-three']);
   expect(JSON.parse((await keywarden('exemptions', '--json')).stdout)).toMatchObject({
     exemptions: [{ number: '2', rules: ['never-used'], keys: [{ id: idOf('tmp'), name: 'tmp' }] }],

@@ -49,7 +49,7 @@ export async function chooseKeys(
   const isPattern = Object.values(pattern).some((value) => value !== undefined);
   if (names.length > 0 === isPattern)
     throw usageError('Specify keys by id, or select them with --name, --organization or --kind; not both.');
-  if (!isPattern) return names.map(makeKeyFinder(keys));
+  if (!isPattern) return [...new Set(names.map(makeKeyFinder(keys)))];
   const { kind } = pattern;
   if (kind !== undefined && !credentialKinds.some((each) => each === kind))
     throw usageError(`There is no kind ${kind}; use one of ${credentialKinds.join(', ')}.`);

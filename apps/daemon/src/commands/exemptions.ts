@@ -29,7 +29,8 @@ export const exemptCommand: CommandOf = {
   options: {
     '--name <pattern>': 'exempt the keys whose name matches: ci-*',
     '--organization <id>': 'exempt the keys of this organization',
-    '--kind <kind>': 'exempt the keys of this kind: personal, organization or project',
+    '--kind <kind>':
+      'exempt the keys of this kind: personal, organization or project, or the credentials of another kind',
     '--rule <name...>': 'exempt from these rules only',
   },
   output: 'result',
@@ -51,10 +52,11 @@ export const exemptCommand: CommandOf = {
     const known = [...context.config.policy.rules.map(({ name }) => name), reviewRule.name];
     const unknown = rule?.find((each) => !known.includes(each));
     if (unknown !== undefined) throw usageError(`The policy has no rule ${unknown}; it has ${known.join(', ')}.`);
+    const rules = rule === undefined ? null : [...new Set(rule)];
     const keys = await chooseKeys(context, { names, pattern });
     const granted = {
-      keys: [...new Set(keys.map((key) => key.number))],
-      rules: rule ?? null,
+      keys: keys.map((key) => key.number),
+      rules,
       pattern: patternInWords(pattern),
       reason,
       grantedBy: userName(),
@@ -63,7 +65,7 @@ export const exemptCommand: CommandOf = {
     };
     const number = await betweenMarks(context, () => grantExemption(context.store.sql, granted));
     return {
-      json: { exemption: number, keys: keys.map(({ id, name }) => ({ id, name })), rules: rule ?? null, until: end },
+      json: { exemption: number, keys: keys.map(({ id, name }) => ({ id, name })), rules, until: end },
       text: `Exemption ${number} covers ${countOf(keys.length, 'key')} until ${end}. Keys that are created later are not covered.`,
     };
   },

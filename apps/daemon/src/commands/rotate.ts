@@ -30,7 +30,7 @@ export const rotateCommand: CommandOf = {
       );
     const { connections, failures } = await listKeysAfresh(context);
     const find = makeKeyFinder(await listLiveKeys(context.store.db));
-    const keys = [...new Set(names)].map(find);
+    const keys = [...new Set(names.map(find))];
     const rotated = await rotate(context, connections, keys.length === 0 ? undefined : { keys, sink, by: userName() });
     return {
       json: { ...toJson(rotated), failures },
