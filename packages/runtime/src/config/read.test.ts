@@ -126,6 +126,21 @@ test('keys, and notifications with the names of people, leave this machine only 
   expect(allowed.connections).toMatchObject([{ url: 'http://192.0.2.1/api/v2' }]);
 });
 
+test.each([
+  ['https://ada:secret@x/api/v2'],
+  ['https://secret@x/api/v2'],
+  ['https://x/api/v2?k=secret'],
+  ['https://x/#secret'],
+])('the address %s of a control plane is refused without being shown', (url) => {
+  const inFile = () =>
+    read(`connections:\n  - {name: prod, url: "${url}", api_key_env: PROD_KEY}\n`, { PROD_KEY: 'x' });
+  const alone = () => read('', { CONTROL_PLANE_URL: url, CONTROL_PLANE_API_KEY: 'x' });
+  for (const each of [inFile, alone]) {
+    expect(each).toThrow(/^The address of connection \w+ has a user, a query or a fragment; write it as/);
+    expect(each).not.toThrow(/secret/);
+  }
+});
+
 test('a channel signs only with a secret that is long enough, and the error does not show it', () => {
   const text = 'channels:\n  - {name: hook, format: standard-webhooks, url: "https://x", secret_env: HOOK}\n';
   const readWith = (secret: string) => () => read(text, { HOOK: secret, SANDBOX_ADMIN_KEY: 'napi_x' });

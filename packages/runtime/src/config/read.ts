@@ -62,6 +62,11 @@ export function readConfig(environment: Environment, variables: NodeJS.ProcessEn
   });
   const standIn = usesSandbox ? [sandboxConnection(environment, { secrets })] : [];
   const connections = [...configured, ...(single ? [single] : []), ...standIn];
+  const odd = connections.find(({ url }) => !isBare(url));
+  if (odd !== undefined)
+    throw usageError(
+      `The address of connection ${odd.name} has a user, a query or a fragment; write it as https://host/api/v2, and its key apart.`,
+    );
   const open = connections.find(({ url }) => !isSafeAddress(url));
   if (open !== undefined && !environment.ALLOW_HTTP)
     throw usageError(
@@ -146,6 +151,12 @@ function isSafeAddress(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, hostname } = new URL(text);
   return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
+}
+
+/** Returns whether an address has only what paths can follow. Messages and the store name it, so it must have no password. */
+function isBare(text: string): boolean {
+  const { username, password, search, hash } = new URL(text);
+  return [username, password, search, hash].every((part) => part === '');
 }
 
 /** Reads a value that must not be in the configuration file itself, from a variable or from another file. */
