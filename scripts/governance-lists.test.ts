@@ -58,3 +58,11 @@ test('keys and owners are listed as a table, JSON and CSV; one key is shown with
   ] as const)
     expect(await keywarden(...words)).toMatchObject({ code: 2, stderr: expect.stringMatching(says) });
 });
+
+test('the list of incidents has all of them, also more than 200', async () => {
+  await store.sql`
+    INSERT INTO keywarden.incident (kind, scope, detail)
+    SELECT 'job_failed', 'job keys ' || each, '{}' FROM generate_series(1, 201) each`;
+  const { stdout, code } = await keywarden('incidents', '--json');
+  expect([code, (JSON.parse(stdout) as { incidents: unknown[] }).incidents.length]).toEqual([3, 201]);
+});

@@ -7,7 +7,8 @@ import { requireNumber, userName } from './common.ts';
 import { type Columns, list } from './output.ts';
 import { inEmergency } from './session.ts';
 
-const shown = 200;
+/** More than any store has, because scripts need the complete list. */
+const shown = 1_000_000;
 
 interface IncidentsOptions {
   all?: boolean;

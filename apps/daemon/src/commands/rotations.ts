@@ -14,7 +14,8 @@ interface RotationsOptions extends OutputOptions {
   giveUp?: string;
 }
 
-const shown = 1000;
+/** More than any store has, because scripts need the complete list. */
+const shown = 1_000_000;
 
 export const rotationsCommand: CommandOf = {
   name: 'rotations',
