@@ -28,7 +28,7 @@ export const checkCommand: CommandOf = {
   about: 'Check the configuration, the database, the credentials and the clock',
   output: 'list',
   examples: [''],
-  needsPerson: 'the newest listing of a scope is suspect',
+  needsPerson: 'a listing is suspect, a setting of the server is unsafe, or a table of a cluster is in the wrong place',
   /** Checks the configuration, database, credentials and clock, and prints one line for each. A failed check does not skip the others. */
   async run({ output }: OutputOptions): Promise<number> {
     const report = createCheckReport(output);

@@ -132,7 +132,7 @@ export type ConfigFile = z.output<typeof configSchema>;
 
 /**
  * Returns the JSON Schema (draft 7) of keywarden.yaml, for editors. It omits constraints across settings, such as that a rule has exactly one
- * condition.
+ * condition, and limits of durations, cron expressions, ranges and protocols.
  */
 export function configJsonSchema(): object {
   return {
