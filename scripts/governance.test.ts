@@ -165,8 +165,9 @@ test.each([
   [['backtest', '--from', '0000-01-01'], /^0000-01-01 is not a date; write it as 2026-03-31/],
   [['backtest', '--from', '2999-01-01'], /^2999-01-01 is in the future/],
   [['backtest', '--from', '2026-01-01', '--policy', tmpdir()], /^\S+ cannot be read \(EISDIR\); specify a file/],
-  [['ledger', '--begin-anew', ''], /^A new ledger needs a reason/],
-  [['ledger', '--begin-anew', '--check'], /^A new ledger needs a reason/],
+  [['ledger', '--begin-anew', ''], /^--begin-anew <reason> needs a value, and "" is none/],
+  [['ledger', '--begin-anew', '--check'], /^--begin-anew <reason> needs a value, and "--check" is none/],
+  [['pause', '--reason', '--force'], /^--reason <text> needs a value, and "--force" is none/],
   [['keys', 'list', '--idle-for', '999999w'], /^999999w is longer than 365000d/],
 ])('%j is refused with one sentence', async (args, says) => {
   const ended = await keywarden(...args);

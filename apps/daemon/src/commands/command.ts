@@ -1,3 +1,4 @@
+import { usageError } from '@keywarden/runtime';
 import type { Command } from 'commander';
 import { type Answer, addOutput, type OutputOptions, printAnswer } from './output.ts';
 import { type Needs, withContext } from './session.ts';
@@ -47,10 +48,22 @@ export function addCommand(program: Command, described: CommandOf, done: (code: 
       // Commander passes what the arguments and options of the same description name.
       const answer = async (...all: unknown[]) =>
         printAnswer(await run(...(all as never[])), command.opts<OutputOptions>());
+      assertValues(command);
       check?.(...(given as never[]));
       done(await (needs === undefined ? answer(...given) : withContext((context) => answer(context, ...given), needs)));
     });
   command.addHelpText('after', renderHelp(described));
+}
+
+/** Throws a UserError for an option whose value is empty, as from a variable of a script that is not set, or is the next option. */
+function assertValues(command: Command): void {
+  const flags = command.options.flatMap(({ short, long }) => [short, long]);
+  for (const option of command.options) {
+    const values: unknown[] = [command.getOptionValue(option.attributeName())].flat();
+    for (const value of values)
+      if (typeof value === 'string' && (/^\s*(--|$)/.test(value) || flags.includes(value)))
+        throw usageError(`${option.flags} needs a value, and "${value}" is none.`);
+  }
 }
 
 /** Returns the command of a word below another one. Throws if it is not described before. */

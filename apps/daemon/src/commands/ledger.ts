@@ -37,11 +37,6 @@ export const ledgerCommand: CommandOf = {
   examples: ['', '--check', '--rotate-key', '--begin-anew "restored the backup of 2 May"'],
   needsPerson: 'the ledger or a row is not what was recorded',
   needs: storeOnly,
-  /** A variable that is empty in a script, or an option in the reason's place, must not begin a ledger: nothing undoes it. */
-  check({ beginAnew: reason }: LedgerOptions) {
-    if (reason !== undefined && /^\s*(-|$)/.test(reason))
-      throw usageError('A new ledger needs a reason: --begin-anew "restored the backup of 2 May".');
-  },
   /** Shows the ledger, after adding the events that wait. With `check`, compares everything in the store with it. */
   async run(
     context: Context,
