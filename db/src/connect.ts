@@ -68,7 +68,10 @@ export function connect(url: string, { applicationName, role, statementTimeoutMs
   });
 }
 
-/** Returns the version of the server. Throws a UserError if there is no session with the settings of `connect`, or if triggers do not run in it. */
+/**
+ * Returns the version of the server. Throws a UserError if there is no session with the settings of `connect`, if triggers do not run in it, or if the
+ * database cannot store every text.
+ */
 export async function readVersion(
   sql: Sql,
   url: string,
@@ -77,10 +80,13 @@ export async function readVersion(
   try {
     const [row] =
       await sql`select split_part(current_setting('server_version'), ' ', 1) as name, current_setting('server_version_num')::int as number,
-        current_setting('role') as role, current_setting('search_path') as search_path, current_setting('session_replication_role') as replication`;
+        current_setting('role') as role, current_setting('search_path') as search_path, current_setting('session_replication_role') as replication,
+        current_setting('server_encoding') as encoding`;
     if (row?.search_path !== safeSearchPath || (role !== undefined && row.role !== role))
       throw new UserError('store', inWordsOfPooler(url, 'drops'), { exit: 2 });
     if (row.replication !== 'origin') throw new UserError('store', inWordsOfReplication(url), { exit: 2 });
+    if (row.encoding !== 'UTF8')
+      throw new UserError('store', inWordsOfEncoding(url, String(row.encoding)), { exit: 2 });
     return { name: String(row.name), number: Number(row.number) };
   } catch (error) {
     throw error instanceof UserError ? error : describeConnectError(error, url, role);
@@ -94,6 +100,10 @@ const inWordsOfPooler = (url: string, verb: string) =>
 /** Only a superuser may change the setting, so a session cannot change it back. */
 const inWordsOfReplication = (url: string) =>
   `The database at ${new URL(url).host} has another session_replication_role than origin, perhaps from a restore: no trigger would record events in the ledger. Reset it as a superuser, for the database, its users and the server.`;
+
+/** A key whose name the database cannot store would stop each listing of its scope. */
+const inWordsOfEncoding = (url: string, encoding: string) =>
+  `The database at ${new URL(url).host} has the encoding ${encoding}, which cannot store every text; create it with TEMPLATE template0 ENCODING 'UTF8'.`;
 
 const notTrusted =
   'has a certificate that this machine does not trust; set NODE_EXTRA_CA_CERTS to the file of its authority';

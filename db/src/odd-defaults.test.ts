@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { listChangedMachinery, saveOperationPage } from '@keywarden/db/daemon';
 import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
@@ -61,6 +62,21 @@ test('a database whose sessions run no triggers is refused, because the ledger w
     exit: 2,
   });
   await store.close();
+});
+
+test.each(['LATIN1', 'SQL_ASCII'])('a database that cannot store every text is refused: %s', async (encoding) => {
+  const options = { databaseUrl: inject('postgresUrl'), dataFolder: '', applicationName: 'odd defaults' };
+  const administrator = await openStore({ ...options, migrations: 'none', maxConnections: 1 });
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  await administrator.sql.unsafe(`create database ${name} encoding '${encoding}' locale 'C' template template0`);
+  const databaseUrl = Object.assign(new URL(inject('postgresUrl')), { pathname: `/${name}` }).href;
+  for (const migrations of ['auto', 'migrate'] as const)
+    await expect(openStore({ ...options, databaseUrl, migrations })).rejects.toMatchObject({
+      message: expect.stringContaining(`has the encoding ${encoding}, which cannot store every text`),
+      exit: 2,
+    });
+  await administrator.sql.unsafe(`drop database ${name} with (force)`);
+  await administrator.close();
 });
 
 test('how names are written does not make the functions of a store those of another version', async () => {
