@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { issueInWords } from './problem.ts';
+import { issueInWords, toProblem } from './problem.ts';
 
 const form = z.strictObject({
   title: z.string().min(1).max(200),
@@ -29,3 +29,11 @@ test.each<[object, string]>([
   const { error } = form.safeParse({ ...valid, ...change });
   expect(error && issueInWords(error)).toBe(words);
 });
+
+test.each(['53100', '53200', '53400', '55P03', '58030'])(
+  'a store that lacks space, memory or time is no defect of the report: %s',
+  (code) => {
+    const error = new Error('the query failed', { cause: Object.assign(new Error('x'), { code }) });
+    expect(toProblem(error)).toMatchObject({ status: 503, message: expect.stringContaining('too little space') });
+  },
+);

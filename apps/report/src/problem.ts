@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { codeOf, isStoreFailure, isStoreUnavailable, type Logger } from '@keywarden/runtime';
+import { codeOf, isStoreFailure, isStoreUnavailable, type Logger, whyExhausted } from '@keywarden/runtime';
 import type { Context } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
@@ -78,6 +78,12 @@ export function toProblem(error: unknown): Problem {
   if (code.startsWith('22')) return badParameter('The store cannot read a value in this format.');
   if (isStoreUnavailable(error))
     return new Problem(503, 'Unavailable', 'The audit store does not answer; try again later.');
+  if (whyExhausted(error) !== null)
+    return new Problem(
+      503,
+      'Unavailable',
+      'The audit store has too little space, memory or time for this; its operator finds the reason in the log.',
+    );
   if (isStoreFailure(error))
     return new Problem(
       503,

@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { isStoreUnavailable } from './errors.ts';
@@ -19,12 +20,32 @@ test.each([
   expect(isStoreUnavailable(withCode(code))).toBe(expected);
 });
 
+const index = fileURLToPath(new URL('./index.ts', import.meta.url));
+/** Runs an entry point of this source in a process of its own. */
+const runInProcess = (source: string) =>
+  spawnSync(process.execPath, ['--input-type=module', '-e', `import { runMain } from '${index}'; ${source}`], {
+    encoding: 'utf8',
+  });
+
+test('a database whose disk is full ends a command with one sentence, and not as a bug', () => {
+  const { stderr, status } = runInProcess(`
+    await runMain(async () => { throw new Error('the query failed', { cause: Object.assign(new Error('x'), { code: '53100' }) }); });`);
+  expect(status).toBe(1);
+  expect(stderr).toBe('The database cannot do this (53100): its disk is full. Correct that, then try again.\n');
+});
+
+test.runIf(existsSync('/dev/full'))('a full disk ends a command with one sentence, and not as a bug', () => {
+  const { stderr, status } = runInProcess(`
+    import { writeFileSync } from 'node:fs';
+    await runMain(async () => { writeFileSync('/dev/full', 'a mark'); return 0; });`);
+  expect(status).toBe(1);
+  expect(stderr).toMatch(/^A file cannot be written \(ENOSPC\), because the disk of KEYWARDEN_DATA .*\n$/);
+});
+
 test('an unexpected error is printed with where it arose, and without any line of its message', () => {
-  const index = fileURLToPath(new URL('./index.ts', import.meta.url));
-  const source = `import { runMain } from '${index}';
+  const { stderr, status } = runInProcess(`
     async function readKeys() { throw new Error('parameters:\\n  at most napi_secret\\nnapi_secret'); }
-    await runMain(readKeys);`;
-  const { stderr, status } = spawnSync(process.execPath, ['--input-type=module', '-e', source], { encoding: 'utf8' });
+    await runMain(readKeys);`);
   expect(status).toBe(1);
   expect(stderr).toMatch(/^Unexpected error \(Error\); please report it with these lines:\n\s+at .*readKeys/);
   expect(stderr).not.toContain('napi_secret');

@@ -62,6 +62,22 @@ export const isStoreUnavailable = (error: unknown): boolean =>
   /^(ECONN|CONNECT|57P|08|53300|25006)/.test(codeOf(error));
 
 /**
+ * Why the database cannot carry out a statement until a person frees or raises something, by the code of the error. Source: Postgres's classes 53
+ * (resources), 57 and 58 (interventions, the system), and 55P03.
+ */
+const exhausted: Record<string, string> = {
+  '53100': 'its disk is full',
+  '53200': 'it has no memory left, or no locks; the latter depend on max_locks_per_transaction',
+  '53400': 'a limit such as temp_file_limit is too low',
+  '55P03': 'a lock was not free within lock_timeout',
+  '57014': 'the statement was canceled, by statement_timeout or by an administrator',
+  '58030': 'its disk has an error',
+};
+
+/** Returns why the database lacks space, memory or time for a statement, or null for any other error. */
+export const whyExhausted = (error: unknown): string | null => exhausted[codeOf(error)] ?? null;
+
+/**
  * Returns whether the database failed inside (XX000). Citus gives this code also for a node that it has lost, and Postgres for damage and for defects of its
  * own.
  */
@@ -121,6 +137,14 @@ function explain(error: unknown): [message: string, exit: number] {
   if (codeOf(error) === '25006')
     return [
       'The database is read-only, as a standby is; set DATABASE_URL to the primary, or end default_transaction_read_only.',
+      exitCode.failed,
+    ];
+  const why = whyExhausted(error);
+  if (why !== null)
+    return [`The database cannot do this (${codeOf(error)}): ${why}. Correct that, then try again.`, exitCode.failed];
+  if (codesOfFullDisks.includes(codeOf(error)))
+    return [
+      `A file cannot be written (${codeOf(error)}), because the disk of KEYWARDEN_DATA or of another folder is full or damaged; free space, then try again.`,
       exitCode.failed,
     ];
   if (isStoreUnavailable(error))

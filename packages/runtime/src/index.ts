@@ -8,6 +8,7 @@ export {
   runMain,
   UserError,
   usageError,
+  whyExhausted,
 } from './errors.ts';
 export { aborted, linkSignals, stopSignal, within } from './lifetime.ts';
 export { createLogger, describeError, type Logger } from './log.ts';
