@@ -16,6 +16,9 @@ const jsonTypes = {
 /** The longest pause within a transaction. What is computed between two statements takes seconds. */
 const mostIdleMs = 600_000;
 
+/** The limits of a session that only Keywarden sets. They are texts, because the driver leaves out the number 0. */
+const noLimits: Record<string, string> = { statement_timeout: '0', lock_timeout: '0', idle_session_timeout: '0' };
+
 interface Connecting {
   applicationName: string;
   /** Statements that take longer are canceled, in ms. Without it there is no limit. */
@@ -62,6 +65,7 @@ export function connect(url: string, { applicationName, role, statementTimeoutMs
       jit: 'off',
       // Citus: the owner changes several tables in one transaction. Elsewhere, the setting means nothing.
       ...(role ? { role } : { 'citus.multi_shard_modify_mode': 'sequential' }),
+      ...noLimits,
       ...(statementTimeoutMs === undefined ? {} : { statement_timeout: statementTimeoutMs }),
       ...pool.settings,
     },

@@ -46,6 +46,18 @@ test('A5: a value that is missing stays missing, also if the database has other 
   await store.close();
 });
 
+test('the limits of time that a database sets end no statement: an upgrade or a check of the ledger takes as long as it takes', async () => {
+  const store = await createTestStore(inject('postgresUrl'));
+  const other = await reopen(store, { statement_timeout: '1', lock_timeout: '1', idle_session_timeout: '1' });
+  await other.sql`delete from keywarden.repeatable`;
+  await migrateStore(other.sql);
+  const limits = other.sql`select current_setting(name) as limit
+    from unnest('{statement_timeout,lock_timeout,idle_session_timeout}'::text[]) as s(name)`;
+  expect((await limits).map(({ limit }) => String(limit))).toEqual(['0', '0', '0']);
+  await other.close();
+  await store.close();
+});
+
 test('a read-only database, such as a standby, is refused with the reason, and may be tried again', async () => {
   const store = await createTestStore(inject('postgresUrl'));
   await expect(reopen(store, { default_transaction_read_only: 'on' })).rejects.toMatchObject({
