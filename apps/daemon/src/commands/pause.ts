@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { endPause, openPause, readPause } from '@keywarden/db/daemon';
-import { requireDataFolder } from '@keywarden/runtime';
+import { codeOf, requireDataFolder, UserError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
-import { armMachine, betweenMarks, disarmMachine, whyNotEnforcing } from '../enforce/high-water-mark.ts';
+import { armMachine, betweenMarks, disarmMachine, moveMark, whyNotEnforcing } from '../enforce/high-water-mark.ts';
 import type { CommandOf } from './command.ts';
 import { userName } from './common.ts';
 import { inEmergency, storeOnly } from './session.ts';
@@ -13,24 +13,40 @@ export const pauseCommand: CommandOf = {
   options: { '--reason <text>': 'the reason, which incidents and check show' },
   output: 'result',
   examples: ['--reason "migration of the payment service"'],
+  needsPerson: 'the pause is in force, but this machine could not write its mark',
   needs: inEmergency,
   /** Stops every replica before its next destructive call (R7), until `resume`. */
   async run(context: Context, { reason = null }: { reason?: string | null }) {
     const { store, signal, progress } = context;
     const onWait = () => progress.note('A revocation is in progress; waiting for it to end.');
     const lock = { signal, onWait };
-    const isNew = await betweenMarks(context, () => openPause(store, { by: userName(), reason }, lock));
+    // A full disk of this machine must not prevent a pause. The mark only lets a store that was restored from before the pause be noticed.
+    const mark = () => moveMark(context).then(() => null, whyUnmarked);
+    await mark();
+    const isNew = await openPause(store, { by: userName(), reason }, lock);
+    const unmarked = await mark();
     const pause = await readPause(store.db);
     return {
       json: { paused: true, is_new: isNew, by: pause?.pausedBy ?? null, since: pause?.pausedAt ?? null },
-      text: isNew
-        ? 'Paused: no replica revokes a key until you run keywarden resume.'
-        : pause === null
-          ? 'Another process has ended the pause meanwhile; run keywarden pause again.'
-          : `Already paused by ${pause.pausedBy} since ${pause.pausedAt}; run keywarden resume to end the pause.`,
+      text: [
+        isNew
+          ? 'Paused: no replica revokes a key until you run keywarden resume.'
+          : pause === null
+            ? 'Another process has ended the pause meanwhile; run keywarden pause again.'
+            : `Already paused by ${pause.pausedBy} since ${pause.pausedAt}; run keywarden resume to end the pause.`,
+        ...(unmarked === null ? [] : [unmarked]),
+      ].join('\n'),
+      needsPerson: unmarked !== null,
     };
   },
 };
+
+const whyUnmarked = (error: unknown) =>
+  `This machine could not write its mark, so a restored store may lack the pause unnoticed. ${
+    error instanceof UserError
+      ? error.message
+      : `Free space in KEYWARDEN_DATA (${codeOf(error)}), then run keywarden pause again.`
+  }`;
 
 export const resumeCommand: CommandOf = {
   name: 'resume',

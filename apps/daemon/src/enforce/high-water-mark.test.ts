@@ -17,6 +17,7 @@ import {
 } from '@keywarden/testkit/daemon/apply-fixture';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
+import { pauseCommand } from '../commands/pause.ts';
 import { armMachine, betweenMarks, disarmMachine } from './high-water-mark.ts';
 
 useApplyFixture();
@@ -99,6 +100,23 @@ test('R10: an older store that one machine detects stops the others, even if the
   writeFileSync(markFile(), older);
   expect(await pass(day)).toMatchObject({ automatic: null });
   expect(await revokedNames()).toEqual(['one']);
+});
+
+test('R7: a pause is in force although its machine cannot write a mark, and says so', async () => {
+  await prepare(['one'], { policy: enforced() });
+  await armMachine(fixture.context, 'ada');
+  const { environment } = fixture.context;
+  const context = {
+    ...fixture.context,
+    environment: { ...environment, KEYWARDEN_DATA: join(import.meta.filename, 'x') },
+  };
+  const paused = await pauseCommand.run?.(context as never, { reason: 'a full disk' } as never);
+  expect(paused).toMatchObject({
+    json: { paused: true, is_new: true },
+    text: expect.stringMatching(/^Paused: .*\nThis machine could not write its mark/),
+    needsPerson: true,
+  });
+  expect(await pass()).toMatchObject({ automatic: null, why: expect.stringMatching(/^paused by .*a full disk/) });
 });
 
 test('R10: a dump from before a pause also counts as an older store', async () => {
