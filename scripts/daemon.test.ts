@@ -113,3 +113,19 @@ test('a second signal ends a daemon at once while it finishes its work', async (
   expect((await daemon.ended).code).toBe(1);
   await controls.setFaults([]);
 });
+
+test('a command whose session with the database ends blames the database, and not the control plane', async () => {
+  const path = '/projects/{project_id}/operations';
+  await controls.setFaults([{ method: 'GET', path, kind: 'latency', latency_ms: 60_000 }]);
+  await controls.resetStats();
+  const sync = start([...entry.keywarden, 'sync', 'operations'], settings());
+  await until(async () => (await controls.stats()).by_route[`GET ${path}`]);
+  await store.sql`
+    select pg_terminate_backend(pid) from pg_locks
+    where locktype = 'advisory' and granted and database = (select oid from pg_database where datname = current_database())`;
+  const { code, stderr } = await sync.ended;
+  await controls.setFaults([]);
+  expect(stderr).toContain('The session with the database ended, and the work that needs it stopped');
+  expect(stderr).not.toMatch(/control plane failed|Unexpected error/);
+  expect(code).toBe(1);
+});

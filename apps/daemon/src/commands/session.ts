@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import { ControlPlaneError } from '@keywarden/core/client';
+import { ControlPlaneError, hasCode } from '@keywarden/core/client';
 import { endReplica } from '@keywarden/db/daemon';
 import {
   assertAppLogin,
@@ -11,6 +11,7 @@ import {
   type StoreRole,
 } from '@keywarden/db/store';
 import {
+  codeOf,
   createLogger,
   type Environment,
   ensureDataFolder,
@@ -97,6 +98,8 @@ export async function withContext<T>(
       ...(isDaemon ? { rereadConfig: () => readConfig(environment, process.env) } : {}),
     });
   } catch (error) {
+    if (!signal.aborted && (codeOf(error) === 'lock_lost' || hasCode(error, 'aborted', 'limiter_failed')))
+      throw new UserError('store', lostSession, { cause: error });
     if (error instanceof ControlPlaneError && !signal.aborted) {
       const message = `The control plane failed: ${error.message}; try again later, or check the connection's key.`;
       throw new UserError('control_plane', message, { cause: error });
@@ -120,6 +123,10 @@ function readUsable(read: () => Config, { ignoresConfig, log }: { ignoresConfig:
     return { ...parseConfig('', 'no configuration'), connections: [], channels: [], usesSandbox: false };
   }
 }
+
+/** The locks of work and the shared limits are in the store: without its session, no request is sent. */
+const lostSession =
+  'The session with the database ended, and the work that needs it stopped; stored data stays. Check that the database runs, then run the command again.';
 
 const stopped = (cause: unknown) =>
   new UserError('stopped', 'Stopped; stored data stays, and the next run continues from there.', { cause });
