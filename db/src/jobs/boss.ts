@@ -1,5 +1,5 @@
 import { UserError } from '@keywarden/runtime';
-import { type ConstructorOptions, PgBoss } from 'pg-boss';
+import { type ConstructorOptions, PgBoss, systemClock } from 'pg-boss';
 import type postgres from 'postgres';
 import type { Sql } from '../sql.ts';
 import { jobSchema } from './queues.ts';
@@ -30,10 +30,14 @@ function toParameter(value: unknown): never {
   return (isObject ? JSON.stringify(value) : value) as never;
 }
 
+/** pg-boss waits until its clock shows a later time. If the machine's clock is set back, it would find no dead process until then. */
+const clock = { ...systemClock, now: () => performance.timeOrigin + performance.now() };
+
 /** Creates a pg-boss that creates no schema and has no schedules of its own. Its errors and warnings must have a listener each. */
 export function createBoss(db: IDatabase, options: { superviseSeconds: number | null; listens: boolean }): PgBoss {
   return new PgBoss({
     db,
+    clock,
     schema: jobSchema,
     schedule: false,
     migrate: false,
