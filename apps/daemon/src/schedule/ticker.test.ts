@@ -107,6 +107,22 @@ test('a clock that is set back repeats nothing; one that was too far ahead stops
   ]);
 });
 
+test("a job that failed while the database's clock was a year ahead is retried; a process that died then is found dead", async () => {
+  await tickAll('2026-06-15T11:59:57Z');
+  const inAYear = store.sql`now() + interval '1 year'`;
+  await store.sql`update keywarden_jobs.job set state = 'retry', start_after = ${inAYear} where name = 'keys'`;
+  await store.sql`
+    update keywarden_jobs.job set state = 'active', started_on = ${inAYear}, heartbeat_on = ${inAYear} where name = 'operations'`;
+  await store.sql`update keywarden_jobs.queue set monitor_claim_on = ${inAYear}, monitor_on = ${inAYear}, maintain_on = ${inAYear}`;
+  await tickAll('2026-06-15T11:59:58Z');
+  const [queues] = replicas.map(({ options }) => options.queues);
+  expect(await queues?.fetch('keys')).toHaveLength(1);
+  await store.sql`update keywarden_jobs.job set heartbeat_on = heartbeat_on - interval '1 minute' where name = 'operations'`;
+  await store.sql`update keywarden_jobs.queue set monitor_claim_on = monitor_claim_on - interval '10 minutes'`;
+  await queues?.supervise('operations');
+  expect(await store.sql`select state from keywarden_jobs.job where name = 'operations'`).toEqual([{ state: 'retry' }]);
+});
+
 test("the machine's time zone changes nothing", async () => {
   await tickAll('2026-06-15T12:16:00Z');
   const before = process.env.TZ;

@@ -1,5 +1,5 @@
 import { claimSlot, listAccounts, readSlots, recordSlotJobs } from '@keywarden/db/daemon';
-import { type JobKind, jobKinds, overPostgres, type Queues } from '@keywarden/db/jobs';
+import { type JobKind, jobKinds, overPostgres, type Queues, replaceFutureTimes } from '@keywarden/db/jobs';
 import type { Sql } from '@keywarden/db/store';
 import type { Config } from '@keywarden/runtime/config';
 import { Cron } from 'croner';
@@ -41,6 +41,7 @@ const atOnce: readonly JobKind[] = ['keys', 'operations', 'credentials'];
  */
 export async function tick(options: TickOptions): Promise<{ enqueued: EnqueuedSlot[]; nextMs: number }> {
   const { sql, config, now } = options;
+  await replaceFutureTimes(sql);
   const { nowMs, lastMs } = await readSlots(sql, now?.() ?? null);
   const enqueued: EnqueuedSlot[] = [];
   let nextMs = Number.POSITIVE_INFINITY;
