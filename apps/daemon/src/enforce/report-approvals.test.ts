@@ -93,6 +93,16 @@ test('R10: an approval between the first plan and the first pass of enforcement 
   expect(await revokedNames()).toEqual(['one']);
 });
 
+test("a plan that was made while the database's clock was ahead is not the newest once the clock is right again", async () => {
+  const { two } = await prepare(['one', 'two', 'busy']);
+  const early = await makeStoredPlan();
+  await store.sql`update keywarden.plan set last_made_at = now() + interval '1 year'`;
+  await use(two?.key ?? '');
+  const plan = await makeStoredPlan();
+  expect(plan.id).not.toBe(early.id);
+  expect(await store.sql`select id from keywarden.newest_plan`).toEqual([{ id: plan.id }]);
+});
+
 test('R10: a machine that has not seen the store carries out no approval that was given before, until a person permits it', async () => {
   await prepare(['one', 'busy']);
   const plan = await makeStoredPlan();
