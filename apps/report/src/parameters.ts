@@ -45,6 +45,8 @@ export const dayOrInstant = ({ isEnd }: { isEnd: boolean }) =>
       }),
       instant,
     ])
+    // JavaScript writes times outside of these years in another way than Postgres.
+    .refine((at) => /^(?!0000)\d/.test(at), 'is not in the years 1 to 9998')
     .openapi({ type: 'string', example: '2026-03-31' });
 
 /** A duration such as 90d, parsed to ms. */

@@ -224,6 +224,14 @@ test.each([
   expect((await fixture.ask(`/v1/evidence?${query}`, { as: 'auditor' })).status).toBe(status);
 });
 
+test.each(['9999-12-31', '0000-06-01'])(
+  'the day %s is refused in words: Postgres writes its end in another way',
+  async (day) => {
+    const { status, body } = await fixture.ask(`/v1/evidence?to=${day}`, { as: 'auditor' });
+    expect([status, body.detail]).toEqual([400, 'to: is not in the years 1 to 9998. /docs lists the parameters.']);
+  },
+);
+
 test('signed reviews and the coverage are attached; a review whose rows changed reviewed nothing', async () => {
   const post = async (path: string, body: object | undefined, as: string) =>
     (await fixture.ask(path, { as, method: 'POST', ...(body && { body }) })).body;
