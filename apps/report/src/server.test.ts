@@ -41,6 +41,16 @@ test.each([
   expect(answer).not.toMatch(/node_modules|\.ts|\.mjs/);
 });
 
+test.each([
+  ['/readyz', 200],
+  ['/v1/keys', 401],
+])(
+  'HTTP/1.0 without a Host header, as a proxy checks whether a server lives, gets an answer: %s',
+  async (path, status) => {
+    expect(await send(`GET ${path} HTTP/1.0\r\n\r\n`)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+  },
+);
+
 test.each(['/keys\u0001', '/keys\u007f', '/keys\r\nx-evil: 1', '/keys\0', '/ключи', '/keys\t'])(
   'sign-in to the page %j redirects to a path of this site',
   async (next) => {

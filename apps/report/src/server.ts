@@ -21,8 +21,12 @@ export function makeServer(fetch: (request: Request) => Response | Promise<Respo
       return new Response(body, { status, headers });
     },
   });
-  const listener = (request: IncomingMessage, response: ServerResponse) => void answer(request, response);
-  // The listener answers a request without a Host header; Node would do so without a body.
+  const listener = (request: IncomingMessage, response: ServerResponse) => {
+    // HTTP/1.0 requires no Host header, and the health checks of some proxies send none.
+    if (request.httpVersion === '1.0') request.headers.host ??= 'localhost';
+    void answer(request, response);
+  };
+  // The listener refuses an HTTP/1.1 request without a Host header; Node would do so without a body.
   const options = { requireHostHeader: false, headersTimeout: 20_000, requestTimeout: 60_000 };
   const server =
     tls === undefined ? createServer(options, listener) : createSecureServer({ ...options, ...tls }, listener);
