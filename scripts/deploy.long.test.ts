@@ -40,6 +40,48 @@ test('every alert uses existing metrics, and docs/OPERATIONS.md has its remedy',
   }
 });
 
+/** The answers of one daemon: series begin at zero on one route, and end with a first refusal on another one. */
+const refusedOnce = (status: string) =>
+  [
+    ['GET /auth', '0x60'],
+    ['GET /projects', '_x10 1x50'],
+  ].map(([route, values]) => ({
+    series: `keywarden_control_plane_requests_total{job="keywarden",instance="a",connection="main",route="${route}",status="${status}"}`,
+    values,
+  }));
+
+test('the first refused request fires its alert on any route', () => {
+  const file = join(root, 'deploy/alerts.yaml');
+  const { groups } = parse(read('deploy/alerts.yaml')) as { groups: { rules: Rule[] }[] };
+  const folder = mkdtempSync(join(tmpdir(), 'keywarden-alerts-'));
+  const cases = [
+    { alertname: 'KeywardenRefused', status: '401', labels: { status: '401' } },
+    { alertname: 'KeywardenRateLimited', status: '429', labels: {} },
+  ].map(({ alertname, status, labels }) => {
+    const rule = groups.flatMap(({ rules }) => rules).find(({ alert }) => alert === alertname);
+    // A machine without promtool checks the form only.
+    expect(rule?.expr).toContain(
+      `increase(sum without (route) (keywarden_control_plane_requests_total{status="${status}"})[`,
+    );
+    const summary = rule?.annotations.summary
+      .replace('{{ $labels.connection }}', 'main')
+      .replace('{{ $labels.status }}', status);
+    const fired = { exp_labels: { severity: 'warning', connection: 'main', ...labels }, exp_annotations: { summary } };
+    const expected = [
+      { eval_time: '5m', alertname, exp_alerts: [] },
+      { eval_time: '15m', alertname, exp_alerts: [fired] },
+    ];
+    return { interval: '1m', input_series: refusedOnce(status), alert_rule_test: expected };
+  });
+  writeFileSync(join(folder, 'test.yaml'), JSON.stringify({ rule_files: [file], tests: cases }));
+  const tested = spawnSync('promtool', ['test', 'rules', join(folder, 'test.yaml')], { encoding: 'utf8' });
+  rmSync(folder, { recursive: true, force: true });
+  expect(tested.error === undefined ? [tested.status, tested.stdout + tested.stderr] : [0, 'SUCCESS']).toEqual([
+    0,
+    expect.stringContaining('SUCCESS'),
+  ]);
+});
+
 interface Service {
   image: string;
   read_only?: boolean;
