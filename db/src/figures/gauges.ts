@@ -11,7 +11,8 @@ export interface Gauge {
 /** The metrics and their meanings. Times are the database's; those of coverage are the control plane's. */
 export const gauges = {
   keywarden_store_node_up: 'Whether each node of the store’s cluster answers its coordinator; absent on one server',
-  keywarden_sync_age_seconds: 'Time since the last finished pass of each kind through each connection',
+  keywarden_sync_age_seconds:
+    'Time since the last finished pass of each kind through each connection; without one, since the first pass of any kind',
   keywarden_operations_unknown_age_seconds:
     'Age of the oldest gap in the coverage of a connection’s projects that the control plane can still fill',
   keywarden_operations_known_ratio:
@@ -77,12 +78,14 @@ async function readCoverage(sql: Sql): Promise<Gauge[]> {
 async function readRecords(sql: Sql, witnesses: string[]): Promise<Gauge[]> {
   const rows = await sql`
     select 'keywarden_sync_age_seconds' as name, jsonb_build_object('connection', c.name, 'kind', k.kind) as labels,
-      extract(epoch from now() - coalesce(max(r.finished_at), min(p.first_seen_at)))::float8 as value
+      extract(epoch from now() - coalesce(
+        (select finished_at from keywarden.sync_run where connection = c.name and kind = k.kind and status = 'finished'
+          order by number desc limit 1),
+        -- Since its first pass of any kind: the control plane can be much older than the connection.
+        (select min(started_at) from keywarden.sync_run where connection = c.name), p.first_seen_at))::float8 as value
     from keywarden.connection c join keywarden.control_plane p on p.number = c.control_plane_number
-      cross join (values ('keys'), ('operations'), ('credentials')) k(kind) left join lateral (
-        select finished_at from keywarden.sync_run where connection = c.name and kind = k.kind and status = 'finished'
-        order by number desc limit 1) r on true
-    where c.removed_at is null group by c.name, k.kind
+      cross join (values ('keys'), ('operations'), ('credentials')) k(kind)
+    where c.removed_at is null
     union all
     select 'keywarden_projects', jsonb_build_object('connection', c.name, 'walked', (p.walked_at is not null)::text), count(*)
     from keywarden.connection c join keywarden.control_plane_now cp on cp.control_plane_number = c.control_plane_number

@@ -83,6 +83,18 @@ test('the metrics show the state of the sync, its coverage, the keys, the findin
   expect(text).not.toContain('napi_');
 });
 
+test('a connection that is newer than its control plane is not late: its first pass of any kind counts', async () => {
+  const { sql } = store;
+  await sql`update keywarden.control_plane set first_seen_at = now() - interval '40 days'`;
+  await sql`insert into keywarden.connection (name, control_plane_number, account_id, auth_method, own_key_id, is_sandbox, checked_at)
+    select 'second', control_plane_number, account_id, auth_method, own_key_id, is_sandbox, checked_at from keywarden.connection where name = 'main'`;
+  await sql`insert into keywarden.sync_run (kind, connection, status, started_at) values ('keys', 'second', 'failed', now() - interval '2 hours')`;
+  const text = await (await appOf(() => Promise.resolve(null)).request('/metrics')).text();
+  const age = valueOf(text, 'keywarden_sync_age_seconds', { connection: 'second', kind: 'credentials' });
+  expect(age).toBeGreaterThan(7000);
+  expect(age).toBeLessThan(86_400);
+});
+
 test('a configured witness that has never cosigned is late from the first checkpoint on', async () => {
   await store.sql`update keywarden.ledger_checkpoint set made_at = now() - interval '2 hours'`;
   const text = await (await appOf(() => Promise.resolve(null)).request('/metrics')).text();
