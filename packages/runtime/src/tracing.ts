@@ -64,10 +64,9 @@ export function traceEnded(
   attributes: Attributes,
   { durationMs, isError }: { durationMs: number; isError: boolean },
 ): void {
-  const span = tracer().startSpan(name, {
-    attributes,
-    startTime: performance.timeOrigin + performance.now() - durationMs,
-  });
+  // Both times are of the wall clock: the monotonic one differs from it by hours if the clock was set or the machine was suspended.
+  const endedMs = Date.now();
+  const span = tracer().startSpan(name, { attributes, startTime: new Date(endedMs - durationMs) });
   if (isError) span.setStatus({ code: SpanStatusCode.ERROR });
-  span.end();
+  span.end(new Date(endedMs));
 }
