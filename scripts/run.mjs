@@ -62,7 +62,7 @@ function install() {
   const lockfile = readFileSync(at('pnpm-lock.yaml'));
   const stamp = createHash('sha256').update(lockfile).digest('hex');
   if (existsSync(pinnedNode) && existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return;
-  const { packageManager } = JSON.parse(readFileSync(at('package.json'), 'utf8'));
+  const { packageManager, devDependencies } = JSON.parse(readFileSync(at('package.json'), 'utf8'));
   console.error('Installing dependencies (once for each lockfile) ...');
   const command = [
     '--yes',
@@ -72,6 +72,8 @@ function install() {
     'install',
     '--frozen-lockfile',
     '--reporter=append-only',
+    // Otherwise pnpm leaves out binaries that the caller's Node is too old for, and the pinned Node cannot load them.
+    `--config.node-version=${devDependencies.node}`,
   ];
   const result = spawnSync('npx', command, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
   if (result.status !== 0) {
