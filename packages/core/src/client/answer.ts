@@ -21,8 +21,9 @@ export async function readBytes(response: Response, maxBytes: number): Promise<B
     await body?.cancel();
     throw tooLarge(maxBytes);
   }
-  // HTTP itself enforces an announced length, unless the body is compressed.
-  if (!Number.isNaN(announced) && !headers.has('content-encoding')) return Buffer.from(await response.arrayBuffer());
+  // HTTP itself enforces an announced length, unless the body is compressed or comes in chunks, beside which Deno ignores the length.
+  if (!Number.isNaN(announced) && !headers.has('content-encoding') && !headers.has('transfer-encoding'))
+    return Buffer.from(await response.arrayBuffer());
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of body ?? []) {

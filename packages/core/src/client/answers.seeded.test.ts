@@ -5,7 +5,7 @@ import { answering, clientFixture, failure } from '@keywarden/testkit/client/fix
 import { createControls } from '@keywarden/testkit/sandbox/controls';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseJson } from './answer.ts';
+import { parseJson, readBytes } from './answer.ts';
 import { createClient } from './client.ts';
 import { ControlPlaneError } from './errors.ts';
 import { collect } from './pagination.ts';
@@ -108,6 +108,11 @@ test('a compressed response that is larger than the limit is refused, although i
   );
   const error = await failure(client({ baseUrl, maxBodyBytes: 1_000_000 }).auth());
   expect([error.code, error.message]).toEqual(['invalid_response', expect.stringContaining('more than 1000000 bytes')]);
+});
+
+test('a length that is announced beside chunks does not lift the limit', async () => {
+  const headers = { 'content-length': '5', 'transfer-encoding': 'chunked' };
+  await expect(readBytes(new Response('x'.repeat(1000), { headers }), 100)).rejects.toThrow('more than 100 bytes');
 });
 
 test('a redirect is an error, and the credential is sent to no other host', async () => {
