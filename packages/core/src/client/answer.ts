@@ -24,14 +24,16 @@ export async function readBytes(response: Response, maxBytes: number): Promise<B
   // HTTP itself enforces an announced length, unless the body is compressed or comes in chunks, beside which Deno ignores the length.
   if (!Number.isNaN(announced) && !headers.has('content-encoding') && !headers.has('transfer-encoding'))
     return Buffer.from(await response.arrayBuffer());
-  const chunks: Uint8Array[] = [];
+  // Each chunk is copied, because a small one may be a part of a large buffer: Deno has one of 64 KB for each.
+  let bytes = Buffer.alloc(65_536);
   let size = 0;
   for await (const chunk of body ?? []) {
+    if (size + chunk.length > maxBytes) throw tooLarge(maxBytes);
+    if (size + chunk.length > bytes.length) bytes = Buffer.concat([bytes], 2 * (size + chunk.length));
+    bytes.set(chunk, size);
     size += chunk.length;
-    if (size > maxBytes) throw tooLarge(maxBytes);
-    chunks.push(chunk);
   }
-  return Buffer.concat(chunks);
+  return bytes.subarray(0, size);
 }
 
 const tooLarge = (maxBytes: number) =>

@@ -115,6 +115,23 @@ test('a length that is announced beside chunks does not lift the limit', async (
   await expect(readBytes(new Response('x'.repeat(1000), { headers }), 100)).rejects.toThrow('more than 100 bytes');
 });
 
+test('each chunk of a body is copied when it arrives, so that a small one does not keep its large buffer', async () => {
+  const buffer = new Uint8Array(65_536);
+  let sent = 0;
+  const body = new ReadableStream<Uint8Array>(
+    {
+      pull: (controller) => {
+        if (sent === 200_000) return controller.close();
+        sent += 1;
+        buffer.fill(sent % 2 === 0 ? 0x62 : 0x61, 0, 1);
+        return controller.enqueue(buffer.subarray(0, 1));
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  expect((await readBytes(new Response(body), 200_000)).toString()).toBe('ab'.repeat(100_000));
+});
+
 test('a redirect is an error, and the credential is sent to no other host', async () => {
   const { client } = await clientFixture();
   const seen: unknown[] = [];
