@@ -3,10 +3,17 @@ export function networkCode(error: unknown): string {
   for (let at = error; at instanceof Error; at = at.cause) {
     if ('code' in at && typeof at.code === 'string') return at.code;
   }
-  // Deno's fetch gives no codes, but its message names a refused connection.
-  if (error instanceof Error && /connection refused|os error 111/i.test(messages(error))) return 'ECONNREFUSED';
-  return error instanceof Error ? error.name : 'unknown';
+  if (!(error instanceof Error)) return 'unknown';
+  const text = messages(error);
+  return denoCodes.find(([pattern]) => pattern.test(text))?.[1] ?? error.name;
 }
+
+/** Deno's fetch gives no codes, but its message names what failed before there was a connection. */
+const denoCodes: [RegExp, string][] = [
+  [/connection refused|os error 111/i, 'ECONNREFUSED'],
+  [/client error \(Connect\): dns error/, 'ENOTFOUND'],
+  [/client error \(Connect\): invalid peer certificate/, 'ERR_TLS_CERT'],
+];
 
 const unconnected = new Set(
   'ECONNREFUSED ENOTFOUND EAI_AGAIN EHOSTUNREACH ENETUNREACH UND_ERR_CONNECT_TIMEOUT UNABLE_TO_VERIFY_LEAF_SIGNATURE'.split(

@@ -100,6 +100,22 @@ test('a write that was never sent is unreachable, not unknown', async () => {
   expect({ code, canRetry }).toEqual({ code: 'unreachable', canRetry: true });
 });
 
+test('a write to a host without an address, or with a certificate that is not trusted, was never sent', async () => {
+  const { client } = await clientFixture();
+  const baseUrl = 'http://host.invalid/api/v2';
+  expect((await failure(client({ baseUrl }).createPersonalKey('never'))).code).toBe('unreachable');
+  expect((await failure(client({ baseUrl }).revokePersonalKey('5'))).code).toBe('unreachable');
+  // What Deno says of a certificate.
+  const refused =
+    'error sending request for url (https://host/): client error (Connect): invalid peer certificate: UnknownIssuer';
+  const cause = new TypeError('fetch failed', { cause: new Error(refused) });
+  const error = await failure(client({ fetch: async () => await Promise.reject(cause) }).createPersonalKey('never'));
+  expect([error.code, error.message]).toEqual([
+    'unreachable',
+    expect.stringContaining('cannot be reached (ERR_TLS_CERT)'),
+  ]);
+});
+
 test.each([
   ['seconds', '2', [2000]],
   ['a date', new Date(Date.now() + 86_400_000).toUTCString(), [300_000]],
