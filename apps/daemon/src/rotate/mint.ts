@@ -185,11 +185,11 @@ async function recordMintFailure(
   const why = `nothing was minted: ${error.message}`;
   // Before the intent there is nothing to undo.
   if (begun === undefined) return notNow(why);
-  const moved = await advanceRotation(store.sql, begun, {
+  await advanceRotation(store.sql, begun, {
     event: 'mint_refused',
     why,
     isFinal,
     at: controlPlaneNow(minter),
   });
-  return moved !== undefined && isFinal ? null : notNow(why);
+  return isFinal ? null : notNow(why);
 }
