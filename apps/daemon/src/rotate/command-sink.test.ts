@@ -79,10 +79,16 @@ test('T2: a key whose command stored it and failed is no orphan while its read_c
   const command = [script('store', `cat > "${folder}/key-$KEYWARDEN_LINEAGE"; exit 1`)];
   const read = [script('read', 'echo none')];
   const sinks = parseSinks([{ name: 'files', kind: 'command', command, read_command: read }]);
-  const { bot } = await prepare(['bot', 'survivor'], { sinks, policy: policySchema.parse({ rules: [] }) });
+  const { bot } = await prepare(['bot', 'two', 'three', 'four'], { sinks, policy: policySchema.parse({ rules: [] }) });
   await ask(['bot'], 'files');
   expect(await states()).toEqual(['bot: stalled']);
   expect(await use(secretOf(bot.id))).toBe(200);
+  // A sink that has failed gets no other secret in the pass, and none at all while it is unclear whether it has three.
+  const { moved } = await ask(['two', 'three'], 'files');
+  expect(moved.map(({ waits }) => waits)).toContainEqual(expect.stringMatching(/^sink files: /));
+  await ask(['two', 'three'], 'files');
+  const { opened } = await ask(['four'], 'files');
+  expect(opened.map(({ whyNot }) => whyNot)).toEqual([expect.stringContaining('whether it has 3 earlier secrets')]);
 });
 
 test("if a sink's command is missing, nothing is minted", async () => {

@@ -10,6 +10,7 @@ import {
   folder,
   type Minted,
   openIncidents,
+  organization,
   pass,
   passElsewhere,
   prepare,
@@ -22,6 +23,8 @@ import {
 import { expect, test } from 'vitest';
 import { planKeys } from '../enforce/plan.ts';
 import { syncKeys } from '../sync/keys.ts';
+import { findMinter } from './find-minter.ts';
+import { settingsFor } from './settings.ts';
 
 useRotateFixture();
 
@@ -98,7 +101,19 @@ test('no lockout: while another replica uses the old key, that key stays', async
 test('two connections that take their key from one file switch together', async () => {
   const own = await prepareOwn();
   const [connection] = fixture.context.config.connections;
-  if (connection !== undefined) fixture.context.config.connections.push({ ...connection, name: 'second' });
+  if (connection === undefined) throw new Error('the fixture has no connection');
+  const second = { ...connection, name: 'second' };
+  fixture.context.config.connections.push(second);
+  writeFileSync(join(folder, 'copy'), own.key);
+  for (const [keyFile, whyNot] of [
+    [join(folder, 'copy'), 'connections main and second use it from two files'],
+    [null, 'connection main itself uses it and does not take it from a file; set api_key_file'],
+  ] as const) {
+    second.keyFile = keyFile;
+    await pass(60, { acts: false });
+    expect((await ask(['daemon'])).opened).toMatchObject([{ whyNot }]);
+  }
+  second.keyFile = connection.keyFile;
   await pass(day, { acts: false });
   await ask(['daemon']);
   for (let days = 0; days < 10; days += 1) await pass(day);
@@ -107,13 +122,26 @@ test('two connections that take their key from one file switch together', async 
   expect(new Set(ownKeyIds()).size).toBe(1);
 });
 
-test('a sink does not overwrite the key of a connection', async () => {
-  await prepareOwn();
+test('a sink does not overwrite the key of a connection, and the same ids at another control plane are other keys and accounts', async () => {
+  const own = await prepareOwn();
   fixture.context.config.sinks = [{ name: 'files', kind: 'file', path: path() }];
   const { opened } = await ask(['bot'], 'files');
   expect(opened.map(({ whyNot }) => whyNot)).toEqual([
     expect.stringContaining('has the key of connection main itself'),
   ]);
+  const [main] = fixture.connections;
+  if (main === undefined) throw new Error('the fixture has no connection');
+  const elsewhere = { ...main, controlPlane: '0' };
+  const settings = { connections: [main], rule: undefined, sink: 'files' };
+  const named = (controlPlane: string) => settingsFor({ id: String(own.id), controlPlane }, settings);
+  expect([named(main.controlPlane), named('0')]).toMatchObject([{ sink: 'connection main' }, { sink: 'files' }]);
+  for (const place of [
+    { kind: 'organization', scope: `org:${organization}`, organizationId: organization },
+    { kind: 'personal', scope: `user:${main.accountId}`, organizationId: null },
+  ] as const) {
+    const key = { ...place, controlPlane: main.controlPlane, projectId: null };
+    expect(await findMinter(fixture.context, key, [elsewhere, main])).toBe(main);
+  }
 });
 
 test("a successor that the control plane does not identify as the same account's is not written to the file", async () => {
