@@ -1,3 +1,4 @@
+import { until } from '@keywarden/testkit';
 import { makePrincipal } from '@keywarden/testkit/store/principal';
 import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
@@ -136,7 +137,7 @@ test('a decision in an open transaction and a signature wait for each other; the
   expect(await decide('keep')).toBe('signed');
 });
 
-test('a row that the owner inserts in an open transaction waits for a signature in progress, and is then refused', async () => {
+test('a decision, and a row that the owner inserts, wait for a signature in progress, and are then refused', async () => {
   await decide('keep');
   const document = await readReviewDocument(report.sql, review);
   const release = Promise.withResolvers<void>();
@@ -150,9 +151,14 @@ test('a row that the owner inserts in an open transaction waits for a signature 
   const late = store.sql`
     insert into keywarden.review_decision (review_number, key_number, decision, reason, decided_by)
     values (${review}, ${keys[0] ?? ''}, 'revoke', 'late', 'x')`.catch((error: unknown) => error);
+  const lateDecision = decide('revoke');
+  const waiting = async () =>
+    await store.sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  await until(async () => (await waiting()).length === 2);
   release.resolve();
   await signing;
   expect(await late).toMatchObject({ code: 'KW001' });
+  expect(await lateDecision).toBe('signed');
 });
 
 test('a signature needs every decision, and the document that has them', async () => {

@@ -1,9 +1,10 @@
 import { aborted } from '@keywarden/runtime';
+import { until } from '@keywarden/testkit';
 import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { makeOperationPartitions, saveOperationPage } from './daemon.ts';
-import { createLocks, type Lease } from './locks.ts';
+import { createLocks, holdFence, type Lease } from './locks.ts';
 
 let store: TestStore;
 let other: Awaited<ReturnType<TestStore['as']>>;
@@ -83,13 +84,33 @@ test('a holder is notified when it loses its lock, and its writes are refused on
   const lost = await begun;
   const page = { project, operations: [makeWireOperation(1)] };
   expect(await saveOperationPage(store.sql, { ...page, lease: lost })).toEqual({ inserted: 1, changed: 0 });
+  const written = Promise.withResolvers<void>();
+  const release = Promise.withResolvers<void>();
+  const order: string[] = [];
+  const writing = store.sql.begin(async (tx) => {
+    await holdFence(tx, lost);
+    written.resolve();
+    await release.promise;
+    order.push('a write that has begun');
+  });
+  await written.promise;
   await endSessionOf('c');
   await aborted(lost.signal);
-  await other.locks.hold('c', { signal: never }, async (lease) => {
+  const next = other.locks.hold('c', { signal: never }, async (lease) => {
+    order.push('the next holder');
     const late = saveOperationPage(store.sql, { project, operations: [makeWireOperation(2)], lease: lost });
     await expect(late).rejects.toMatchObject({ code: 'KW005' });
     await saveOperationPage(other.sql, { project, operations: [makeWireOperation(3)], lease });
   });
+  const isWaiting = async () => {
+    const waiting =
+      await store.sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    return waiting.length > 0;
+  };
+  await Promise.race([next, until(isWaiting)]);
+  release.resolve();
+  await Promise.all([writing, next]);
+  expect(order).toEqual(['a write that has begun', 'the next holder']);
   end();
   await first;
   const stored = await store.sql`select id from keywarden.operation order by id`;
