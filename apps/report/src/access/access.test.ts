@@ -100,6 +100,17 @@ test('other machines need HTTPS, directly or through a configured proxy, which p
   ).toBe(200);
   const [row] = await fixture.store.sql`select address from keywarden.access_log order by number desc limit 1`;
   expect(row?.address).toBe('192.0.2.7');
+  // Only a configured proxy is trusted to report the host, with which the origin of a form is compared.
+  const signIn = async (headers: Record<string, string>) => {
+    const body = new URLSearchParams({ token: fixture.tokens.viewer ?? '' });
+    const forwarded = { host: 'internal', 'x-forwarded-host': 'report.example', ...headers };
+    return (await app.request('/sign-in', { method: 'POST', headers: forwarded, body })).status;
+  };
+  const proxied = { 'x-peer': '10.0.0.1', 'x-forwarded-proto': 'https' };
+  expect(await signIn({ ...proxied, origin: 'https://report.example' })).toBe(303);
+  expect(await signIn({ ...proxied, origin: 'https://internal' })).toBe(403);
+  expect(await signIn({ origin: 'http://report.example' })).toBe(403);
+  expect(await signIn({ origin: 'http://internal' })).toBe(303);
 });
 
 test('P1: each access is recorded before it is answered: who, from where, what, and the result', async () => {
