@@ -67,7 +67,7 @@ test('R1: evidence older than max_evidence_age holds a key; fresher evidence doe
   const keys = [makeKey(1), survivor];
   expect(decide(makeFacts(keys, { listedAt: daysAgo(1) }))[1]).toMatch(/is not within 1h; run keywarden sync keys/);
   expect(decide(makeFacts(keys, { listedAt: daysAgo(-1) }))[1]).toMatch(/is not within 1h/);
-  expect(decide(makeFacts(keys, { listedAt: daysAgo(1 / 25) }))[1]).toBeNull();
+  expect(decide(makeFacts(keys, { listedAt: daysAgo(1 / 24) }))[1]).toBeNull();
 });
 
 /** Returns a branch credential, or a credential of another kind, in a project of its own. */
@@ -82,9 +82,11 @@ test('only a rule that names their kind flags credentials other than API keys, a
   expect(decide(makeFacts(keys), ofBranches)).toEqual({ 2: null });
 });
 
-test('R1: a plan accepts day-old listings of credentials other than API keys, and no older ones', () => {
+test('R1: a plan accepts day-old listings of credentials other than API keys, and no older ones, unless max_evidence_age is longer', () => {
   const keys = [other(1, 'branch_credential')];
   expect(decide(makeFacts(keys, { listedAt: daysAgo(1) }), ofBranches)[1]).toBeNull();
+  const patient = { ...ofBranches, max_evidence_age: { text: '2d', ms: 2 * 86_400_000 } };
+  expect(decide(makeFacts(keys, { listedAt: daysAgo(1.5) }), patient)[1]).toBeNull();
   const text = decide(makeFacts(keys, { listedAt: daysAgo(1.1) }), ofBranches)[1];
   expect(text).toMatch(/is not within 26h; run keywarden sync credentials/);
 });
@@ -157,6 +159,19 @@ test('R3: a plan contains what the quotas allow, the longest unused first; the r
     ['3', null],
     ...['4', '1'].map((number) => [number, waits('1 keys of one creator')]),
   ]);
+});
+
+test('R3: per_creator counts a person over all scopes of a control plane, and not the keys of unknown creators', () => {
+  const policy = { ...neverUsed, quotas: { per_creator: 1 } };
+  const waiting = (change: Partial<KeyFacts>) => {
+    const inOther = { organizationId: 'other', scope: '1/organization:other', ...change };
+    const keys = [makeKey(1, { ...change, scope: '1/organization:acme' }), makeKey(2, inOther)];
+    const facts = makeFacts([...keys, survivor, makeKey(98, { ...inOther, use: usedDaysAgo(1) })]);
+    return Object.values(decide(facts, policy)).filter((why) => why !== null).length;
+  };
+  expect(waiting({})).toBe(1);
+  expect(waiting({ scope: '2/organization:other' })).toBe(0);
+  expect(waiting({ creatorId: 'unknown' })).toBe(0);
 });
 
 test('R8: a rule with a limit below active_within is not on inactivity, and a limit below a day is refused', () => {

@@ -57,9 +57,13 @@ test('R3, R5: the daily quota, an open incident and a missing listing of the sco
   expect(revocationHold(policy, facts, { ...key, scope: '9/organization:other' })?.kind).toBe('stale_evidence');
 });
 
-test('a rotation does not retire a key whose id belonged to another key', () => {
-  const questioned = makeKey(1, { hasOpenKeyChange: true });
-  expect(revocationHold(policy, makeFacts([questioned]), questioned)?.kind).toBe('identity_changed');
+test('neither a rule nor a rotation revokes a key whose id belonged to another key, or that two scopes show', () => {
+  for (const change of [{ hasOpenKeyChange: true }, { otherScope: '1/organization:other' }]) {
+    const questioned = makeKey(1, change);
+    const facts = makeFacts([questioned, survivor]);
+    expect(revocationHold(policy, facts, questioned)?.kind).toBe('identity_changed');
+    expect(judge(policy, facts).verdicts.map(({ held }) => held?.kind)).toEqual(['identity_changed']);
+  }
 });
 
 test('R6: a rotation that the policy began needs the policy’s current consent; one that a person requested does not', () => {
