@@ -100,20 +100,19 @@ test('a write that was never sent is unreachable, not unknown', async () => {
   expect({ code, canRetry }).toEqual({ code: 'unreachable', canRetry: true });
 });
 
-test('a write to a host without an address, or with a certificate that is not trusted, was never sent', async () => {
+test.each([
+  ['dns error: failed to lookup address information: Name or service not known', 'ENOTFOUND'],
+  ['invalid peer certificate: UnknownIssuer', 'ERR_TLS_CERT'],
+])('a write that Deno did not send, because of %s, is unreachable, not unknown', async (why, code) => {
   const { client } = await clientFixture();
-  const baseUrl = 'http://host.invalid/api/v2';
-  expect((await failure(client({ baseUrl }).createPersonalKey('never'))).code).toBe('unreachable');
-  expect((await failure(client({ baseUrl }).revokePersonalKey('5'))).code).toBe('unreachable');
-  // What Deno says of a certificate.
-  const refused =
-    'error sending request for url (https://host/): client error (Connect): invalid peer certificate: UnknownIssuer';
-  const cause = new TypeError('fetch failed', { cause: new Error(refused) });
-  const error = await failure(client({ fetch: async () => await Promise.reject(cause) }).createPersonalKey('never'));
-  expect([error.code, error.message]).toEqual([
-    'unreachable',
-    expect.stringContaining('cannot be reached (ERR_TLS_CERT)'),
-  ]);
+  const text = `error sending request for url (https://host/): client error (Connect): ${why}`;
+  const cause = new TypeError('fetch failed', { cause: new Error(text) });
+  const broken = client({ fetch: async () => await Promise.reject(cause) });
+  for (const write of [broken.createPersonalKey('never'), broken.revokePersonalKey('5')])
+    expect(await failure(write)).toMatchObject({
+      code: 'unreachable',
+      message: expect.stringContaining(`cannot be reached (${code})`),
+    });
 });
 
 test.each([
