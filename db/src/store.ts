@@ -6,8 +6,7 @@ import { createEmbeddedLogins, embeddedLogin } from './embedded/logins.ts';
 import { createLocks, type Locks } from './locks.ts';
 import { assertCurrent, migrateStore } from './migrate.ts';
 import { setOperationRetention } from './operations/retention.ts';
-import { key } from './schema/keys.ts';
-import { builderOf, type Db, type PoolOptions, type Sql, type StoreRole } from './sql.ts';
+import { type Db, type PoolOptions, type Sql, type StoreRole } from './sql.ts';
 
 export { distributeOperations, listMisplacedTables } from './citus.ts';
 export { probeSettings, whyNodesMissing } from './cluster.ts';
@@ -116,7 +115,7 @@ async function migrateAsOwner(url: string, options: StoreOptions): Promise<void>
 }
 
 /** Returns whether the database takes no writes. A standby takes none, and answers reads. */
-export async function isReadOnly(sql: Sql): Promise<boolean> {
+async function isReadOnly(sql: Sql): Promise<boolean> {
   const [row] = await sql`select current_setting('transaction_read_only') = 'on' as is_read_only`;
   return row?.is_read_only === true;
 }
@@ -165,9 +164,14 @@ export async function listUnsafeSettings(sql: Sql): Promise<string[]> {
   );
 }
 
-/** Rejects if the store does not answer or lacks our tables. */
-export async function pingStore(sql: Sql): Promise<void> {
-  await builderOf(sql).select({ number: key.number }).from(key).limit(1);
+/**
+ * Returns why the store takes no writes; null if it has taken one, which leaves no row. Like every write, it waits while a standby that must have it does
+ * not answer.
+ */
+export async function whyNotWritable(sql: Sql): Promise<string | null> {
+  if (await isReadOnly(sql)) return 'the store is read-only';
+  await sql`select pg_logical_emit_message(true, 'keywarden', '')`;
+  return null;
 }
 
 /** Returns the database's current time. */

@@ -10,7 +10,7 @@ export {
   usageError,
   whyExhausted,
 } from './errors.ts';
-export { aborted, linkSignals, stopSignal, within } from './lifetime.ts';
+export { aborted, linkSignals, oneAtATime, stopSignal, within } from './lifetime.ts';
 export { createLogger, describeError, type Logger } from './log.ts';
 export { csvCell, print, printable, printableCell, printableJson, printError, writeCsv } from './printable.ts';
 export { startTracing, traced, traceEnded } from './tracing.ts';

@@ -64,3 +64,9 @@ export async function within<T, U>(ms: number, work: Promise<T>, otherwise: U): 
   timer.catch(() => undefined); // aborted below
   return await Promise.race([work, timer]).finally(() => over.abort());
 }
+
+/** Returns a function whose calls share the work that is going on: probes do not pile up on a store that hangs. */
+export function oneAtATime<T>(work: () => Promise<T>): () => Promise<T> {
+  let going: Promise<T> | undefined;
+  return async () => await (going ??= work().finally(() => (going = undefined)));
+}

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { before, dayMs } from '@keywarden/core/values';
 import { readTotals, removeOtherConnections } from '@keywarden/db/daemon';
-import { assertCurrent, isReadOnly, probeSettings, type Sql, whyNodesMissing } from '@keywarden/db/store';
+import { assertCurrent, probeSettings, type Sql, whyNodesMissing, whyNotWritable } from '@keywarden/db/store';
 import { aborted, codeOf, exitCode, startTracing, UserError } from '@keywarden/runtime';
 import { type Connection, connectionsOf } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -89,7 +89,7 @@ async function whyNotReady(sql: Sql, daemon: Daemon | undefined): Promise<string
   if (performance.now() - daemon.tickedMs() > longestTickMs) return 'it has not checked its schedules for minutes';
   try {
     await assertCurrent(sql);
-    return (await isReadOnly(sql)) ? 'the store is read-only' : null;
+    return await whyNotWritable(sql);
   } catch (error) {
     return error instanceof UserError ? error.message : 'the store does not answer';
   }

@@ -1,6 +1,6 @@
 import { type ServerType, serve } from '@hono/node-server';
 import type { Sql } from '@keywarden/db/store';
-import { codeOf, type Logger, UserError, within } from '@keywarden/runtime';
+import { codeOf, type Logger, oneAtATime, UserError, within } from '@keywarden/runtime';
 import { Hono } from 'hono';
 import { type Metrics, readFigures } from './observer.ts';
 
@@ -20,11 +20,13 @@ export interface Observed {
 /** Creates the monitoring app: liveness, readiness and metrics. It never listens. */
 export function createObserveApp({ metrics, sql, witnesses, log, whyNotReady, whyDegraded }: Observed): Hono {
   const app = new Hono();
+  const whyNotReadyOnce = oneAtATime(whyNotReady);
+  const whyDegradedOnce = oneAtATime(whyDegraded);
   app.get('/healthz', (c) => c.json({ status: 'ok' }));
   app.get('/readyz', async (c) => {
-    const why = await within(probeMs, whyNotReady(), 'the store does not answer in time');
+    const why = await within(probeMs, whyNotReadyOnce(), 'the store does not answer in time');
     if (why !== null) return c.json({ status: 'not ready', why }, 503);
-    const lacking = await within(probeMs, whyDegraded(), null);
+    const lacking = await within(probeMs, whyDegradedOnce(), null);
     return c.json(lacking === null ? { status: 'ready' } : { status: 'degraded', why: lacking });
   });
   app.get('/metrics', async (c) => {

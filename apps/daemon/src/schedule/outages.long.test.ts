@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Policy, policySchema } from '@keywarden/core/policy';
 import { listOpenRotations } from '@keywarden/db/daemon';
+import { whyNotWritable } from '@keywarden/db/store';
 import { until } from '@keywarden/testkit';
 import { type Fixture, makeFixture, neverUsedRule } from '@keywarden/testkit/daemon/fixture';
 import { parseSinks } from '@keywarden/testkit/daemon/rotate-fixture';
@@ -185,4 +186,26 @@ test('during a rotation: it continues, one successor is delivered, and no key is
   expect(live).toHaveLength(2);
   const [rotation] = await listOpenRotations(fixture.context.store.db);
   expect(rotation?.state).toBe('overlapping');
+});
+
+test('a store whose writes wait for a standby that is away is not ready; the writes go on once it need not be waited for', async () => {
+  await begin();
+  await startIt();
+  const requireStandby = async (names: string) => {
+    await store.sql.unsafe(`alter system set synchronous_standby_names = '${names}'`);
+    await store.sql`select pg_reload_conf()`;
+  };
+  await requireStandby('away');
+  // The server may read the setting only after the first writes.
+  let written: ReturnType<typeof whyNotWritable> | undefined;
+  await until(async () => {
+    written ??= whyNotWritable(store.sql).finally(() => (written = undefined));
+    const waiting = await store.sql`
+      select from pg_stat_activity where wait_event = 'SyncRep' and query like '%pg_logical_emit_message%'`;
+    return waiting.length > 0;
+  });
+  const waiting = written;
+  expect(waiting).toBeDefined();
+  await requireStandby('');
+  expect(await waiting).toBeNull();
 });

@@ -1,6 +1,6 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
-import { assertCurrent, isReadOnly, pingStore, type Sql, whyNodesMissing } from '@keywarden/db/store';
-import { type Logger, UserError, within } from '@keywarden/runtime';
+import { assertCurrent, type Sql, whyNodesMissing, whyNotWritable } from '@keywarden/db/store';
+import { type Logger, oneAtATime, UserError, within } from '@keywarden/runtime';
 import type { Env, Services } from '../environment.ts';
 import { jsonAnswer } from './document.ts';
 
@@ -44,12 +44,6 @@ const probeMs = 3000;
 const nodesMissing =
   'a node of the store’s cluster does not answer, so some operations cannot be read; keywarden check names it';
 
-/** Returns a function whose calls share the work that is going on: probes do not pile up on a store that hangs. */
-function oneAtATime<T>(work: () => Promise<T>): () => Promise<T> {
-  let going: Promise<T> | undefined;
-  return async () => await (going ??= work().finally(() => (going = undefined)));
-}
-
 async function areNodesMissing(sql: Sql): Promise<boolean> {
   return (await whyNodesMissing(sql).catch(() => null)) !== null;
 }
@@ -57,8 +51,7 @@ async function areNodesMissing(sql: Sql): Promise<boolean> {
 async function whyNotReady(sql: Sql, log: Logger): Promise<string | null> {
   try {
     await assertCurrent(sql);
-    await pingStore(sql);
-    return (await isReadOnly(sql)) ? 'the store is read-only' : null;
+    return await whyNotWritable(sql);
   } catch (error) {
     log.warn({ err: error }, 'the report is not ready');
     return error instanceof UserError ? error.message : 'the store does not answer';
