@@ -50,6 +50,11 @@ test('every command with a result prints it as JSON, with --json and with -o jso
     1,
     `${file}: NOT PROVEN: its event is not in the log at that place.\n`,
   ]);
+  for (const [option, says] of [
+    ['--rotate-key', 'Checkpoints are signed with a new key, too, from now on.\nLedger '],
+    ['--end-former-keys', 'Checkpoints are signed with the newest key only from now on.\nLedger '],
+  ] as const)
+    expect(await keywarden('ledger', option)).toMatchObject({ code: 0, stdout: expect.stringMatching(`^${says}`) });
   // The tests' database does not wait for its disk, which check warns of.
   const [code, { checks }] = (await parsed('check', '--json')) as [number, { checks: object[] }];
   expect(code).toBe(3);

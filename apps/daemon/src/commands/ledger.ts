@@ -55,7 +55,12 @@ export const ledgerCommand: CommandOf = {
     if (rotateKey) addLedgerKey(environment);
     if (end) await endFormer(context);
     const state = await readState(context, { check, createKey });
-    return { json: state, text: inWords(state, check), needsPerson: state.faults.length > 0 };
+    const done = [
+      ...(reason === undefined ? [] : ['A new ledger begins.']),
+      ...(rotateKey ? ['Checkpoints are signed with a new key, too, from now on.'] : []),
+      ...(end ? ['Checkpoints are signed with the newest key only from now on.'] : []),
+    ];
+    return { json: state, text: [...done, inWords(state, check)].join('\n'), needsPerson: state.faults.length > 0 };
   },
 };
 
