@@ -151,7 +151,7 @@ test.each([
   [['exempt', '--reason', 'x', '--until', '9d'], /^Specify keys by id, or select them/],
   [['exempt', '4711', '--reason', 'x', '--until', '9d'], /^There is no key 4711; keywarden plan/],
   [['exempt', '--name', 'zz*', '--reason', 'x', '--until', '9d'], /^No key matches;/],
-  [['exempt', '1', '--reason', ' ', '--until', '9d'], /^An exemption needs a reason/],
+  [['exempt', '1', '--reason', ' ', '--until', '9d'], /^--reason <text> needs a value, and " " is none/],
   [['exempt', '1', '--reason', 'x', '--until', 'soon'], /^soon is neither a date nor a duration/],
   [['exempt', '1', '--reason', 'x', '--until', '2020-01-01'], /^2020-01-01 is in the past/],
   [

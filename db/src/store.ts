@@ -166,11 +166,11 @@ export async function listUnsafeSettings(sql: Sql): Promise<string[]> {
 
 /**
  * Returns why the store takes no writes; null if it has taken one, which leaves no row. Like every write, it waits while a standby that must have it does
- * not answer.
+ * not answer. Rejects if the store does not answer or lacks our tables.
  */
 export async function whyNotWritable(sql: Sql): Promise<string | null> {
   if (await isReadOnly(sql)) return 'the store is read-only';
-  await sql`select pg_logical_emit_message(true, 'keywarden', '')`;
+  await sql`select pg_logical_emit_message(true, 'keywarden', '') from (select count(*) from (select from keywarden.key limit 1) k) is_there`;
   return null;
 }
 

@@ -61,7 +61,7 @@ function assertValues(command: Command): void {
   for (const option of command.options) {
     const values: unknown[] = [command.getOptionValue(option.attributeName())].flat();
     for (const value of values)
-      if (typeof value === 'string' && (/^\s*(--|$)/.test(value) || flags.includes(value)))
+      if (typeof value === 'string' && (/^\s*(--\S*)?$/.test(value) || flags.includes(value)))
         throw usageError(`${option.flags} needs a value, and "${value}" is none.`);
   }
 }

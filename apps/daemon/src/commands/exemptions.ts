@@ -48,7 +48,6 @@ export const exemptCommand: CommandOf = {
     // The latest time, if there are several control planes.
     const now = connections.map(controlPlaneNow).toSorted().at(-1) ?? '';
     const end = parseUntil(until, { now, what: 'an exemption' });
-    if (reason.trim() === '') throw usageError('An exemption needs a reason: give it with --reason.');
     const known = [...context.config.policy.rules.map(({ name }) => name), reviewRule.name];
     const unknown = rule?.find((each) => !known.includes(each));
     if (unknown !== undefined) throw usageError(`The policy has no rule ${unknown}; it has ${known.join(', ')}.`);

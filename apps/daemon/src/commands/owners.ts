@@ -19,10 +19,6 @@ export const ownerSetCommand: CommandOf = {
   output: 'result',
   examples: ['1234567 --owner ada@example.com'],
   needs: storeOnly,
-  check(_key: string, { owner }: { owner?: string }) {
-    if (owner?.trim() === '')
-      throw usageError('The owner must not be empty; omit --owner to make the creator the owner.');
-  },
   async run(context: Context, key: string, { owner }: { owner?: string }) {
     const { store } = context;
     const { number, name } = makeKeyFinder(await listLiveKeys(store.db, { withOthers: true }))(key);

@@ -30,7 +30,6 @@ export const tokenCreateCommand: CommandOf = {
   }) {
     const known = roles.find((each) => each === role);
     if (known === undefined) throw usageError(`There is no role ${role}; use one of ${roles.join(', ')}.`);
-    if (name.trim() === '') throw usageError('A token needs the name of its holder: --name NAME.');
     const now = new Date().toISOString();
     const expiresAt = expires === 'never' ? null : parseUntil(expires ?? '90d', { now, what: 'a token' });
     return await withContext(async ({ store }) => {
