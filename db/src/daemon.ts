@@ -65,7 +65,15 @@ export { type Assignment, assignOwners, listKeyOwners, listLiveKeys, type NamedK
 export { endPause, openPause, readPause, withDestructiveCall } from './pauses/pauses.ts';
 export { saveEnforcementState } from './plans/enforcement-state.ts';
 export { choosePart, derivePlan } from './plans/parts.ts';
-export { approvePlan, endApproval, listReportApprovals, readPlan, readStanding, savePlan } from './plans/plans.ts';
+export {
+  approvePlan,
+  endApproval,
+  endEarlyApprovals,
+  listReportApprovals,
+  readPlan,
+  readStanding,
+  savePlan,
+} from './plans/plans.ts';
 export { markWalkRefused, saveDeletedProjects, saveProjects } from './projects/projects.ts';
 export * from './rejected-rows/rejected-rows.ts';
 export { listReplicaPolicies, type ReplicaPolicy, recordReplicaPolicy } from './replicas/policies.ts';

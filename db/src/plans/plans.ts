@@ -166,7 +166,7 @@ export async function readStanding(sql: Sql, planId: string): Promise<Standing> 
   const later = db
     .select({ number: planApproval.number })
     .from(planApproval)
-    .where(and(ofPlan, gt(planApproval.approvedAt, rejectedAt)));
+    .where(and(ofPlan, gt(planApproval.approvedAt, rejectedAt), raw`not ${isEarly}`));
   const [rejection] = await db
     .select({ by: rejectedBy, reason })
     .from(planRejection)
@@ -187,6 +187,15 @@ export async function readStanding(sql: Sql, planId: string): Promise<Standing> 
     approvers: persons.map(({ person }) => person),
     needed: standing?.needed ?? 1,
   };
+}
+
+/** True of an approval that was given while the database's clock was ahead: it is dated in the future, so that a rejection would be before it. */
+const isEarly = raw`${planApproval.approvedAt} > now() + interval '5 minutes'`;
+
+/** Ends the approvals that were given while the database's clock was ahead. They would become valid again at their date. */
+export async function endEarlyApprovals(db: Db): Promise<void> {
+  const early = db.select({ number: planApproval.number }).from(planApproval).where(isEarly);
+  for (const { number } of await early) await endApproval(db, number, 'stopped');
 }
 
 /** Ends an approval: `done` if each of its items is done, `stopped` if it was not to continue. */

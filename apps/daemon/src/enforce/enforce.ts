@@ -36,6 +36,7 @@ export async function enforce(context: Context, connections: Connection[]): Prom
     const announced = await announce(context, { plan, connections });
     await remindReviewers(context, connections);
     await recordIncidents(context, plan);
+    await db.endEarlyApprovals(context.store.db);
     const { why, approvals } = await recordState(context);
     return await betweenMarks(context, async () => {
       const approved = approvals.why === null ? await carryOutApproved(context, connections, approvals.since) : [];

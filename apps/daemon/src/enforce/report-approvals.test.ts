@@ -197,6 +197,37 @@ test('a rejection stops an approved plan, also at the command line, until a pers
   expect(await revokedNames()).toEqual(['one']);
 });
 
+test("an approval that was given while the database's clock was ahead ends once the clock is right, and overrules no rejection", async () => {
+  await prepare(['one', 'busy']);
+  await armMachine(fixture.context, 'ada');
+  const plan = await makeStoredPlan();
+  await approveByReport(plan.id);
+  await store.sql`update keywarden.plan_approval set approved_at = now() + interval '10 days'`;
+  const report = await store.as('keywarden_report');
+  await rejectPlan(report.sql, { plan: plan.id, principal: await makePrincipal(store, 'grace'), reason: 'stop' });
+  expect((await pass(0)).approved).toEqual([]);
+  // Ten days later.
+  await store.sql`update keywarden.plan_approval set approved_at = now()`;
+  await store.sql`update keywarden.plan_rejection set rejected_at = now() - interval '10 days'`;
+  await store.sql`update keywarden.approval_end set at = now() - interval '10 days'`;
+  expect((await pass(0)).approved).toEqual([]);
+  expect(await revokedNames()).toEqual([]);
+  await approveByReport(plan.id);
+  await pass(0);
+  expect(await revokedNames()).toEqual(['one']);
+});
+
+test("an approval that was given while the database's clock was ahead ends no other one", async () => {
+  await prepare(['one', 'busy']);
+  await armMachine(fixture.context, 'ada');
+  const plan = await makeStoredPlan();
+  await approveByReport(plan.id);
+  await store.sql`update keywarden.plan_approval set approved_at = now() + interval '10 days'`;
+  await approveByReport(plan.id, 'piet');
+  await pass(0);
+  expect(await revokedNames()).toEqual(['one']);
+});
+
 test('R5: an earlier approval of the same plan does not continue what stopped another approval of it', async () => {
   await prepare(['one', 'two', 'busy']);
   await armMachine(fixture.context, 'ada');
