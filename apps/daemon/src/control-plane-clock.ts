@@ -1,6 +1,8 @@
 import type { Policy } from '@keywarden/core/policy';
+import { readNow } from '@keywarden/db/store';
 import { UserError } from '@keywarden/runtime';
 import type { Connection } from './connect.ts';
+import type { Context } from './context.ts';
 
 /** Returns the current time by the control plane's own clock, as RFC 3339. */
 export function controlPlaneNow({ skewMs, time }: Pick<Connection, 'skewMs' | 'time'>): string {
@@ -37,6 +39,25 @@ export function assertSaneClock({ name, skewMs, isSandbox }: Connection): void {
   throw new UserError(
     'clock',
     `The local clock is ${Math.round(Math.abs(skewMs) / 1000)} s from the control plane's (connection ${name}). Nothing is stored through that connection until both agree; correct the clock.`,
+  );
+}
+
+/**
+ * Throws if the database's clock is ahead of every control plane's by more than allowed: a retention would delete what it has to keep. Without a
+ * connection the difference is unknown, and the retention counts. A sandbox's time is moved on purpose.
+ */
+export async function assertStoreNotAhead(
+  { store, config }: Pick<Context, 'store' | 'config'>,
+  connections: Connection[],
+): Promise<void> {
+  const known = connections.filter(({ isSandbox }) => !isSandbox);
+  if (known.length === 0) return;
+  const storeMs = Date.parse(await readNow(store.sql));
+  const aheadMs = Math.min(...known.map((connection) => storeMs - Date.parse(controlPlaneNow(connection))));
+  if (aheadMs <= config.policy.max_clock_skew.ms) return;
+  throw new UserError(
+    'clock',
+    `The database's clock is ${Math.round(aheadMs / 1000)} s ahead of the control plane's. Nothing was deleted; correct the database's clock.`,
   );
 }
 

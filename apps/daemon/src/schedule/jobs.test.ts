@@ -78,3 +78,28 @@ test.each(['api_keys', 'members'])(
     await store.close();
   },
 );
+
+test("nothing is deleted while the database's clock is ahead of the control plane's", async () => {
+  const store = await createTestStore(inject('postgresUrl'));
+  const fixture = await makeFixture(store);
+  let daysBehind = 300;
+  // A control plane whose time is not moved on purpose.
+  const answering: typeof fetch = async (input, init) => {
+    const answer = await fetch(input, init);
+    const date = new Date(Date.now() - daysBehind * 86_400_000).toUTCString();
+    return new Response(answer.body, { status: answer.status, headers: { date } });
+  };
+  const context = { ...fixture.context, fetch: answering };
+  const runs = async () => (await store.sql`select from keywarden.job_run`).length;
+  await store.sql`insert into keywarden.job_run (job_id, kind, account, attempt, replica, started_at)
+    values (gen_random_uuid(), 'keys', 'main', 1, gen_random_uuid(), now() - interval '100 days')`;
+  await expect(jobs.retention.run(context, [])).rejects.toThrow(
+    /database's clock is 2592\d{4} s ahead of the control plane's/,
+  );
+  expect(await runs()).toBe(1);
+  daysBehind = 0;
+  await jobs.retention.run(context, []);
+  expect(await runs()).toBe(0);
+  await fixture.close();
+  await store.close();
+});

@@ -10,6 +10,7 @@ import type { JobKind } from '@keywarden/db/jobs';
 import { UserError } from '@keywarden/runtime';
 import { type Connection, connectionsOf } from '../connect.ts';
 import type { Context } from '../context.ts';
+import { assertStoreNotAhead } from '../control-plane-clock.ts';
 import { withCurrentPolicy } from '../current-policy.ts';
 import { type Enforced, enforce, recordState } from '../enforce/enforce.ts';
 import { rememberStore } from '../enforce/high-water-mark.ts';
@@ -64,12 +65,10 @@ export const jobs: Record<JobKind, JobWork> = {
     isResumable: false,
     async run(context) {
       await runEach(context, [
-        async () => await forgetOldJobs(context.store.sql, historyMs),
-        async () => await forgetRejectedRows(context.store.db, historyMs),
         async () => await reportBrokenReviews(context.store.sql),
         async () => await compareWithLedger(context),
         async () => await sendCheckpoints(context),
-        async () => await enforceRetention(context),
+        async () => await deleteOld(context),
       ]);
     },
   },
@@ -103,6 +102,16 @@ async function runEach({ signal, log }: Context, steps: (() => Promise<unknown>)
   }
   for (const error of errors.slice(1)) log.error({ err: error }, 'another step failed');
   if (errors.length > 0) throw errors[0];
+}
+
+/** Deletes what exceeds its retention. A control plane that does not answer must not lengthen it. */
+async function deleteOld(context: Context): Promise<void> {
+  await assertStoreNotAhead(context, await connectionsOf(context, { skipFailing: true }).catch(() => []));
+  await runEach(context, [
+    async () => await forgetOldJobs(context.store.sql, historyMs),
+    async () => await forgetRejectedRows(context.store.db, historyMs),
+    async () => await enforceRetention(context),
+  ]);
 }
 
 async function compareWithLedger(context: Context): Promise<void> {
