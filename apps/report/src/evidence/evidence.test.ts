@@ -216,6 +216,18 @@ test('months without a walk are a gap in the history, even recent ones', async (
   expect(manifest.partial_because.join()).toContain('operations');
 });
 
+test('the twelve months before the end of a period include the leap day', async () => {
+  const [project] = await fixture.store.sql`select number from keywarden.project where id = 'quiet-river'`;
+  await fixture.store.sql`
+    update keywarden.project set created_at = '2023-01-01', last_seen_at = '2026-06-01', walked_at = '2026-06-01' where number = ${String(project?.number)}`;
+  await fixture.store.sql`
+    update keywarden.operation_coverage set known = '{[2023-01-01,2023-03-01T06:00Z),[2023-03-01T07:00Z,2026-06-01]}'
+    where project_number = ${String(project?.number)}`;
+  const year = { from: '2024-02-01T00:00:00Z', to: '2024-03-01T00:00:00Z' };
+  const { textOf } = await evidenceOf('pci-dss-4.0.1:10.5.1', year);
+  expect(textOf('pci-dss-4.0.1_10.5.1/01-operation_history.ndjson')).toContain('"from":"2023-03-01T06:00:00Z"');
+});
+
 test.each([
   ['control=iso:1&from=2026-05-01T00:00:00Z&to=2026-06-01T00:00:00Z', 404],
   ['control=soc-2:CC6.1&from=2026-06-01T00:00:00Z&to=2026-05-01T00:00:00Z', 400],
