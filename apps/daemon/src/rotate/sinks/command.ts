@@ -106,11 +106,17 @@ const longestOutput = 1000;
 
 /** Runs a command in a process group of its own, and ends the whole group with it. */
 async function runCommand([program = '', ...args]: string[], run: Run, input: string): Promise<Ended> {
-  const child = spawn(program, args, {
-    env: run.environment,
-    detached: true,
-    stdio: ['pipe', run.isRead ? 'pipe' : 'ignore', 'ignore'],
-  });
+  let child: ChildProcess;
+  try {
+    child = spawn(program, args, {
+      env: run.environment,
+      detached: true,
+      stdio: ['pipe', run.isRead ? 'pipe' : 'ignore', 'ignore'],
+    });
+  } catch (error) {
+    // Node emits some errors of the start, and throws the others, such as that of a program that is being replaced (ETXTBSY).
+    return notRun(program, error);
+  }
   const ended = waitFor(child, program, run);
   child.stdin?.on('error', () => undefined); // a command may succeed without reading input: its status decides
   // Write it here and not in a callback: a callback outlives the call, and the secret must not.
@@ -139,9 +145,7 @@ async function waitFor(child: ChildProcess, program: string, { timeoutMs, signal
     child.stdout?.on('data', (chunk: Buffer) => {
       if (output.length < longestOutput) output += chunk.toString('latin1');
     });
-    child.once('error', (error) =>
-      settle({ why: `${program} cannot be run (${codeOf(error)})`, hasRun: child.pid !== undefined, output: '' }),
-    );
+    child.once('error', (error) => settle({ ...notRun(program, error), hasRun: child.pid !== undefined }));
     child.once('exit', () => {
       endGroup(child.pid); // processes left behind may hold the secret
       // A process that has left the group may still hold our pipes: do not wait for it.
@@ -157,6 +161,12 @@ async function waitFor(child: ChildProcess, program: string, { timeoutMs, signal
     if (signal.aborted) onAbort();
   });
 }
+
+const notRun = (program: string, error: unknown): Ended => ({
+  why: `${program} cannot be run (${codeOf(error)})`,
+  hasRun: false,
+  output: '',
+});
 
 function endGroup(pid: number | undefined): void {
   try {

@@ -138,6 +138,14 @@ test('a missing command is reported before a secret exists, and certainly stored
   expect(await sink.deliver(secret, '12', signal)).toMatchObject({ isDelivered: false, mayHave: false });
 });
 
+test('a command that the system cannot start certainly stored nothing', async () => {
+  const variables = { ...process.env, LARGE: 'x'.repeat(4_000_000) };
+  const command = [script('store', 'cat > /dev/null')];
+  const sink = open({ kind: 'command', command, environment: ['LARGE'] }, variables);
+  const why = expect.stringMatching(/cannot be run \(E2BIG\)$/);
+  expect(await sink.deliver(secret, '12', signal)).toEqual({ isDelivered: false, why, mayHave: false });
+});
+
 test('a command that exits with 0 without storing succeeds without read_command, and fails with it', async () => {
   const command = [script('nothing', 'exit 0')];
   expect(await open({ kind: 'command', command }).deliver(secret, '12', signal)).toEqual({ isDelivered: true });
