@@ -1,5 +1,5 @@
 import { constants, existsSync } from 'node:fs';
-import { access, open, realpath, rename, rm, stat } from 'node:fs/promises';
+import { access, open, readlink, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { codeOf } from '@keywarden/runtime';
 import { emptyNote, type HeldKey, noteOf, readKeyFile, writeNote } from '@keywarden/runtime/config';
@@ -71,10 +71,12 @@ export function fileSink(path: string, heldKeyId: string | null = null): OpenSin
   };
 }
 
-/** Returns the path of a file that exists or may be written, without symbolic links. */
+/** Returns the path of a file that exists or may be written, without symbolic links. Also follows a link whose target does not exist yet. */
 export async function realPathOf(path: string): Promise<string> {
   const inFolder = async () => join(await realpath(dirname(path)), basename(path));
+  const behindLink = async () => await realPathOf(resolve(await realpath(dirname(path)), await readlink(path)));
   return await realpath(path)
+    .catch(async (error: unknown) => await (codeOf(error) === 'ENOENT' ? behindLink() : inFolder()))
     .catch(inFolder)
     .catch(() => resolve(path));
 }

@@ -1,6 +1,7 @@
 import {
   chmodSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -80,6 +81,21 @@ test('a link is followed, and its target is written as a regular file', async ()
   expect(await file().deliver(secret, '12', signal)).toEqual({ isDelivered: true });
   expect(readFileSync(join(folder, 'real'), 'utf8')).toBe(secret);
   expect(await file().ask('12', signal)).toBe('has');
+});
+
+test('a link whose target does not exist yet is followed; if the folder of its target is missing, nothing is written', async () => {
+  mkdirSync(join(folder, 'mounted'));
+  symlinkSync('mounted/key', path());
+  expect(await file().prepare?.()).toBeNull();
+  expect(await file().deliver(secret, '12', signal)).toEqual({ isDelivered: true });
+  expect(readFileSync(join(folder, 'mounted', 'key'), 'utf8')).toBe(secret);
+
+  const other = join(folder, 'other');
+  symlinkSync('absent/key', other);
+  const sink = open({ kind: 'file', path: other });
+  expect(await sink.prepare?.()).toContain('cannot be written (ENOENT)');
+  expect(await sink.deliver(secret, '12', signal)).toMatchObject({ isDelivered: false });
+  expect(readdirSync(folder).toSorted()).toEqual(['key-7', 'mounted', 'other']);
 });
 
 test('a missing folder is reported before a secret exists', async () => {
