@@ -109,7 +109,7 @@ describe('without a browser', () => {
   });
   afterAll(async () => await fixture.close());
 
-  const post = async (path: string, form: Record<string, string>, headers: Record<string, string> = {}) =>
+  const post = async (path: string, form: Record<string, string> | string, headers: Record<string, string> = {}) =>
     await fixture.app.request(path, {
       method: 'POST',
       body: new URLSearchParams(form),
@@ -141,6 +141,14 @@ describe('without a browser', () => {
     expect((await fixture.ask(`/v1/plans/${fixture.planId}`)).body.approvers).toBe(0);
     expect((await approve('http://report.example')).status).toBe(303);
     expect((await fixture.ask(`/v1/plans/${fixture.planId}`)).body.approvers).toBe(1);
+  });
+
+  test('a form with two values for one decision is refused, and decides nothing', async () => {
+    const cookie = `keywarden_session=${await fixture.signIn('operator')}`;
+    const answer = await post(`/plans/${fixture.planId}/reject`, 'reason=no&reason=yes', { cookie });
+    expect(answer.status).toBe(400);
+    expect(await answer.text()).toContain('reason: is given more than once.');
+    expect((await fixture.ask(`/v1/plans/${fixture.planId}`)).body.rejected).toBe(false);
   });
 
   test('a filter that is given twice, and a sort that a list does not have, are refused', async () => {

@@ -140,9 +140,11 @@ export async function readSent(c: Context): Promise<FormData> {
   });
 }
 
-/** Returns a field of a form as trimmed text. */
+/** Returns a field of a form as trimmed text. Throws a Problem (400) for two values: they leave open which decision was meant. */
 export function readField(form: FormData, name: string): string {
-  const value = form.get(name);
+  const [value, ...others] = form.getAll(name);
+  if (others.length > 0)
+    throw new Problem(400, 'Invalid form', `${name}: is given more than once. Go back, fix it, and send it again.`);
   return typeof value === 'string' ? value.trim() : '';
 }
 
