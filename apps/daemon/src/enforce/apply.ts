@@ -109,7 +109,7 @@ async function whyNotNext(
 ): Promise<Pick<Applied, 'stopped' | 'hasStoreFailed'>> {
   if (context.signal.aborted) return { stopped: 'stopped by a signal' };
   try {
-    const why = via === 'command line' ? null : await whyStopAutomatic(context);
+    const why = via === 'command line' ? null : await whyStopAutomatic(context, via);
     return { stopped: why ?? (await whyPaused(context)) ?? (await whyNotApproved(context, planId, via)) };
   } catch (error) {
     return stoppedByStore(storeFailureOf(context, error));

@@ -20,7 +20,7 @@ import { lateConnection } from '@keywarden/testkit/daemon/fixture';
 import { expect, test } from 'vitest';
 import { syncKeys } from '../sync/keys.ts';
 import { enforce } from './enforce.ts';
-import { armMachine } from './high-water-mark.ts';
+import { armMachine, disarmMachine } from './high-water-mark.ts';
 
 useApplyFixture();
 
@@ -261,4 +261,19 @@ test('R6: the canary is revoked although its permit came late: its own intent is
   await enforce(fixture.context, fixture.connections);
   expect(permits()).toBe(1);
   expect(await revokedNames()).toHaveLength(1);
+});
+
+test('R10: disarm stops a pass that is going on before its next key', async () => {
+  await prepare(['one', 'two', 'three', 'busy'], { policy: enforced() });
+  await armMachine(fixture.context, 'ada');
+  await pass();
+  await pass();
+  await fixture.controls.advance(day);
+  await fixture.reconnect();
+  const { late } = lateConnection(fixture, () => Promise.resolve(disarmMachine(fixture.context)), { lateMs: 0 });
+  fixture.connections = [late];
+  await syncKeys(fixture.context, late);
+  const { automatic } = await enforce(fixture.context, fixture.connections);
+  expect(automatic).toMatchObject({ stopped: expect.stringMatching(/not permitted on this machine/), untried: 1 });
+  expect(await revokedNames()).toHaveLength(2);
 });

@@ -28,9 +28,14 @@ type StoreContext = Pick<Context, 'store' | 'environment'>;
  */
 export async function whyNotEnforcing(context: StoreContext): Promise<string | null> {
   const own = readMachineMark(context.environment.KEYWARDEN_DATA);
-  if (own === null || !own.mayEnforce)
-    return 'automatic enforcement is not permitted on this machine; to permit it, run keywarden arm';
-  return await whyOlderStore(context, own);
+  return own?.mayEnforce === true ? await whyOlderStore(context, own) : notPermitted;
+}
+
+const notPermitted = 'automatic enforcement is not permitted on this machine; to permit it, run keywarden arm';
+
+/** Returns why this machine enforces nothing automatically, or null. A person can withdraw the permission while a pass runs. */
+export function whyNotPermitted({ environment }: Pick<StoreContext, 'environment'>): string | null {
+  return readMachineMark(environment.KEYWARDEN_DATA)?.mayEnforce === true ? null : notPermitted;
 }
 
 /** What a machine may carry out of the approvals that persons give in the report. */

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import { whyDisagreeing } from '../current-policy.ts';
 import { whyLedgerDiffers } from '../ledger/checks.ts';
 import { whyPaused } from './guarded-revocation.ts';
-import { type ApprovalScope, approvalScope, whyNotEnforcing } from './high-water-mark.ts';
+import { type ApprovalScope, approvalScope, whyNotEnforcing, whyNotPermitted } from './high-water-mark.ts';
 
 /**
  * Returns why nothing is revoked without a person at the command line. The store may be an older one, replicas may differ, or a person has
@@ -20,8 +20,16 @@ export async function whyNotAutomatic(
   );
 }
 
-/** Returns why an automatic pass stops before its next key: what other machines find meanwhile holds for this one, too. Null if it goes on. */
-export async function whyStopAutomatic(context: Pick<Context, 'store' | 'config' | 'now'>): Promise<string | null> {
+/**
+ * Returns why a pass without a person at the command line stops before its next key, or null. What other machines find meanwhile holds for this one, too.
+ * Approvals of the report need no permission of this machine.
+ */
+export async function whyStopAutomatic(
+  context: Pick<Context, 'store' | 'environment' | 'config' | 'now'>,
+  via: Exclude<PlanApprovalVia, 'command line'>,
+): Promise<string | null> {
+  const notPermitted = via === 'enforcement' ? whyNotPermitted(context) : null;
+  if (notPermitted !== null) return notPermitted;
   for (const kind of doubtOfStore)
     if (await hasOpenIncident(context.store.db, kind))
       return `an incident ${kind} is open; keywarden incidents has the reason`;

@@ -23,7 +23,7 @@ export async function advanceAll(context: Context, rotations: StoredRotation[], 
   for (const [index, rotation] of rotations.entries()) {
     part.update(index, rotations.length);
     // A policy that another replica has read meanwhile also holds for the remaining rotations.
-    if (!run.isRequested) run.stopped ??= await whyStopAutomatic(context);
+    if (!run.isRequested) run.stopped ??= await whyStopAutomatic(context, 'enforcement');
     run.stopped ??= await whyPaused(context);
     if (context.signal.aborted || run.stopped !== null) break;
     moved.push(await advanceOne(context, rotation, run));
