@@ -199,6 +199,17 @@ test('R10: a permission that is withdrawn while another process makes its mark s
   expect(await revokedNames()).toEqual([]);
 });
 
+test('R10: a permission that is withdrawn while another process writes its mark stays so, until arm', async () => {
+  await prepare(['one', 'busy'], { policy: enforced() });
+  await armMachine(fixture.context, 'ada');
+  const read = readFileSync(markFile(), 'utf8');
+  expect(disarmMachine(fixture.context)).toBe(true);
+  writeFileSync(markFile(), read); // what the other process read before
+  expect(await pass()).toMatchObject({ automatic: null, why: expect.stringMatching(/not permitted on this machine/) });
+  await armMachine(fixture.context, 'ada');
+  expect(await pass()).toMatchObject({ why: null });
+});
+
 /** Runs work on the databases themselves, which requires that this database has no session. */
 async function withoutSessions(work: (sql: TestStore['sql'], name: string) => Promise<void>): Promise<void> {
   const [row] = await store.sql`select current_database() as name`;

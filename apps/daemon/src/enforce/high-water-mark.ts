@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { toMs } from '@keywarden/core/values';
 import * as db from '@keywarden/db/daemon';
@@ -7,6 +7,12 @@ import { readDataFile, writeDataFile } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 
 const fileName = 'high-water-mark';
+
+/**
+ * Withdraws the permission while it exists. Another process may read the mark's file before the permission is withdrawn there, and write it afterwards: without
+ * this file, that would give the permission back.
+ */
+const disarmedFile = 'disarmed';
 
 /**
  * The content of a machine's file: the last mark that it made, whether a person has permitted automatic enforcement from this machine, the time of
@@ -111,12 +117,14 @@ export async function armMachine({ store, environment }: StoreContext, by: strin
   const mark = await db.addMark(store.db, 'daemon');
   const since = await db.readMarkTime(store.db, mark);
   writeMachineMark(environment.KEYWARDEN_DATA, { mark, mayEnforce: true, since, aloneSince: since });
+  rmSync(join(environment.KEYWARDEN_DATA, disarmedFile), { force: true });
 }
 
 /** Withdraws the permission of this machine to enforce automatically. Returns whether it had it. */
 export function disarmMachine({ environment: { KEYWARDEN_DATA: folder } }: Pick<StoreContext, 'environment'>): boolean {
   const own = readMachineMark(folder);
   if (own === null || !own.mayEnforce) return false;
+  writeDataFile(folder, disarmedFile, '');
   writeMachineMark(folder, { ...own, mayEnforce: false });
   return true;
 }
@@ -160,7 +168,9 @@ async function reportOlder({ store }: Pick<Context, 'store'>): Promise<void> {
 
 function readMachineMark(folder: string): MachineMark | null {
   const [mark, may, since = null, aloneSince = null] = (readDataFile(folder, fileName) ?? '').split(' ');
-  return mark === undefined || mark === '' ? null : { mark, mayEnforce: may === 'enforce', since, aloneSince };
+  if (mark === undefined || mark === '') return null;
+  const mayEnforce = may === 'enforce' && !existsSync(join(folder, disarmedFile));
+  return { mark, mayEnforce, since, aloneSince };
 }
 
 function writeMachineMark(folder: string, { mark, mayEnforce, since, aloneSince }: MachineMark): void {
