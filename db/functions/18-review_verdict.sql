@@ -6,9 +6,10 @@ create view keywarden.review_verdict with (security_invoker = true) as
     select distinct d.key_number from keywarden.review_decision d join keywarden.credential k on k.number = d.key_number
     where d.decision = 'revoke' and k.gone_at is null
   ), newest as (
-    select distinct on (d.key_number) d.key_number, d.decision, d.reason, d.decided_by, d.decided_at, d.review_number, s.content_sha256
-    from wanted w join keywarden.review_decision d on d.key_number = w.key_number join keywarden.review_signature s on s.review_number = d.review_number
-    order by d.key_number, s.signed_at desc, d.number desc
+    -- The items count, not the decisions: a decision that was removed must not let an earlier review decide.
+    select distinct on (i.key_number) i.key_number, i.decision, i.reason, i.decided_by, i.decided_at, i.review_number, s.content_sha256
+    from wanted w join keywarden.review_item_now i on i.key_number = w.key_number join keywarden.review_signature s on s.review_number = i.review_number
+    order by i.key_number, s.signed_at desc, i.review_number desc
   ), intact as materialized (
     select review_number from (select distinct review_number, content_sha256 from newest offset 0) r
     where content_sha256 = keywarden.review_content_hash(review_number)

@@ -195,6 +195,8 @@ test('for the keys of a signed review whose rows change, no review decides, also
   await report.sql`select keywarden.report_broken_reviews()`;
   const incidents = await store.sql`select kind, scope from keywarden.incident`;
   expect(incidents).toEqual([{ kind: 'signature_broken', scope: `review ${review}` }]);
+  await store.sql`delete from keywarden.review_decision where review_number = ${review}`;
+  expect(await verdicts()).toEqual([]);
 });
 
 test('refused requests of one minute and network are one row, however many and however long', async () => {
