@@ -27,7 +27,13 @@ export const pauseCommand: CommandOf = {
     const unmarked = await mark();
     const pause = await readPause(store.db);
     return {
-      json: { paused: true, is_new: isNew, by: pause?.pausedBy ?? null, since: pause?.pausedAt ?? null },
+      json: {
+        paused: true,
+        is_new: isNew,
+        by: pause?.pausedBy ?? null,
+        since: pause?.pausedAt ?? null,
+        warnings: unmarked === null ? [] : [unmarked],
+      },
       text: [
         isNew
           ? 'Paused: no replica revokes a key until you run keywarden resume.'

@@ -112,7 +112,11 @@ test('R7: a pause is in force although its machine cannot write a mark, and says
   };
   const paused = await pauseCommand.run?.(context as never, { reason: 'a full disk' } as never);
   expect(paused).toMatchObject({
-    json: { paused: true, is_new: true },
+    json: {
+      paused: true,
+      is_new: true,
+      warnings: [expect.stringMatching(/^This machine could not write its mark/)],
+    },
     text: expect.stringMatching(/^Paused: .*\nThis machine could not write its mark/),
     needsPerson: true,
   });
