@@ -30,8 +30,10 @@ begin
   if not is_same then
     return jsonb_build_object('changed', true);
   end if;
-  insert into keywarden.review_signature (review_number, signed_by, sha256, content_sha256)
-    values (wanted, holder.acts_as, hash, keywarden.review_content_hash(wanted));
+  -- The newest signature decides, also if the database's clock was ahead at an earlier one.
+  insert into keywarden.review_signature (review_number, signed_by, signed_at, sha256, content_sha256)
+    values (wanted, holder.acts_as, greatest(clock_timestamp(), (select max(s.signed_at) + interval '1 microsecond' from keywarden.review_signature s)),
+      hash, keywarden.review_content_hash(wanted));
   update keywarden.exemption e set ended_at = greatest(e.granted_at, v.at), ended_by = holder.acts_as
     from (select x.exemption_number, max(p.at) as at from keywarden.review_item_now d
         join keywarden.exemption_key x on x.key_number = d.key_number join keywarden.credential k on k.number = d.key_number

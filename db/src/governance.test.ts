@@ -178,6 +178,19 @@ test('a signature needs every decision, and the document that has them', async (
   expect(await sign(current)).toBeNull();
 });
 
+test("the review that was signed last decides, also if the database's clock was ahead at an earlier signature", async () => {
+  const first = review;
+  await decide('revoke');
+  await open();
+  await decide('keep');
+  await signReview(report.sql, { review, principal: operator });
+  store.isTampered();
+  await store.sql`update keywarden.review_signature set signed_at = now() + interval '1 hour' where review_number = ${review}`;
+  await signReview(report.sql, { review: first, principal: operator });
+  const decided = { decision: 'revoke', review_number: first };
+  expect(await store.sql`select decision, review_number from keywarden.review_verdict`).toEqual([decided, decided]);
+});
+
 test('for the keys of a signed review whose rows change, no review decides, also no earlier one; it is an incident', async () => {
   for (const decision of ['revoke', 'keep'] as const) {
     if (decision === 'keep') await open();
