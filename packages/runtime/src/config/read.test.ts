@@ -141,6 +141,16 @@ test.each([
   }
 });
 
+test('a channel whose address has a user is refused without showing it, because nothing can be sent to it', () => {
+  const variables = { CONTROL_PLANE_URL: 'https://x/api/v2', CONTROL_PLANE_API_KEY: 'x' };
+  const channel = (url: string) => () => read(`channels:\n  - {name: chat, format: slack, url: "${url}"}\n`, variables);
+  for (const user of ['ada:secret', 'secret', ':secret']) {
+    expect(channel(`https://${user}@x/hook`)).toThrow(/^The address of channel chat has a user, .* remove the user\.$/);
+    expect(channel(`https://${user}@x/hook`)).not.toThrow(/secret/);
+  }
+  expect(channel('https://x/hook?key=secret')().channels).toHaveLength(1);
+});
+
 test('a channel signs only with a secret that is long enough, and the error does not show it', () => {
   const text = 'channels:\n  - {name: hook, format: standard-webhooks, url: "https://x", secret_env: HOOK}\n';
   const readWith = (secret: string) => () => read(text, { HOOK: secret, SANDBOX_ADMIN_KEY: 'napi_x' });

@@ -136,6 +136,8 @@ function readChannel(channel: ConfigFile['channels'][number], variables: NodeJS.
   };
   const url = channel.url ?? readUrl();
   if (!isSafeAddress(url)) throw usageError(`The address of channel ${name} does not begin with https://; fix it.`);
+  if (hasUser(url))
+    throw usageError(`The address of channel ${name} has a user, and no request can be sent to it; remove the user.`);
   const place = { variable: channel.secret_env, file: channel.secret_file };
   const secret =
     format === 'slack'
@@ -153,10 +155,16 @@ function isSafeAddress(text: string): boolean {
   return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
 }
 
+/** Returns whether an address has a user or a password. `fetch` refuses such an address. */
+function hasUser(text: string): boolean {
+  const { username, password } = new URL(text);
+  return username !== '' || password !== '';
+}
+
 /** Returns whether an address has only what paths can follow. Messages and the store name it, so it must have no password. */
 function isBare(text: string): boolean {
-  const { username, password, search, hash } = new URL(text);
-  return [username, password, search, hash].every((part) => part === '');
+  const { search, hash } = new URL(text);
+  return !hasUser(text) && search === '' && hash === '';
 }
 
 /** Reads a value that must not be in the configuration file itself, from a variable or from another file. */
