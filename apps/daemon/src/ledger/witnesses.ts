@@ -16,10 +16,12 @@ export function readWitnesses({ LEDGER_WITNESSES, ALLOW_HTTP }: Pick<Environment
   return lines.map((line): WitnessAddress => {
     const [text = '', url = '', ...rest] = line.trim().split(/\s+/);
     const key = parseVerifier(text);
-    const isSafe = URL.canParse(url) && (url.startsWith('https://') || ALLOW_HTTP || isLoopback(new URL(url).hostname));
+    // `fetch` refuses an address with a user, and paths follow the address.
+    const isBare = URL.canParse(url) && !/[@?#]/.test(url);
+    const isSafe = isBare && (url.startsWith('https://') || ALLOW_HTTP || isLoopback(new URL(url).hostname));
     if (key?.kind !== 'witness' || !isSafe || rest.length > 0)
       throw usageError(
-        'A line of LEDGER_WITNESSES is not the public key of a witness, a space, and its https:// address; fix it.',
+        'A line of LEDGER_WITNESSES is not the public key of a witness, a space, and its https:// address without a user, query or fragment; fix it.',
       );
     return { key, url: url.replace(/\/$/, '') };
   });

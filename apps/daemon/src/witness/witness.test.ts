@@ -293,6 +293,8 @@ test('a witness that does not answer is named, and a wrong setting is refused', 
     `${log.verifier.text} https://w.example`,
     `${witnessKey.verifier.text} http://w.example`,
     `${witnessKey.verifier.text} https://w.example more`,
+    `${witnessKey.verifier.text} https://ada:secret@w.example`,
+    `${witnessKey.verifier.text} https://w.example/?key=secret`,
   ])
     expect(() => readWitnesses(readEnvironment({ KEYWARDEN_DATA, LEDGER_WITNESSES }))).toThrow(
       /^A line of LEDGER_WITNESSES is not the public key of a witness/,
