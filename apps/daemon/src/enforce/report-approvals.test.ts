@@ -228,12 +228,29 @@ test("an approval that was given while the database's clock was ahead ends no ot
   expect(await revokedNames()).toEqual(['one']);
 });
 
-test('R5: an earlier approval of the same plan does not continue what stopped another approval of it', async () => {
+test.each(['0', '4 minutes', '10 minutes'])(
+  "a rejection overrules an approval that was given while the database's clock was ahead by %s",
+  async (ahead) => {
+    await prepare(['one', 'busy']);
+    await armMachine(fixture.context, 'ada');
+    const plan = await makeStoredPlan();
+    await approveByReport(plan.id);
+    await store.sql`update keywarden.plan_approval set approved_at = now() + ${ahead}::interval`;
+    const report = await store.as('keywarden_report');
+    const principal = await makePrincipal(store, 'piet');
+    await rejectPlan(report.sql, { plan: plan.id, principal, reason: 'still in use' });
+    expect((await pass(0)).approved).toEqual([]);
+    expect(await revokedNames()).toEqual([]);
+  },
+);
+
+test("R5: an earlier approval of the same plan does not continue what stopped another approval of it, also if the database's clock was ahead", async () => {
   await prepare(['one', 'two', 'busy']);
   await armMachine(fixture.context, 'ada');
   const plan = await makeStoredPlan();
   await approveByReport(plan.id);
   const second = await approveByReport(plan.id);
+  await store.sql`update keywarden.plan_approval set approved_at = now() + interval '4 minutes'`;
   await endApproval(fixture.context.store.db, second ?? '', 'stopped');
   expect((await pass(0)).approved).toEqual([]);
   expect(await revokedNames()).toEqual([]);
