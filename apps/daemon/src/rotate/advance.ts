@@ -2,12 +2,11 @@ import { decide, isOver, isOverdue, type Step } from '@keywarden/core/rotation';
 import { advanceRotation, readRotation, type StoredRotation } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
-import { stoppedByUse, whyPaused } from '../enforce/guarded-revocation.ts';
-import { whyStopAutomatic } from '../enforce/standing.ts';
+import { stoppedByUse } from '../enforce/guarded-revocation.ts';
 import { factsOf } from './facts-of.ts';
 import { mintAndDeliver } from './mint.ts';
 import { retire } from './retire.ts';
-import { nowMsOf, type Run } from './run.ts';
+import { isStopped, nowMsOf, type Run } from './run.ts';
 
 /** A rotation after a pass: its state, and what it waits for. */
 export interface Advanced {
@@ -22,10 +21,7 @@ export async function advanceAll(context: Context, rotations: StoredRotation[], 
   const moved: Advanced[] = [];
   for (const [index, rotation] of rotations.entries()) {
     part.update(index, rotations.length);
-    // A policy that another replica has read meanwhile also holds for the remaining rotations.
-    if (!run.isRequested) run.stopped ??= await whyStopAutomatic(context, 'enforcement');
-    run.stopped ??= await whyPaused(context);
-    if (context.signal.aborted || run.stopped !== null) break;
+    if (await isStopped(context, run)) break;
     moved.push(await advanceOne(context, rotation, run));
   }
   part.end(`${moved.length} checked`);

@@ -2,6 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { listOpenRotations } from '@keywarden/db/daemon';
 import { emptyNote, noteOf } from '@keywarden/runtime/config';
+import { lateConnection } from '@keywarden/testkit/daemon/fixture';
 import {
   age,
   exempt,
@@ -29,6 +30,8 @@ import {
   useRotateFixture,
 } from '@keywarden/testkit/daemon/rotate-fixture';
 import { expect, test } from 'vitest';
+import { disarmMachine } from '../enforce/high-water-mark.ts';
+import { rotate } from './rotate.ts';
 
 useRotateFixture();
 
@@ -111,6 +114,27 @@ test('T2: several responses lost in one second end in revoked orphans, without a
   expect(await openIncidents()).toEqual([]);
   expect(await liveNames()).toHaveLength(7);
   for (const { id } of [minted.bot, minted.two, minted.three]) expect(await use(secretOf(id))).toBe(200);
+});
+
+test('R10: disarm stops a pass before its next orphan', async () => {
+  await prepare(['bot', 'two', 'three', 'survivor']);
+  await exempt('survivor');
+  await pass();
+  const before = await liveNames();
+  // The outcome of the first revocation is unknown, so the next pass finds two orphans.
+  await fixture.controls.setFaults([
+    { ...fault, times: 2, kind: 'lose_response' },
+    { ...revocation, kind: 'status', status: 500 },
+  ]);
+  await age();
+  await pass(60);
+  const orphans = (await liveNames()).filter((name) => !before.includes(name));
+  expect(orphans).toHaveLength(2);
+  await age();
+  await pass(60, { acts: false });
+  const { late } = lateConnection(fixture, () => Promise.resolve(disarmMachine(fixture.context)), { lateMs: 0 });
+  await rotate(fixture.context, [late]);
+  expect((await liveNames()).filter((name) => orphans.includes(name))).toHaveLength(1);
 });
 
 test('T2: a store restored from before a response does not treat a key in its sink as an orphan', async () => {

@@ -12,7 +12,7 @@ import type { Context } from '../context.ts';
 import { revokeGuarded, stoppedByUse } from '../enforce/guarded-revocation.ts';
 import { judgeScope } from '../enforce/plan.ts';
 import { type Listed, type MayGo, notNow, type Revocation, type Skip } from '../enforce/revocation-task.ts';
-import type { Run } from './run.ts';
+import { isStopped, type Run } from './run.ts';
 import { ownConnectionOf } from './settings.ts';
 import { askSink, sinkOf } from './sink-of.ts';
 
@@ -34,7 +34,7 @@ export async function handleOrphans(context: Context, run: Run, lineages?: Set<s
   const { db } = context.store;
   const handled: HandledOrphan[] = [];
   for (const suspect of await listSuspectedOrphans(context.store)) {
-    if (run.stopped !== null || context.signal.aborted) break;
+    if (await isStopped(context, run)) break;
     const { key, rotation } = suspect;
     if (lineages?.has(rotation.lineage) === false) continue;
     const named = { keyId: key.id, rotation: rotation.id };

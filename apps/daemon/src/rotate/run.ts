@@ -1,5 +1,8 @@
 import type { Facts, Judgement } from '@keywarden/core/policy';
 import type { Connection } from '../connect.ts';
+import type { Context } from '../context.ts';
+import { whyPaused } from '../enforce/guarded-revocation.ts';
+import { whyStopAutomatic } from '../enforce/standing.ts';
 
 /** One pass over rotations. */
 export interface Run {
@@ -17,8 +20,15 @@ export interface Run {
   isRequested: boolean;
   /** Since when the store has lost nothing (R10): a sink has no secret of a key that was minted later, and whose id the store lacks. Null if that is not known. */
   wholeSince: string | null;
-  /** Why the run stops: a key was used during its revocation (R5), or a person has paused. */
+  /** Why the run stops: a key was used during its revocation (R5), a person has paused or disarmed, or another machine has found that the store is older. */
   stopped: string | null;
+}
+
+/** Returns whether a pass takes no further step: what persons and other machines decide meanwhile holds for the rest of it, too. */
+export async function isStopped(context: Context, run: Run): Promise<boolean> {
+  if (!run.isRequested) run.stopped ??= await whyStopAutomatic(context, 'enforcement');
+  run.stopped ??= await whyPaused(context);
+  return context.signal.aborted || run.stopped !== null;
 }
 
 /** Returns the control plane's current time as of the pass; null if it is not known well enough. */
