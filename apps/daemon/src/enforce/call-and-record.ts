@@ -66,7 +66,7 @@ export async function callAndRecord(
     if (error.code === 'unauthenticated') refused.add(connection.name);
     await recordOutcome(store.sql, intent, { outcome: 'failed', at: null, detail: describeError(error) });
     const busy = busyCodes.includes(error.code) ? { retryAfterMs: error.retryAfterMs } : {};
-    return { outcome: 'failed', why: error.message, usedInFlight: false, isFinal: !('retryAfterMs' in busy), ...busy };
+    return { outcome: 'failed', why: error.message, usedInFlight: false, isFinal: !error.canRetry, ...busy };
   }
   if (isProjectScope(scope)) revoked = await findEnded(context, connection, { scope, id: key.id });
   if (!revoked.revoked || revoked.id !== key.id)

@@ -116,6 +116,21 @@ test('T2: several responses lost in one second end in revoked orphans, without a
   for (const { id } of [minted.bot, minted.two, minted.three]) expect(await use(secretOf(id))).toBe(200);
 });
 
+test('T2: an orphan whose revocation could not be sent is revoked by the next pass', async () => {
+  const { bot } = await prepare(['bot', 'survivor']);
+  await exempt('survivor');
+  await fixture.controls.setFaults([{ ...fault, kind: 'lose_response' }]);
+  await pass();
+  await fixture.controls.setFaults([]);
+  await age();
+  await pass(60, { acts: false });
+  const { late } = lateConnection(fixture, () => Promise.reject(new Error('no permit')), { lateMs: 0 });
+  const { orphans } = await rotate(fixture.context, [late]);
+  expect(orphans).toMatchObject([{ outcome: 'failed', isIncident: false }]);
+  await live(bot, 14);
+  await expectWhole(bot);
+});
+
 test('R10: disarm stops a pass before its next orphan', async () => {
   await prepare(['bot', 'two', 'three', 'survivor']);
   await exempt('survivor');

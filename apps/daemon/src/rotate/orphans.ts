@@ -47,7 +47,7 @@ export async function handleOrphans(context: Context, run: Run, lineages?: Set<s
     if (why !== null && suspect.isUnclear) continue;
     const revocation = why === null ? await revokeOrphan(context, suspect, run) : left(why);
     if (revocation.usedInFlight) run.stopped = stoppedByUse;
-    const isIncident = why !== null || revocation.outcome === 'failed';
+    const isIncident = why !== null || (revocation.outcome === 'failed' && revocation.isFinal);
     if (isIncident) {
       const detail = { rotation: rotation.id, why: why ?? `the control plane refuses to revoke it: ${revocation.why}` };
       await openIncidentOfKey(db, { kind: 'orphan', key: key.number, scope: key.scope, detail });
