@@ -1,5 +1,4 @@
 export type { Job, PgBoss as Queues } from 'pg-boss';
 export { createBoss, describeBossError, overPostgres } from './boss.ts';
-export { replaceFutureTimes } from './future-times.ts';
 export { failedQueue, type JobKind, jobKinds } from './queues.ts';
-export { countUnsettled, type QueueState, readQueues } from './state.ts';
+export { countUnsettled, type QueueState, readQueues, replaceFutureTimes } from './state.ts';

@@ -1,6 +1,5 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { context, trace } from '@opentelemetry/api';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { startTracing, traceEnded } from './tracing.ts';
 
@@ -20,8 +19,6 @@ beforeAll(async () => {
 afterEach(() => void vi.useRealTimers());
 afterAll(() => {
   vi.unstubAllEnvs();
-  trace.disable();
-  context.disable();
   collector.close();
 });
 

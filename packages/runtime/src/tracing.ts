@@ -36,6 +36,8 @@ export async function startTracing(endpoint: string | undefined, service: string
       provider.shutdown().catch(() => undefined),
       setTimeout(lastSpansMs, undefined, { ref: false }),
     ]);
+    trace.disable();
+    context.disable();
   };
 }
 
