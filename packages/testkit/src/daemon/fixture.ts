@@ -68,7 +68,7 @@ export function deadlyFetch(killAt: KillAt | null): typeof fetch {
 export const neverUsedRule = { name: 'never-used', never_used_for: '30d', action: 'revoke' };
 export const neverUsedPolicy = policySchema.parse({ rules: [neverUsedRule] });
 
-/** Returns a command's context on a store. */
+/** Returns a command's context on a store, with a data folder of its own. */
 export function makeContext(
   store: Store,
   config: Pick<Config, 'connections' | 'channels' | 'policy'> & Partial<Pick<Config, 'sinks' | 'retention'>>,
@@ -76,7 +76,7 @@ export function makeContext(
   return {
     store,
     config: { ...parseConfig('{}', 'no file'), ...config, usesSandbox: false },
-    environment: readEnvironment({}),
+    environment: { ...readEnvironment({}), KEYWARDEN_DATA: mkdtempSync(join(tmpdir(), 'keywarden-context-')) },
     log: createLogger({ level: 'silent', format: 'json', name: 'test' }),
     progress: silentProgress,
     signal: new AbortController().signal,
@@ -100,7 +100,6 @@ export async function makeFixture(
   }: FixtureOptions = {},
 ): Promise<Fixture> {
   const sandbox = await createSandbox({ limits: noLimits, ...options });
-  const environment = { ...readEnvironment({}), KEYWARDEN_DATA: mkdtempSync(join(tmpdir(), 'keywarden-fixture-')) };
   const connection = {
     name: 'main',
     url: sandbox.url,
@@ -116,7 +115,7 @@ export async function makeFixture(
     sinks,
     policy,
   });
-  context.environment = environment;
+  const { KEYWARDEN_DATA: dataFolder } = context.environment;
   const request = async (url: string, method: string, body: unknown) => {
     const response = await fetch(url, {
       method,
@@ -141,7 +140,7 @@ export async function makeFixture(
     },
     async close() {
       await sandbox.close();
-      rmSync(environment.KEYWARDEN_DATA, { recursive: true, force: true });
+      rmSync(dataFolder, { recursive: true, force: true });
     },
   };
   await fixture.reconnect();

@@ -1,13 +1,18 @@
 import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { removeScratchFolder } from './scratch-folder.ts';
 
 /** Removes the run's folder, which vitest.config.ts made. It is set up before all others, so it is torn down last. */
 export default function setup(): () => void {
   const stop = loadProcessors(process.env.TEST_LOAD || '0');
+  const hadData = existsSync('.keywarden');
   return () => {
     stop();
     removeScratchFolder(tmpdir());
+    // The next npm start would take a mark of a test as proof that its store is an older one.
+    if (!hadData && existsSync('.keywarden'))
+      throw new Error('a test has written to .keywarden, the data folder of npm start');
   };
 }
 
