@@ -4,7 +4,7 @@
 create view keywarden.standing_approval with (security_invoker = true) as
   select a.number, a.plan_id, a.approved_by, regexp_replace(a.approved_by, ' \(report token [0-9]+\)$', '') as person, a.via, a.approved_at
   from keywarden.plan_approval a
-  where a.via <> 'enforcement' and a.approved_at > now() - interval '24 hours' and a.approved_at <= now() + interval '5 minutes'
+  where a.via <> 'enforcement' and a.approved_at > now() - interval '24 hours' and not keywarden.clock_was_ahead(a.approved_at)
     and not exists (select from keywarden.plan_rejection r where r.plan_id = a.plan_id and r.rejected_at >= a.approved_at)
     and not exists (select from keywarden.approval_end e join keywarden.plan_approval x on x.number = e.approval_number
       where x.plan_id = a.plan_id and x.via <> 'enforcement' and (x.number >= a.number or e.at >= greatest(a.approved_at, x.approved_at)));

@@ -3,6 +3,6 @@ create or replace function keywarden.reject_plan(credential text, rejected_plan 
   language sql security definer set search_path = pg_catalog, pg_temp as $$
   insert into keywarden.plan_rejection (plan_id, rejected_by, reason, rejected_at)
   select rejected_plan, h.acts_as, why, greatest(clock_timestamp(), (select max(a.approved_at) from keywarden.plan_approval a
-    where a.plan_id = rejected_plan and a.approved_at <= now() + interval '5 minutes'))
+    where a.plan_id = rejected_plan and not keywarden.clock_was_ahead(a.approved_at)))
   from keywarden.require_holder(credential, 'operator', true) h returning number
 $$;

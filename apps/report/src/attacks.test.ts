@@ -114,7 +114,7 @@ test('failed sign-ins, sign-outs and wrong tokens leave a record; control charac
   }
 });
 
-test('an export whose address has a letter in its percent form is in the ledger and in the access log as any other', async () => {
+test('an export whose address has a letter in its percent form is in the ledger and in the access log like any other', async () => {
   const { text } = await fixture.ask('/v1/%65xports/%6Beys?kind=project', { as: 'auditor' });
   const sha256 = createHash('sha256').update(text).digest('hex');
   const [event] = (await fixture.ask(`/v1/ledger/events?subject=report_export/${sha256}`, { as: 'auditor' })).body

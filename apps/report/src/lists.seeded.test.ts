@@ -131,7 +131,7 @@ test.each([
   expect([status, body.detail]).toEqual([400, expect.stringMatching(/^(as_of|from): /)]);
 });
 
-test('a time before 1901 is a time as any other', async () => {
+test('a time before 1901 is a time like any other', async () => {
   for (const from of ['0001-01-01T00:00:00Z', '1900-01-01T00:00:00Z'])
     expect((await fixture.ask(`/v1/operations?from=${from}`)).body.items).toHaveLength(operationCount);
 });

@@ -190,7 +190,7 @@ export async function readStanding(sql: Sql, planId: string): Promise<Standing> 
 }
 
 /** True of an approval that was given while the database's clock was ahead: it is dated in the future, so that a rejection would be before it. */
-const isEarly = raw`${planApproval.approvedAt} > now() + interval '5 minutes'`;
+const isEarly = raw`keywarden.clock_was_ahead(${planApproval.approvedAt})`;
 
 /** Ends the approvals that were given while the database's clock was ahead. They would become valid again at their date. */
 export async function endEarlyApprovals(db: Db): Promise<void> {

@@ -3,6 +3,7 @@ import { endApproval } from '@keywarden/db/daemon';
 import { planList, readItems, rejectPlan } from '@keywarden/db/report';
 import { until } from '@keywarden/testkit';
 import {
+  approveByReport,
   enforced,
   fixture,
   makeStoredPlan,
@@ -25,14 +26,6 @@ import { armMachine } from './high-water-mark.ts';
 import { whyNotApproved } from './standing.ts';
 
 useApplyFixture();
-
-/** Approves a plan as the report does for an operator. */
-async function approveByReport(planId: string, person = 'olga'): Promise<string | null> {
-  const report = await store.as('keywarden_report');
-  const { credential } = await makePrincipal(store, person);
-  const [row] = await report.sql`select keywarden.approve_plan(${credential}, ${planId}) as number`;
-  return row?.number === null ? null : String(row?.number);
-}
 
 test('R10: an approval that came with an older store is not the second person of a plan', async () => {
   await prepare(['one', 'two', 'busy'], {
@@ -91,16 +84,6 @@ test('R10: an approval between the first plan and the first pass of enforcement 
   expect(listed?.blocked).toBeNull();
   await pass(0);
   expect(await revokedNames()).toEqual(['one']);
-});
-
-test("a plan that was made while the database's clock was ahead is not the newest once the clock is right again", async () => {
-  const { two } = await prepare(['one', 'two', 'busy']);
-  const early = await makeStoredPlan();
-  await store.sql`update keywarden.plan set last_made_at = now() + interval '1 year'`;
-  await use(two?.key ?? '');
-  const plan = await makeStoredPlan();
-  expect(plan.id).not.toBe(early.id);
-  expect(await store.sql`select id from keywarden.newest_plan`).toEqual([{ id: plan.id }]);
 });
 
 test('R10: a machine that has not seen the store carries out no approval that was given before, until a person permits it', async () => {
@@ -196,53 +179,6 @@ test('a rejection stops an approved plan, also at the command line, until a pers
   await pass(0);
   expect(await revokedNames()).toEqual(['one']);
 });
-
-test("an approval that was given while the database's clock was ahead ends once the clock is right, and overrules no rejection", async () => {
-  await prepare(['one', 'busy']);
-  await armMachine(fixture.context, 'ada');
-  const plan = await makeStoredPlan();
-  await approveByReport(plan.id);
-  await store.sql`update keywarden.plan_approval set approved_at = now() + interval '10 days'`;
-  const report = await store.as('keywarden_report');
-  await rejectPlan(report.sql, { plan: plan.id, principal: await makePrincipal(store, 'grace'), reason: 'stop' });
-  expect((await pass(0)).approved).toEqual([]);
-  // Ten days later.
-  await store.sql`update keywarden.plan_approval set approved_at = now()`;
-  await store.sql`update keywarden.plan_rejection set rejected_at = now() - interval '10 days'`;
-  await store.sql`update keywarden.approval_end set at = now() - interval '10 days'`;
-  expect((await pass(0)).approved).toEqual([]);
-  expect(await revokedNames()).toEqual([]);
-  await approveByReport(plan.id);
-  await pass(0);
-  expect(await revokedNames()).toEqual(['one']);
-});
-
-test("an approval that was given while the database's clock was ahead ends no other one", async () => {
-  await prepare(['one', 'busy']);
-  await armMachine(fixture.context, 'ada');
-  const plan = await makeStoredPlan();
-  await approveByReport(plan.id);
-  await store.sql`update keywarden.plan_approval set approved_at = now() + interval '10 days'`;
-  await approveByReport(plan.id, 'piet');
-  await pass(0);
-  expect(await revokedNames()).toEqual(['one']);
-});
-
-test.each(['0', '4 minutes', '10 minutes'])(
-  "a rejection overrules an approval that was given while the database's clock was ahead by %s",
-  async (ahead) => {
-    await prepare(['one', 'busy']);
-    await armMachine(fixture.context, 'ada');
-    const plan = await makeStoredPlan();
-    await approveByReport(plan.id);
-    await store.sql`update keywarden.plan_approval set approved_at = now() + ${ahead}::interval`;
-    const report = await store.as('keywarden_report');
-    const principal = await makePrincipal(store, 'piet');
-    await rejectPlan(report.sql, { plan: plan.id, principal, reason: 'still in use' });
-    expect((await pass(0)).approved).toEqual([]);
-    expect(await revokedNames()).toEqual([]);
-  },
-);
 
 test("R5: an earlier approval of the same plan does not continue what stopped another approval of it, also if the database's clock was ahead", async () => {
   await prepare(['one', 'two', 'busy']);

@@ -1,6 +1,7 @@
 import { type PlanItem, policySchema } from '@keywarden/core/policy';
 import { applyPlan, enforce, planKeys, syncKeys } from '@keywarden/daemon';
 import { listIncidents } from '@keywarden/db/daemon';
+import { makePrincipal } from '@keywarden/testkit/store/principal';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, inject } from 'vitest';
 import {
@@ -104,3 +105,11 @@ export const day = 86_460;
 
 export const openIncidents = async () =>
   (await listIncidents(fixture.context.store.db, { isOpen: true, limit: 10 })).map(({ kind }) => kind);
+
+/** Approves a plan as the report does for an operator. */
+export async function approveByReport(planId: string, person = 'olga'): Promise<string | null> {
+  const report = await store.as('keywarden_report');
+  const { credential } = await makePrincipal(store, person);
+  const [row] = await report.sql`select keywarden.approve_plan(${credential}, ${planId}) as number`;
+  return row?.number === null ? null : String(row?.number);
+}
