@@ -168,7 +168,7 @@ test.each([
   [['ledger', '--begin-anew', ''], /^--begin-anew <reason> needs a value, and "" is none/],
   [['ledger', '--begin-anew', '--check'], /^--begin-anew <reason> needs a value, and "--check" is none/],
   [['pause', '--reason', '--force'], /^--reason <text> needs a value, and "--force" is none/],
-  [['keys', 'list', '--idle-for', '999999w'], /^999999w is longer than 365000d/],
+  [['keys', 'list', '--idle-for', '999999w'], /^999999w is not a duration of at most 365000d/],
 ])('%j is refused with one sentence', async (args, says) => {
   const ended = await keywarden(...args);
   expect(ended).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(says) });

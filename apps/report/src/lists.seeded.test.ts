@@ -126,9 +126,10 @@ test.each([
   '/v1/keys?as_of=2026-01-01T00:00:00%2B16:00',
   '/v1/operations?from=2026-01-01T00:00:00-23:59',
   '/v1/revocations?from=0000-01-01T00:00:00Z',
+  '/v1/keys?idle_for=99999w',
 ])('%s, which Postgres does not accept, is rejected, and the error names the parameter', async (path) => {
   const { status, body } = await fixture.ask(path);
-  expect([status, body.detail]).toEqual([400, expect.stringMatching(/^(as_of|from): /)]);
+  expect([status, body.detail]).toEqual([400, expect.stringMatching(/^(as_of|from|idle_for): /)]);
 });
 
 test('a time before 1901 is a time like any other', async () => {

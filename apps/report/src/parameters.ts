@@ -53,7 +53,8 @@ export const dayOrInstant = ({ isEnd }: { isEnd: boolean }) =>
 export const lasting = z
   .string()
   .regex(/^\d{1,5}[smhdw]$/, 'is not a duration such as 90d, 2w, 12h, 30m')
-  .transform((text) => parseDuration(text) ?? 0)
+  .refine((text) => parseDuration(text) !== undefined, 'is longer than 365000d')
+  .transform((text) => parseDuration(text) ?? Number.NaN)
   .openapi({ type: 'string', pattern: '^\\d{1,5}[smhdw]$' });
 
 /** A time range: `from` is included, `to` is not. */

@@ -27,7 +27,7 @@ export function parseUntil(text: string, { now, what }: { now: string; what: str
   const isDay = isInstant(`${text}T00:00:00Z`);
   if (lastingMs === undefined && !isDay && !isInstant(text))
     throw usageError(
-      `${text} is neither a date nor a duration; write it as 2027-03-31, which is included, as 2027-03-31T12:00:00Z or as 90d.`,
+      `${text} is neither a date nor a duration of at most 365000d; write it as 2027-03-31, which is included, as 2027-03-31T12:00:00Z or as 90d.`,
     );
   const atMs =
     lastingMs !== undefined ? Date.parse(now) + lastingMs : Date.parse(isDay ? startOfDay(addDays(text, 1)) : text);

@@ -1,4 +1,4 @@
-import { longestDurationMs, parseDuration } from '@keywarden/core/values';
+import { parseDuration } from '@keywarden/core/values';
 import * as db from '@keywarden/db/daemon';
 import { usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
@@ -40,9 +40,7 @@ export const keysListCommand: CommandOf = {
       throw usageError(`There is no state ${state}; use one of ${states.join(', ')}.`);
     const idleMs = idleFor === undefined ? undefined : parseDuration(idleFor);
     if (idleFor !== undefined && idleMs === undefined)
-      throw usageError(`${idleFor} is not a duration; write it as 90d.`);
-    if (idleMs !== undefined && idleMs > longestDurationMs)
-      throw usageError(`${idleFor} is longer than 365000d; specify a shorter duration.`);
+      throw usageError(`${idleFor} is not a duration of at most 365000d; write it as 90d.`);
     return await withContext(async ({ store }) => {
       if (organization !== undefined) await requireOrganization(store.db, organization);
       const filter: db.KeyFilter = {

@@ -6,7 +6,6 @@ export {
   compareInstants,
   duration,
   isInstant,
-  longestDurationMs,
   parseDuration,
   schedule,
   secondOf,

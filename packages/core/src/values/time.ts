@@ -54,15 +54,16 @@ export interface Duration {
 
 const unitMs: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: dayMs, w: 604_800_000 };
 
-/** Returns `90d`, `12h`, `30m`, `45s` or `2w` in milliseconds, or undefined for anything else. */
+/** Postgres does not accept the years before 1 as JavaScript writes them. */
+const longestDurationMs = 365_000 * dayMs;
+
+/** Returns `90d`, `12h`, `30m`, `45s` or `2w` in milliseconds, or undefined for anything else and for more than 365000d. */
 export function parseDuration(text: string): number | undefined {
   const match = /^(\d{1,6})(s|m|h|d|w)$/.exec(text);
   if (!match) return undefined;
-  return Number(match[1]) * (unitMs[match[2] ?? ''] ?? Number.NaN);
+  const ms = Number(match[1]) * (unitMs[match[2] ?? ''] ?? Number.NaN);
+  return ms <= longestDurationMs ? ms : undefined;
 }
-
-/** The longest duration before a time. Postgres does not accept the years before 1 as JavaScript writes them. */
-export const longestDurationMs = 365_000 * dayMs;
 
 /** A duration, written as a number and a unit. */
 export const duration = z
@@ -70,11 +71,8 @@ export const duration = z
   .meta({ pattern: String.raw`^\d{1,6}[smhdw]$` })
   .transform((text, context): Duration => {
     const ms = parseDuration(text);
-    if (ms !== undefined && ms > 0 && ms <= longestDurationMs) return { text, ms };
-    const message =
-      ms !== undefined && ms > 0
-        ? 'a duration is at most 365000d'
-        : 'a duration is a number and a unit: 45s, 30m, 12h, 90d, 2w';
+    if (ms !== undefined && ms > 0) return { text, ms };
+    const message = 'a duration is a number and a unit: 45s, 30m, 12h, 90d, 2w; the longest is 365000d';
     context.addIssue({ code: 'custom', message });
     return z.NEVER;
   });

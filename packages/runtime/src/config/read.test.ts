@@ -79,7 +79,10 @@ test.each([
     'policy:\n  rules:\n    - {name: x, older_than: 90d, action: rotate, rotation: {sink: vault}}\n',
     'policy.rules.0.rotation.sink: sink vault does not exist',
   ],
-  ['operations: {overlap: 999999w}\n', 'operations.overlap: a duration is at most 365000d'],
+  [
+    'operations: {overlap: 999999w}\n',
+    'operations.overlap: a duration is a number and a unit: 45s, 30m, 12h, 90d, 2w; the longest is 365000d',
+  ],
   ['operations: {settle: 9m}\n', 'operations.settle: settle must be at least 10m'],
   ['operations: {settle: 1h, overlap: 1h}\n', 'operations: overlap must be longer than settle'],
   ['retention: {operations: 213d}\n', 'retention.operations must be at least 214d'],
