@@ -44,20 +44,20 @@ export function assertSaneClock({ name, skewMs, isSandbox }: Connection): void {
 
 /**
  * Throws if the database's clock is ahead of every control plane's by more than allowed: a retention would delete what it has to keep. Without a
- * connection the difference is unknown, and the retention counts. A sandbox's time is moved on purpose.
+ * connection it is compared with this machine's clock. A sandbox's time is moved on purpose.
  */
 export async function assertStoreNotAhead(
-  { store, config }: Pick<Context, 'store' | 'config'>,
-  connections: Connection[],
+  { store, config, now }: Pick<Context, 'store' | 'config' | 'now'>,
+  connections: Connection[] = [],
 ): Promise<void> {
-  const known = connections.filter(({ isSandbox }) => !isSandbox);
-  if (known.length === 0) return;
-  const storeMs = Date.parse(await readNow(store.sql));
-  const aheadMs = Math.min(...known.map((connection) => storeMs - Date.parse(controlPlaneNow(connection))));
+  const others = connections.filter(({ isSandbox }) => !isSandbox).map(({ skewMs, time }) => time.now() + skewMs);
+  const [whose, clocks] = connections.length > 0 ? ["the control plane's", others] : ["this machine's", [now()]];
+  if (clocks.length === 0) return;
+  const aheadMs = Date.parse(await readNow(store.sql)) - Math.max(...clocks);
   if (aheadMs <= config.policy.max_clock_skew.ms) return;
   throw new UserError(
     'clock',
-    `The database's clock is ${Math.round(aheadMs / 1000)} s ahead of the control plane's. Nothing was deleted; correct the database's clock.`,
+    `The database's clock is ${Math.round(aheadMs / 1000)} s ahead of ${whose}. Nothing was deleted; correct the clock that is wrong.`,
   );
 }
 

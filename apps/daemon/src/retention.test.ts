@@ -58,7 +58,10 @@ test('a due month that differs from its seals is kept, the others are dropped, a
   const [incident] =
     await store.sql`select detail->>'why' as why from keywarden.incident where kind = 'ledger_inconsistent'`;
   expect(incident?.why).toContain('2025-04');
-  await dropDueMonths(context, { months: await findExpiredMonths(context), by: 'ada', evenIfChanged: true });
+  const drop = { months: await findExpiredMonths(context), by: 'ada', evenIfChanged: true };
+  const behind = { ...context, now: () => Date.now() - 86_400_000 };
+  await expect(dropDueMonths(behind, drop)).rejects.toThrow(/86\d{3} s ahead of this machine's. Nothing was/);
+  await dropDueMonths(context, drop);
   expect(await dropped()).toEqual(['2025-03-01', '2025-04-01']);
   await store.close();
 });

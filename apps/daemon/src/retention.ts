@@ -2,6 +2,7 @@ import { dayMs, monthOf } from '@keywarden/core/values';
 import * as db from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
 import type { Context } from './context.ts';
+import { assertStoreNotAhead } from './control-plane-clock.ts';
 
 /** Returns the dry run: the months of operations that exceed `retention.operations`. Throws if the database has another retention. */
 export async function findExpiredMonths({
@@ -22,12 +23,14 @@ export async function findExpiredMonths({
 /**
  * Drops the months that a dry run named at least a day ago. Until then, a person can review them and lengthen the retention. They are compared with their
  * seals before: what was altered in a month cannot be found once it is dropped. A month that differs opens an incident and is kept, unless `evenIfChanged`.
- * Throws a UserError for it, once the others are dropped.
+ * Throws a UserError for it, once the others are dropped. Drops nothing while the database's clock is ahead of this machine's.
  */
 export async function dropDueMonths(
-  { store, log, signal }: Pick<Context, 'store' | 'log' | 'signal'>,
+  context: Pick<Context, 'store' | 'config' | 'log' | 'signal' | 'now'>,
   { months, by, evenIfChanged = false }: { months: db.ExpiredMonth[]; by: string; evenIfChanged?: boolean },
 ): Promise<void> {
+  await assertStoreNotAhead(context);
+  const { store, log, signal } = context;
   const due = months.filter(({ isDue }) => isDue);
   const isDue = (month: string) => due.some((each) => each.month === month);
   const faults = due.length === 0 ? [] : await db.checkSeals(store.sql, { signal, months: isDue });

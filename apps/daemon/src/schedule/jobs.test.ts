@@ -89,6 +89,7 @@ test("nothing is deleted while the database's clock is ahead of the control plan
     const date = new Date(Date.now() - daysBehind * 86_400_000).toUTCString();
     return new Response(answer.body, { status: answer.status, headers: { date } });
   };
+  const refusedFetch: typeof fetch = async () => await Promise.reject(new Error('refused'));
   const context = { ...fixture.context, fetch: answering };
   const runs = async () => (await store.sql`select from keywarden.job_run`).length;
   await store.sql`insert into keywarden.job_run (job_id, kind, account, attempt, replica, started_at)
@@ -96,6 +97,9 @@ test("nothing is deleted while the database's clock is ahead of the control plan
   await expect(jobs.retention.run(context, [])).rejects.toThrow(
     /database's clock is 2592\d{4} s ahead of the control plane's/,
   );
+  // Without a control plane that answers, this machine's clock counts.
+  const alone = { ...context, fetch: refusedFetch, now: () => Date.now() - 2 * 86_400_000 };
+  await expect(jobs.retention.run(alone, [])).rejects.toThrow(/clock is 1728\d\d s ahead of this machine's/);
   expect(await runs()).toBe(1);
   daysBehind = 0;
   await jobs.retention.run(context, []);
