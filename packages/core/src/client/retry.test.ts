@@ -36,6 +36,7 @@ test.each<[string, Failure, Method, number[]]>([
 test('Retry-After is a floor, in seconds or as a date', () => {
   expect(delays({ status: 423 }, 'GET', 700)).toEqual([700, 700, 700, 800]);
   expect(readRetryAfterMs('3', 0)).toBe(3000);
+  expect(readRetryAfterMs('3 ', 0)).toBe(3000);
   expect(readRetryAfterMs('Thu, 01 Jan 1970 00:00:10 GMT', 4000)).toBe(6000);
   expect(readRetryAfterMs('soon', 0)).toBe(0);
   expect(readRetryAfterMs(null, 0)).toBe(0);

@@ -57,8 +57,8 @@ const maxRetryAfterMs = 300_000;
  * unreadable.
  */
 export function readRetryAfterMs(header: string | null, nowMs: number): number {
-  if (header === null) return 0;
-  if (/^\d+$/.test(header)) return Math.min(maxRetryAfterMs, Number(header) * 1000);
-  const at = Date.parse(header);
+  const text = header?.trim() ?? '';
+  if (/^\d+$/.test(text)) return Math.min(maxRetryAfterMs, Number(text) * 1000);
+  const at = Date.parse(text);
   return Number.isNaN(at) ? 0 : Math.min(maxRetryAfterMs, Math.max(0, at - nowMs));
 }
