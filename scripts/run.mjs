@@ -58,7 +58,13 @@ export async function run(name, args) {
   }
 }
 
+const oldestNode = 20;
+
 function install() {
+  if (Number.parseInt(process.versions.node, 10) < oldestNode) {
+    console.error(`Keywarden needs Node ${oldestNode} or newer, and this is Node ${process.versions.node}.`);
+    process.exit(1);
+  }
   const lockfile = readFileSync(at('pnpm-lock.yaml'));
   const stamp = createHash('sha256').update(lockfile).digest('hex');
   if (existsSync(pinnedNode) && existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return;
