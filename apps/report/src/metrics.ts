@@ -39,7 +39,7 @@ export function createMetrics(): Metrics {
         'http.response.status_code': status,
         'keywarden.request_id': c.get('requestId'),
       };
-      traceEnded(`${c.req.method} ${route}`, attributes, { durationMs, isError: status >= 500 });
+      traceEnded(`${c.req.method} ${route}`, attributes, { as: 'server', durationMs, isError: status >= 500 });
     },
     render: () => registry.metrics(),
   };

@@ -28,7 +28,7 @@ test('a span lasts as long as its work, although the clock was set since the pro
   const startMs = Date.now();
   for (const shiftMs of shifts) {
     vi.useFakeTimers({ toFake: ['Date'], now: startMs + shiftMs });
-    traceEnded('request', {}, { durationMs: 50, isError: false });
+    traceEnded('request', {}, { as: 'client', durationMs: 50, isError: false });
   }
   vi.useRealTimers();
   await endTracing();
@@ -37,4 +37,6 @@ test('a span lasts as long as its work, although the clock was set since the pro
   ]);
   const lengths = spans.map(({ groups }) => (BigInt(groups?.end ?? 0) - BigInt(groups?.start ?? 0)) / 1_000_000n);
   expect(lengths).toEqual([50n, 50n, 50n]);
+  // 3 is a client's span in OTLP.
+  expect(collected.join('').match(/"kind":\d/g)).toEqual(['"kind":3', '"kind":3', '"kind":3']);
 });

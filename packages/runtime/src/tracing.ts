@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { type Attributes, context, SpanStatusCode, trace } from '@opentelemetry/api';
+import { type Attributes, context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 
 /** The longest that an absent or hanging collector can delay the end of a process. */
 const lastSpansMs = 2000;
@@ -60,15 +60,16 @@ export async function traced<T>(
   });
 }
 
-/** Records a span for work that has already ended. */
+/** Records a span for a request that has already ended: one that this process sent (`client`) or answered (`server`). */
 export function traceEnded(
   name: string,
   attributes: Attributes,
-  { durationMs, isError }: { durationMs: number; isError: boolean },
+  { as, durationMs, isError }: { as: 'client' | 'server'; durationMs: number; isError: boolean },
 ): void {
   // Both times are of the wall clock: the monotonic one differs from it by hours if the clock was set or the machine was suspended.
   const endedMs = Date.now();
-  const span = tracer().startSpan(name, { attributes, startTime: new Date(endedMs - durationMs) });
+  const kind = as === 'client' ? SpanKind.CLIENT : SpanKind.SERVER;
+  const span = tracer().startSpan(name, { kind, attributes, startTime: new Date(endedMs - durationMs) });
   if (isError) span.setStatus({ code: SpanStatusCode.ERROR });
   span.end(new Date(endedMs));
 }

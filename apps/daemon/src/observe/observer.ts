@@ -75,7 +75,7 @@ export function createMetrics(): Metrics {
               'keywarden.request_id': requestId,
               ...(status === null ? {} : { 'http.response.status_code': status }),
             },
-            { durationMs, isError: status === null || status >= 400 },
+            { as: 'client', durationMs, isError: status === null || status >= 400 },
           );
         },
         onWait: ({ waitMs }) => waitSeconds.observe({ connection }, waitMs / 1000),
