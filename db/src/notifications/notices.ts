@@ -5,7 +5,7 @@ import { credential, key } from '../schema/keys.ts';
 import { announcement, notice, noticeMessage } from '../schema/notifications.ts';
 import { reviewReminder } from '../schema/reviews.ts';
 import { rotation } from '../schema/rotations.ts';
-import { builderOf, type Db, type Sql, toJson } from '../sql.ts';
+import { builderOf, type Db, noneOf, type Sql, toJson } from '../sql.ts';
 
 /** A message to one channel about the keys of one owner at one control plane. */
 export interface NewMessage {
@@ -49,6 +49,15 @@ export async function endAnnouncements(sql: Sql, lapsed: { key: KeyFacts; rule: 
       .set({ cancelledAt: raw`now()` })
       .where(and(isNull(noticeMessage.acceptedAt), isNull(noticeMessage.cancelledAt), exists(ended)));
   });
+}
+
+/** Cancels the messages that no configured channel will send. They would count as unaccepted for ever. */
+export async function cancelUnsendable(db: Db, channels: string[]): Promise<void> {
+  const { channel, acceptedAt, cancelledAt } = noticeMessage;
+  await db
+    .update(noticeMessage)
+    .set({ cancelledAt: raw`now()` })
+    .where(and(isNull(acceptedAt), isNull(cancelledAt), noneOf(channel, channels)));
 }
 
 /** Lists which of these notices have already been written for a channel, sent or not, as `KEY RULE STEP`. */

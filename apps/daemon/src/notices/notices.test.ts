@@ -1,4 +1,5 @@
 import { policySchema } from '@keywarden/core/policy';
+import { readGauges } from '@keywarden/db/daemon';
 import {
   apply,
   fixture,
@@ -177,6 +178,22 @@ test('R9: a second channel must also accept; while one is down nothing is revoke
   for (const days of [0.1, 8.1, 6.1, 1.1]) await pass(days);
   expect(steps()).toEqual(['15d: one']);
   expect(await revokedNames()).toEqual([]);
+});
+
+test('messages of a channel that is no longer configured are cancelled, and written again if it comes back', async () => {
+  const gone = channel({ name: 'chat', format: 'slack', secret: null, url: 'http://127.0.0.1:1/closed' });
+  await prepare(['one', 'busy'], { policy: announced, channels: [channel(), gone] });
+  const unaccepted = async () =>
+    (await readGauges(store.sql)).find(({ name }) => name === 'keywarden_notices_unaccepted')?.value;
+  await pass();
+  expect(await unaccepted()).toBe(1);
+  fixture.context.config.channels = [channel()];
+  await pass();
+  expect(await unaccepted()).toBe(0);
+  fixture.context.config.channels = [channel(), gone];
+  await pass();
+  expect(await unaccepted()).toBe(1);
+  expect(steps()).toEqual(['15d: one']);
 });
 
 test('R9: a plan that a person applies also keeps keys that were not announced', async () => {

@@ -26,6 +26,10 @@ export async function announce(
 ): Promise<Announced> {
   const { store, config } = context;
   await db.endAnnouncements(store.sql, lapsedAnnouncements(plan.facts, plan));
+  await db.cancelUnsendable(
+    store.db,
+    config.channels.map(({ name }) => name),
+  );
   const due = dueNotices(plan);
   const total: Announced = { accepted: 0, pending: 0 };
   for (const channel of config.channels) {
