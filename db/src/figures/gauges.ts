@@ -36,7 +36,7 @@ type GaugeName = keyof typeof gauges;
 
 /**
  * Returns the metrics of the store's current state. If a node of its cluster does not answer, the metrics of coverage are absent. `witnesses` are the names of
- * the configured ones: one that has never cosigned has a metric too.
+ * the configured ones: one that has never cosigned has a metric too, and one that was removed has none.
  */
 export async function readGauges(sql: Sql, witnesses: string[] = []): Promise<Gauge[]> {
   const nodes = await listNodes(sql);
@@ -125,10 +125,10 @@ async function readRecords(sql: Sql, witnesses: string[]): Promise<Gauge[]> {
     union all
     select 'keywarden_ledger_uncosigned_seconds', jsonb_build_object('witness', w.witness),
       coalesce(extract(epoch from clock_timestamp() - min(c.made_at)), 0)::float8
-    from (
-      select witness, max(size) as size from (
-        select witness, size from keywarden.ledger_cosignature union all select unnest(${witnesses}::text[]), -1) known group by witness) w
-      left join keywarden.ledger_checkpoint c on c.size > w.size group by w.witness`;
+    from unnest(${witnesses}::text[]) w(witness)
+      left join keywarden.ledger_checkpoint c on c.size > coalesce(
+        (select max(s.size) from keywarden.ledger_cosignature s where s.witness = w.witness), -1)
+    group by w.witness`;
   return rows.map(toGauge);
 }
 

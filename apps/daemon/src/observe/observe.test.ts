@@ -102,6 +102,13 @@ test('a configured witness that has never cosigned is late from the first checkp
   expect(late).toBeGreaterThan(7000);
 });
 
+test('a witness that is no longer configured has no metric, which would be late for ever', async () => {
+  await store.sql`insert into keywarden.ledger_cosignature (size, witness, lines)
+    select min(size), 'witness.example/former', '' from keywarden.ledger_checkpoint`;
+  const text = await (await appOf(() => Promise.resolve(null)).request('/metrics')).text();
+  expect(text).not.toContain('witness.example/former');
+});
+
 test('alive is not ready: a daemon that cannot do its work gives the reason', async () => {
   const app = appOf(() => Promise.resolve('the store does not answer'));
   expect((await app.request('/healthz')).status).toBe(200);
