@@ -141,6 +141,20 @@ test('the daemon cannot make a key in use look unused, or invent an approval of 
   await daemon.unsafe(approve('command line', 'now()'));
 });
 
+test('keywarden_admin ends tokens and sessions for good, and lets none of them in again', async () => {
+  const admin = (await store.as('keywarden_admin')).sql;
+  await admin`insert into keywarden.report_token (name, role, token_hash) values ('grace', 'operator', 'of grace')`;
+  await report`select keywarden.open_session('of grace', 'a session', '', '')`;
+  await admin`update keywarden.report_session set ended_at = now(), ended_by = 'ada'`;
+  await admin`update keywarden.report_token set revoked_at = now(), revoked_by = 'ada' where name = 'grace'`;
+  for (const statement of [
+    'update keywarden.report_session set ended_at = null',
+    `update keywarden.report_token set revoked_at = null where name = 'grace'`,
+    `update keywarden.report_token set revoked_at = now() + interval '1 day' where name = 'grace'`,
+  ])
+    await expectRefused(admin, statement);
+});
+
 test('the daemon creates partitions of plausible months only', async () => {
   for (const month of ['1999-12-01', '0001-01-01', '2090-01-01', 'infinity'])
     await expect(daemon`select keywarden.make_operation_partitions(${[month]}::text[]::date[])`).rejects.toMatchObject({
