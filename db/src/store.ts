@@ -145,10 +145,13 @@ export async function assertAppLogin(sql: Sql): Promise<void> {
   );
 }
 
-/** Returns whether the session of a pool is encrypted, as the server sees it. */
+/** Returns whether the session of a pool is encrypted, as the server sees it. It shows that to the login of the session, and not to the role of an app. */
 export async function isEncrypted(sql: Sql): Promise<boolean> {
-  const [row] = await sql`select ssl from pg_stat_ssl where pid = pg_backend_pid()`;
-  return row?.ssl === true;
+  return await sql.begin(async (tx) => {
+    await tx`set local role none`;
+    const [row] = await tx`select ssl from pg_stat_ssl where pid = pg_backend_pid()`;
+    return row?.ssl === true;
+  });
 }
 
 /**
