@@ -1,6 +1,11 @@
+import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { connect as connectTls, getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { codeOf } from '@keywarden/runtime';
 import { until } from '@keywarden/testkit';
 import { makeCertificate } from '@keywarden/testkit/store/certificate';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -18,28 +23,47 @@ beforeAll(async () => {
   const embedded = await openEmbedded(dataFolder);
   url = embeddedLogin(embedded.url, 'keywarden_daemon');
   await embedded.close();
-  const { certificate, key } = makeCertificate('127.0.0.1');
-  // The server writes the files, because it accepts a key only from its own user.
-  for (const [name, text] of Object.entries({ certificate, key }))
-    await owner.sql.unsafe(
-      `copy (select unnest(string_to_array('${text}', e'\\n'))) to program 'umask 077; cat > ${name}.pem'`,
-    );
-  for (const setting of ["ssl_cert_file = 'certificate.pem'", "ssl_key_file = 'key.pem'", 'ssl = on'])
-    await owner.sql.unsafe(`alter system set ${setting}`);
-  await owner.sql`select pg_reload_conf()`;
+  await present(makeCertificate('127.0.0.1'));
 });
 afterAll(async () => {
   await owner.close();
   rmSync(dataFolder, { recursive: true, force: true });
 });
 
+/** Makes the server present a certificate. Returns once new sessions get it. */
+async function present(files: { certificate: string; key: string }): Promise<void> {
+  // The server writes the files, because it accepts a key only from its own user.
+  for (const [name, text] of Object.entries(files))
+    await owner.sql.unsafe(
+      `copy (select unnest(string_to_array('${text}', e'\\n'))) to program 'umask 077; cat > ${name}.pem'`,
+    );
+  for (const setting of ["ssl_cert_file = 'certificate.pem'", "ssl_key_file = 'key.pem'", 'ssl = on'])
+    await owner.sql.unsafe(`alter system set ${setting}`);
+  await owner.sql`select pg_reload_conf()`;
+  const { hostname, port } = new URL(url);
+  const expected = new X509Certificate(files.certificate).fingerprint256;
+  await until(async () => (await readFingerprint(Number(port), hostname)) === expected);
+}
+
+/** Returns the fingerprint of the certificate that a Postgres presents; undefined while it serves no TLS. Source: its protocol, SSLRequest. */
+async function readFingerprint(port: number, host: string): Promise<string | undefined> {
+  const socket = connect(port, host);
+  socket.write(Buffer.from('0000000804d2162f', 'hex'));
+  const [answer] = (await once(socket, 'data')) as [Buffer];
+  if (answer.toString() !== 'S') return void socket.destroy();
+  const secure = connectTls({ socket, rejectUnauthorized: false });
+  await once(secure, 'secureConnect');
+  const { fingerprint256 } = secure.getPeerCertificate();
+  secure.destroy();
+  return fingerprint256;
+}
+
 test.each([
   ['?sslmode=require', true],
   ['', false],
 ])('the login of an app learns whether its session with %j is encrypted', async (query, expected) => {
   const options = { dataFolder, applicationName: 'test', role: 'keywarden_daemon' } as const;
-  // The server may not have read its settings again yet.
-  const daemon = await until(() => openStore({ ...options, databaseUrl: `${url}${query}` }), { toleratesErrors: true });
+  const daemon = await openStore({ ...options, databaseUrl: `${url}${query}` });
   try {
     expect(await isEncrypted(daemon.sql)).toBe(expected);
     expect(await daemon.sql`select current_user as name`).toEqual([{ name: 'keywarden_daemon' }]);
@@ -47,3 +71,26 @@ test.each([
     await daemon.close();
   }
 });
+
+test.each([
+  ['127.0.0.1', 'opened'],
+  ['localhost', 'ERR_TLS_CERT_ALTNAME_INVALID'],
+])(
+  'sslmode=verify-full compares the address in DATABASE_URL with the certificate: of %s, it is %s',
+  async (host, expected) => {
+    const files = makeCertificate(host);
+    await present(files);
+    const trusted = getCACertificates('default');
+    setDefaultCACertificates([...trusted, files.certificate]);
+    try {
+      const options = { databaseUrl: `${url}?sslmode=verify-full`, dataFolder, applicationName: 'test' };
+      const opened = await openStore({ ...options, role: 'keywarden_daemon' }).catch(({ cause }: Error) =>
+        codeOf(cause),
+      );
+      if (typeof opened === 'object') await opened.close();
+      expect(typeof opened === 'object' ? 'opened' : opened).toBe(expected);
+    } finally {
+      setDefaultCACertificates(trusted);
+    }
+  },
+);

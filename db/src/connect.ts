@@ -1,3 +1,4 @@
+import { isIP, isIPv6 } from 'node:net';
 import { codeOf, deniedByDeno, UserError } from '@keywarden/runtime';
 import postgres from 'postgres';
 import type { PoolOptions, Sql, StoreRole } from './sql.ts';
@@ -16,6 +17,9 @@ const jsonTypes = {
 /** The longest pause within a transaction. What is computed between two statements takes seconds. */
 const mostIdleMs = 600_000;
 
+/** The values of `sslmode` and `ssl` with which the driver accepts any certificate, or none. */
+const unverified = ['disable', 'false', 'allow', 'prefer', 'require'];
+
 /** The limits of a session that only Keywarden sets. They are texts, because the driver leaves out the number 0. */
 const noLimits: Record<string, string> = { statement_timeout: '0', lock_timeout: '0', idle_session_timeout: '0' };
 
@@ -29,12 +33,15 @@ interface Connecting {
 
 /** Returns a pool of sessions whose settings do not depend on those of the database. */
 export function connect(url: string, { applicationName, role, statementTimeoutMs, pool }: Connecting): Sql {
-  const { hostname, port } = new URL(url);
+  const { hostname, port, searchParams } = new URL(url);
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
   // The driver looks for a host with the brackets of an IPv6 address, and splits a text without them at its colons. Its types do not have the lists that it takes.
-  const isIpv6 = hostname.startsWith('[');
-  const address: object = isIpv6 ? { host: [hostname.slice(1, -1)], port: [Number(port || 5432)] } : {};
+  const address: object = isIPv6(host) ? { host: [host], port: [Number(port || 5432)] } : {};
+  // The driver would compare the certificate of a server without a name with "localhost".
+  const isVerified = !unverified.includes(searchParams.get('sslmode') ?? searchParams.get('ssl') ?? 'disable');
   return postgres(url, {
     ...address,
+    ...(isVerified && isIP(host) !== 0 ? { ssl: { host } } : {}),
     max: pool.max,
     connect_timeout: 10,
     // A pool of one session exists for what the session holds. The sessions of other pools come and go with the work.
