@@ -130,6 +130,8 @@ const refusals: Record<string, string> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: notTrusted,
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: notTrusted,
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: notTrusted,
+  ERR_TLS_CERT_ALTNAME_INVALID: 'has a certificate of another host; name a host of its certificate in DATABASE_URL',
+  CERT_HAS_EXPIRED: 'has a certificate that has expired; renew it',
 };
 
 /** Returns the error for a database that cannot be used. It never contains the URL, which holds a password. */
