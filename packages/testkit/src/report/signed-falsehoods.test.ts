@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, renameSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -145,6 +145,17 @@ test('a checkpoint of a former key in a copy is not proven without that key, and
   expect(await ranks([copy], [key, next])).toEqual([0]);
   const [alone] = await verify([copy], [next]);
   expect([alone?.rank, alone?.words]).toEqual([
+    1,
+    expect.stringMatching(/checkpoint\.1 is signed with a key that was not given/),
+  ]);
+  // A witness whose key was given has cosigned both.
+  const witness = createKey('witness');
+  signEvents([first], [key, witness]).writeCopy(copy);
+  renameSync(join(copy, 'checkpoint'), join(copy, 'checkpoint.1'));
+  signEvents([first, event(2, 'x')], [next, witness]).writeCopy(copy);
+  expect(await ranks([copy], [key, next, witness])).toEqual([0]);
+  const [cosigned] = await verify([copy], [next, witness]);
+  expect([cosigned?.rank, cosigned?.words]).toEqual([
     1,
     expect.stringMatching(/checkpoint\.1 is signed with a key that was not given/),
   ]);
