@@ -119,6 +119,7 @@ func verifyOperations(folder fs.FS, manifest string) {
 		require(err == nil && (entry.IsDir() || isNamed && entry.Type().IsRegular()), "%q is not in its manifest.json", name)
 		return nil
 	}))
+	require(tree != "", "it has no receipt")
 	prove(days > 0, "any day")
 	say("proven: the operations of %d days of %d projects from %s up to %s, in the tree %q; %d days were sealed again, and %d days were before a project",
 		days, len(projects), asked.From, asked.To, strings.Join(strings.Split(tree, "\n")[:2], " "), again, before)

@@ -98,6 +98,11 @@ test('neither proves a day that was sealed again with fewer operations', async (
   expect(await both(archive(fewer))).toEqual([3, 3]);
 });
 
+test('Go says in words that an archive has no receipt', () => {
+  const { status, stdout } = go(write(archive([])).path);
+  expect([status, stdout]).toEqual([1, expect.stringContaining('NOT PROVEN: "it has no receipt"')]);
+});
+
 test('Go refuses more than one way to write the same', async () => {
   const receipt = receiptOf([event(1, 'x')]);
   expect(await both(receiptOf([{ ...event(1, 'x'), recorded: '2026-05-10T02:00:00+02:00' }]))).toEqual([0, 1]);
