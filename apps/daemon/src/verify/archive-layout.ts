@@ -123,7 +123,7 @@ function isDirectory({ descriptor, entries }: OpenedArchive, at: number): boolea
   const { size } = fstatSync(descriptor);
   const length = entries.reduce((sum, each) => sum + entryLength + each.fileNameLength + each.extraFieldLength, 0);
   const expected = Buffer.alloc(endLength);
-  if (at + length + endLength !== size || entries.length > 0xff_ff || at > 0xff_ff_ff_ff) return false;
+  if (at + length + endLength !== size || at > 0xff_ff_ff_ff) return false;
   // Each entry says on which disk its file begins: all on the first.
   let begin = at;
   for (const { fileNameLength, extraFieldLength } of entries) {

@@ -106,6 +106,14 @@ test('an archive is proven as the report sends it; with other headers or bytes i
       (bytes) => void bytes.writeUInt32LE(0x08, bytes.indexOf('PK\u0001\u0002') + 38),
     ],
     ['a file of a newer form', whole, (bytes) => void bytes.writeUInt16LE(63, bytes.indexOf('PK\u0001\u0002') + 6)],
+    ['a local header of a newer form', whole, (bytes) => void bytes.writeUInt16LE(63, local + 4)],
+    [
+      'a file that is encrypted',
+      whole,
+      (bytes) => {
+        for (const at of [local + 6, bytes.indexOf('PK\u0001\u0002') + 8]) bytes.writeUInt16LE(1, at);
+      },
+    ],
     ['a file of another disk', whole, (bytes) => void bytes.writeUInt16LE(1, bytes.indexOf('PK\u0001\u0002') + 34)],
     ['another number of files', whole, (bytes) => void bytes.writeUInt16LE(1, bytes.length - 14)],
     ['something behind a file', hiddenBehind(Buffer.from('more')), () => undefined],
@@ -118,6 +126,10 @@ test('an archive is proven as the report sends it; with other headers or bytes i
   }
   const hidden = await verifyBytes(packs.folder, hiddenBehind(Buffer.from('more')), packs.fixture.ledger.publicKey);
   expect(hidden.words).toContain('a.txt has other bytes than its directory says');
+  const twice = Buffer.from(pack({ ...operations, 'VERIFY.mx': '' }));
+  for (let at = twice.indexOf('VERIFY.mx'); at >= 0; at = twice.indexOf('VERIFY.mx')) twice.write('VERIFY.md', at);
+  const found = await verifyBytes(packs.folder, twice, packs.fixture.ledger.publicKey);
+  expect(found).toEqual({ rank: 2, words: expect.stringContaining('it has VERIFY.md twice') });
   const plain = await verifyBytes(packs.folder, hiddenBehind(Buffer.alloc(0)), packs.fixture.ledger.publicKey);
   expect(plain.words).toContain('it has no file manifest.json');
 });
@@ -149,6 +161,7 @@ test.each([
   'operations\\00001.ndjson',
   'operations',
   'a b',
+  'a'.repeat(501),
 ])('a file %s, which unpacks in the place of another or under another name, is refused', async (name) => {
   expect(await packs.verify({ ...operations, [name]: '' })).toEqual({ rank: 2, words: noArchive });
 });
@@ -165,6 +178,8 @@ test('small archives of huge manifests, of one operation a million times and of 
   expect((await packs.verify(repeated)).words).toMatch(
     /it has more than the \d+ operations of 2026-05-0\d that were sealed/,
   );
+  const page = await packs.verify({ ...operations, 'VERIFY.md': 'x\n'.repeat(33_000_000) });
+  expect(page).toEqual({ rank: 2, words: expect.stringContaining('VERIFY.md is too long') });
   const long = change(operations, rows, (text) => text.replace('"start_compute"', `"${'x'.repeat(15_000_000)}"`));
   expect((await packs.verify(amend(long))).words).toContain('are not the');
 });

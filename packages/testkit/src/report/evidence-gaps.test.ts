@@ -55,8 +55,32 @@ test.each(filesWithGaps)('a gap that is dropped from %s alone is found', async (
 });
 
 test.each(filesWithGaps)('a gap that is made shorter in %s is found', async (_what, file) => {
-  const shorter = forgeOne(file, (text) => text.replaceAll(/("from" ?: ?"2026-05-)20/g, '$122'));
-  expect((await packs.verify(shorter(evidence))).rank).toBe(2);
+  for (const [from, to] of [
+    [/("from" ?: ?"2026-05-)20/g, '$122'],
+    [/("to" ?: ?")2026-[^"]+/g, '$12026-05-30T00:00:00Z'],
+  ] as const) {
+    const shorter = forgeOne(file, (text) => text.replaceAll(from, to));
+    expect((await packs.verify(shorter(evidence))).rank).toBe(2);
+  }
+});
+
+test('a list of gaps needs those of its period only, and none that began shortly before its end', async () => {
+  const lacking = async (from: string, to: string) => {
+    const dropped = forge(
+      filesWithGaps[0]?.[1] ?? /x/,
+      editLines((lines) => lines.filter((line) => !line.includes('quiet-river'))),
+    )(evidence);
+    const period = change(dropped, /manifest/, (text) =>
+      text.replace(/"from": ?"[^"]+"/, `"from":"${from}"`).replace(/"to": ?"[^"]+"/, `"to":"${to}"`),
+    );
+    const { words } = await packs.verify(period);
+    const sentences = (JSON.parse(words) as { verdict: { wrong: string[] } }).verdict.wrong;
+    return sentences.flatMap(
+      (each) => /operation-holes.ndjson: it lacks the gap of .* from (\S{10})/.exec(each)?.[1] ?? [],
+    );
+  };
+  expect(await lacking('2026-05-01T00:00:00Z', '2026-05-22T00:00:00Z')).toEqual(['2026-05-20']);
+  expect(await lacking('2026-05-29T00:00:00Z', '2026-06-27T00:00:00Z')).toEqual(['2026-05-29', '2026-05-30']);
 });
 
 test('a gap that the coverage does not have is found', async () => {
