@@ -190,6 +190,8 @@ async function saveKeys(
     ...('kind' in each ? { branch_id: each.branchId, holder: each.holder, expires_at: each.expiresAt } : {}),
     extra: packExtra(each.extra, { created_at: each.createdAt }),
   }));
+  // R1: such a time is never true. Once stored, it would hide every later use.
+  const isUseAhead = () => tx`coalesce(last_used_at > ${listedAt}::timestamptz + interval '1 day', false)`;
   await tx`
     with listed as materialized (
       select * from json_to_recordset(${toJson(rows)}::json) as t(id text, kind text, project_id text, name text,
@@ -207,14 +209,14 @@ async function saveKeys(
       from listed l left join before b on b.id = l.id
     ), written as (
       insert into keywarden.credential as k (control_plane_number, scope, id, kind, organization_id, project_id, name, creator_id,
-        creator_name, created_at, last_used_at, last_used_from, extra, branch_id, holder, expires_at, first_seen_at, present_since)
+        creator_name, created_at, last_used_at, use_went_back, last_used_from, extra, branch_id, holder, expires_at, first_seen_at, present_since)
       select ${controlPlane}::bigint, ${scope}::text, id, kind, ${organizationId}::text, project_id, name, creator_id, creator_name,
-        created_at, last_used_at, last_used_from, extra, branch_id, holder, expires_at, ${listedAt}::timestamptz, ${listedAt}::timestamptz
+        created_at, case when not ${isUseAhead()} then last_used_at end, ${isUseAhead()}, last_used_from, extra, branch_id, holder, expires_at, ${listedAt}::timestamptz, ${listedAt}::timestamptz
       from incoming
       on conflict (control_plane_number, scope, id) where superseded_at is null do update set kind = excluded.kind, project_id = excluded.project_id,
         name = excluded.name, creator_id = excluded.creator_id, creator_name = excluded.creator_name, extra = excluded.extra,
         branch_id = excluded.branch_id, holder = excluded.holder, expires_at = excluded.expires_at,
-        use_went_back = k.last_used_at is not null and (excluded.last_used_at is null or excluded.last_used_at < date_trunc('second', k.last_used_at)),
+        use_went_back = excluded.use_went_back or k.last_used_at is not null and (excluded.last_used_at is null or excluded.last_used_at < date_trunc('second', k.last_used_at)),
         last_used_at = greatest(k.last_used_at, excluded.last_used_at),
         last_used_from = case when excluded.last_used_at >= k.last_used_at or k.last_used_at is null
           then excluded.last_used_from else k.last_used_from end,
@@ -225,7 +227,7 @@ async function saveKeys(
           k.last_used_from)
           is distinct from (excluded.kind, excluded.project_id, excluded.name, excluded.creator_id, excluded.creator_name,
             excluded.extra, excluded.branch_id, excluded.holder, excluded.expires_at, excluded.last_used_at, excluded.last_used_from)
-        or not ${isPossible(tx, 'k')} and k.created_at <> excluded.created_at or k.use_went_back or k.missing_since is not null or k.gone_at is not null
+        or not ${isPossible(tx, 'k')} and k.created_at <> excluded.created_at or k.use_went_back or excluded.use_went_back or k.missing_since is not null or k.gone_at is not null
       returning k.number, k.id
     )
     insert into keywarden.key_observation (key_number, run_number, seen_at, event, record)

@@ -43,7 +43,7 @@ test('a key that might be flagged, if its facts were known, is reported as unkno
   const rule = policySchema.parse({ rules: [{ name: 'r', action: 'revoke', ...unused }] });
   const [judgement] = evaluate(rule, makeFacts([makeKey(4, { use: { state: 'unknown' } })]));
   expect(judgement?.unknowns.map(({ why }) => why)).toEqual([
-    'its last use is unknown: it moved backwards, is before its creation, or has no time',
+    'its last use is unknown: it moved backwards, is before its creation or in the future, or has no time',
   ]);
 });
 

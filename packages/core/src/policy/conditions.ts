@@ -19,7 +19,7 @@ export type Test = (timed: TimedKey) => Evidence | Unknown | false;
 export const isUnknown = (result: ReturnType<Test>): result is Unknown => result !== false && 'unknown' in result;
 
 const unknownUse: Unknown = {
-  unknown: 'its last use is unknown: it moved backwards, is before its creation, or has no time',
+  unknown: 'its last use is unknown: it moved backwards, is before its creation or in the future, or has no time',
 };
 
 const unobservedUse: Unknown = { unknown: 'its last use is unknown: no listing shows it for that time' };

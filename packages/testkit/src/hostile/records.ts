@@ -63,8 +63,11 @@ export const oddCreation = onRecords((row, { random, nowMs }) => {
   };
 });
 
-/** Removes the time of the last use while the address shows a use, or sets it before the creation. */
+/** Removes the time of the last use while the address shows a use, or sets it before the creation or in the future. */
 export const oddUse = onRecords((row, { random }) => {
   if (typeof row.last_used_at !== 'string' || !random.chance(0.3)) return row;
-  return { ...row, last_used_at: random.pick([null, '0001-01-01T00:00:00Z', '2001-01-01T00:00:00Z']) };
+  return {
+    ...row,
+    last_used_at: random.pick([null, '0001-01-01T00:00:00Z', '2001-01-01T00:00:00Z', '9999-12-31T23:59:59Z']),
+  };
 });
