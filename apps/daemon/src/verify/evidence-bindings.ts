@@ -1,7 +1,7 @@
 import type { EventContent, ProvenEvent } from '@keywarden/core/ledger';
 import { compareInstants, sha256 } from '@keywarden/core/values';
 import { areKeys, type Comparison, is, isKey, isSameJson, isSameText, isValue } from './evidence-comparisons.ts';
-import { type EventIndex, findEvent, findEvents, hashOf, textOf } from './evidence-events.ts';
+import { type EventIndex, findEvent, findEvents, hashOf, listNewest, textOf } from './evidence-events.ts';
 
 // Which events of the ledger the rows of an evidence archive are compared with.
 
@@ -26,10 +26,12 @@ interface Compare {
 
 export interface Source {
   type: string;
-  /** Returns the members that name the event that a row is about. `first` is the event of the binding's first source. */
-  ofRow: (row: Row, first: ProvenEvent | undefined) => Record<string, unknown>;
-  /** Returns whether the row says that there is such an event. */
-  isClaimed: (row: Row) => boolean;
+  /**
+   * Returns the members that name the event that a row is about; by default the row's id as its number. `first` is the event of the binding's first source.
+   */
+  ofRow?: (row: Row, first: ProvenEvent | undefined) => Record<string, unknown>;
+  /** Returns whether the row says that there is such an event; by default it always does. */
+  isClaimed?: (row: Row) => boolean;
   /** The row may be of a later state than the newest event of the signed tree: the field with the time of its state, or `open` for what may change until the row is closed. */
   newerBy?: string;
   /** Fields of the row, each with the member of the event, and how they are compared; as text by default. */
@@ -61,10 +63,8 @@ const key: Compare = { member: 'key', isSame: isKey, parts: ['number', 'control_
 /** Fields that have the names of their members. */
 const same = (...members: string[]): Record<string, string> => Object.fromEntries(members.map((name) => [name, name]));
 
-const always = () => true;
 const has = (field: string) => (row: Row) => textOf(row[field]) !== null;
 
-const ofId = ({ id }: Row) => ({ number: id });
 const ofFirst = (member: string) => (_row: Row, first: ProvenEvent | undefined) => ({
   [member]: first?.content.number,
 });
@@ -76,8 +76,6 @@ export const bindings: Binding[] = [
       {
         type: 'revocation.intended',
         isDue: ({ content }, period) => isWithin(content.judged_at ?? content.created_at, period),
-        ofRow: ofId,
-        isClaimed: always,
         fields: {
           ...same('plan_id', 'connection', 'policy_sha256', 'judged_at'),
           key,
@@ -116,8 +114,6 @@ export const bindings: Binding[] = [
           const hasKeys = hashOf(keys) !== sha256('');
           return hasKeys && isBefore(granted, to) && !isBefore(until, from) && !isBefore(ended, from);
         },
-        ofRow: ofId,
-        isClaimed: always,
         fields: {
           ...same('granted_at', 'until', 'pattern', 'reason', 'granted_by'),
           rules: { member: 'rules', isSame: isValue },
@@ -127,7 +123,6 @@ export const bindings: Binding[] = [
       {
         type: 'exemption.ended',
         newerBy: 'ended_at',
-        ofRow: ofId,
         isClaimed: has('ended_at'),
         fields: same('ended_at', 'ended_by'),
       },
@@ -144,8 +139,6 @@ export const bindings: Binding[] = [
           return isBefore(content.opened_at, to) && !isBefore(closed, from);
         },
         wasLeftOut: ({ content }, { from }) => isBefore(content.opened_at, from),
-        ofRow: ofId,
-        isClaimed: always,
         fields: {
           ...same('kind', 'opened_at'),
           scope: { member: 'scope', isSame: isSameText, isEmptyNull: true },
@@ -155,14 +148,11 @@ export const bindings: Binding[] = [
       {
         type: 'incident.opened',
         newerBy: 'open',
-        ofRow: ofId,
-        isClaimed: always,
         fields: { detail: { member: 'detail', isSame: isSameJson } },
       },
       {
         type: 'incident.closed',
         newerBy: 'closed_at',
-        ofRow: ofId,
         isClaimed: has('closed_at'),
         fields: same('closed_at', 'closed_by', 'note'),
       },
@@ -216,14 +206,12 @@ export const bindings: Binding[] = [
             isWithin(moved.content.at, period),
           ),
         ofRow: ({ id }) => ({ id }),
-        isClaimed: always,
         fields: { ...same('rule', 'sink', 'via', 'opened_at', 'requested_by'), key },
       },
       {
         type: 'rotation.moved',
         newerBy: 'since',
         ofRow: ofFirst('rotation_number'),
-        isClaimed: always,
         fields: { ...same('state', 'why'), since: 'at' },
       },
       {
@@ -265,8 +253,6 @@ export const bindings: Binding[] = [
       },
       {
         type: 'review.opened',
-        ofRow: ofId,
-        isClaimed: always,
         fields: same('as_of', 'plan_id', 'opened_at', 'title', 'opened_by', 'reviewer'),
       },
     ],
@@ -276,9 +262,7 @@ export const bindings: Binding[] = [
 /** Lists the documents that an archive must have: the numbers of reviews that were signed in the period, and the hashes of the policies of its plans. */
 export function listDueDocuments(period: Period, events: EventIndex): { reviews: string[]; policies: Set<string> } {
   const within = (type: string, time: string) =>
-    [...(events.get(type)?.values() ?? [])]
-      .flatMap((same) => same.slice(-1))
-      .filter(({ content }) => isWithin(content[time], period));
+    listNewest(events, type).filter(({ content }) => isWithin(content[time], period));
   return {
     reviews: within('review.signed', 'signed_at').flatMap(({ content }) => textOf(content.review_number) ?? []),
     // A plan of an early version has no policy.
@@ -292,9 +276,7 @@ export function listDueDocuments(period: Period, events: EventIndex): { reviews:
 export function listDue({ sources }: Binding, period: Period, events: EventIndex): Set<ProvenEvent> {
   return new Set(
     sources.flatMap(({ type, isDue }) =>
-      [...(events.get(type)?.values() ?? [])]
-        .flatMap((same) => same.slice(-1))
-        .filter((event) => isDue?.(event, period, events) === true),
+      listNewest(events, type).filter((event) => isDue?.(event, period, events) === true),
     ),
   );
 }

@@ -55,5 +55,9 @@ export const findEvents = (events: EventIndex, type: string, members: Record<str
 export const findEvent = (events: EventIndex, type: string, members: Record<string, unknown>) =>
   findEvents(events, type, members).at(-1);
 
+/** Returns the newest event of each name of a type. */
+export const listNewest = (events: EventIndex, type: string): ProvenEvent[] =>
+  [...(events.get(type)?.values() ?? [])].flatMap((same) => same.slice(-1));
+
 export const hashOf = (value: EventContent[string] | undefined) =>
   typeof value === 'object' && value !== null && 'sha256' in value ? value.sha256 : null;

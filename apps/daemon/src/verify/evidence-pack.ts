@@ -16,7 +16,7 @@ import {
   type SealedGaps,
   sealedGapsFile,
 } from './evidence-gaps.ts';
-import { compareRow, unboundOf } from './evidence-rows.ts';
+import { compareRow, nameOfEvent, unboundOf } from './evidence-rows.ts';
 import { parseOnce } from './json.ts';
 import { createLateTimes } from './late-times.ts';
 import { checkVerifyPage } from './operations-pack.ts';
@@ -251,7 +251,7 @@ async function compareRows(archive: Archive, { file, binding, receipts, period, 
   const counts = { same: 0, hidden: 0, 'no receipt': 0 };
   const others = new Set<string>();
   // An approval and a rejection of a plan can have one time. A row has no field of its own that no event has.
-  const [{ ofRow, fields }] = binding.sources;
+  const [first] = binding.sources;
   const names = new Set<string>();
   const { events, newest } = receipts;
   const missing = listDue(binding, period, events);
@@ -259,7 +259,8 @@ async function compareRows(archive: Archive, { file, binding, receipts, period, 
     const row = parseOnce(line) as Row;
     const { compared, found } = compareRow(row, binding, events, newest);
     for (const event of found) missing.delete(event);
-    const whole = [...Object.values(ofRow(row, undefined)), ...('decision' in fields ? [row.decision] : [])].join(' ');
+    const named = Object.values(nameOfEvent(first, row));
+    const whole = [...named, ...('decision' in first.fields ? [row.decision] : [])].join(' ');
     const name = whole.slice(0, longestName);
     // A name can be as long as a line.
     if (names.has(sha256(whole))) addSentence(verdict.wrong, `${file}: it has the row ${name} twice`);

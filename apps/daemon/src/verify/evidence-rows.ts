@@ -25,6 +25,10 @@ export function unboundOf(row: Row, { sources }: Binding): string[] {
  */
 type Compared = 'same' | 'hidden' | 'no receipt' | { differs: string };
 
+/** Returns the members that name the event of a source that a row is about. */
+export const nameOfEvent = ({ ofRow }: Source, row: Row, first?: ProvenEvent): Record<string, unknown> =>
+  ofRow === undefined ? { number: row.id } : ofRow(row, first);
+
 /** A transaction may have ended so long after its time. */
 const lateMs = 600_000;
 
@@ -52,9 +56,9 @@ export function compareRow(row: Row, { sources }: Binding, events: EventIndex, n
   const covered = new Set<string>();
   let first: ProvenEvent | undefined;
   for (const source of sources) {
-    const event = findEvent(events, source.type, source.ofRow(row, first));
+    const event = findEvent(events, source.type, nameOfEvent(source, row, first));
     if (source === sources[0]) first = event;
-    if (event === undefined && !source.isClaimed(row)) continue;
+    if (event === undefined && source.isClaimed?.(row) === false) continue;
     for (const field of Object.keys(source.fields)) covered.add(field);
     const compared = event === undefined ? 'no receipt' : compareFields(row, source, event);
     if (event !== undefined) found.push(event);
