@@ -15,6 +15,12 @@ export class Refusal extends Error {
   }
 }
 
+/** Returns what a request names; throws a 404 with this message if it does not exist. */
+export function found<T>(named: T | undefined, message: string): T {
+  if (named === undefined) throw new Refusal(404, message);
+  return named;
+}
+
 export function renderRefusal(c: Context, { status, code, message }: Pick<Refusal, 'status' | 'code' | 'message'>) {
   return c.json({ request_id: requestIdOf(c), code, message }, status);
 }

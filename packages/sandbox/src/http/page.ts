@@ -1,4 +1,5 @@
 import type { Context } from 'hono';
+import type { Row } from '../store/database.ts';
 import { Refusal } from './errors.ts';
 
 /** The sort order of a list, and where its next page begins: after this value, and among equal values after this id. */
@@ -38,12 +39,10 @@ export function pageValues({ after, limit }: Page): Record<string, string | numb
 }
 
 /** Returns the `pagination` of a full page; a short page has none. */
-export function pagination(
-  { sortBy, order, limit }: Page,
-  { length, last }: { length: number; last: [value: unknown, id: unknown] | undefined },
-): { pagination?: object } {
-  if (length < limit || last === undefined) return {};
-  const next = Buffer.from(JSON.stringify(last)).toString('base64url');
+export function pagination({ sortBy, order, limit }: Page, rows: Row[]): { pagination?: object } {
+  const last = rows.at(-1);
+  if (rows.length < limit || last === undefined) return {};
+  const next = Buffer.from(JSON.stringify([last[sortBy], last.id])).toString('base64url');
   return { pagination: { next, sort_by: sortBy, sort_order: order.toUpperCase() } };
 }
 

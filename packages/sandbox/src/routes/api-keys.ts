@@ -1,7 +1,7 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
 import { requireAdministrator, requireOrganization, requirePersonal, requireProject } from '../access/rules.ts';
-import { Refusal } from '../http/errors.ts';
+import { found, Refusal } from '../http/errors.ts';
 import { int64, present, readBody } from '../http/json.ts';
 import { readPath } from '../http/query.ts';
 import { insertKey, keyColumns, type NewKey, renderKey } from '../resources/keys.ts';
@@ -96,12 +96,8 @@ interface Named {
 function revoke({ db, clock }: State, { keyId, condition, owner }: Named): unknown {
   if (!/^\d{1,19}$/.test(keyId) || BigInt(keyId) >= 2n ** 63n) throw new Refusal(400, 'key_id must be an int64');
   const now = clock.now();
-  const row = db.get(`select ${keyColumns} from api_key k where k.id = :id and k.revoked_at is null and ${condition}`, {
-    seen: now,
-    owner,
-    id: BigInt(keyId),
-  });
-  if (row === undefined) throw new Refusal(404, 'API key not found');
+  const live = `select ${keyColumns} from api_key k where k.id = :id and k.revoked_at is null and ${condition}`;
+  const row = found(db.get(live, { seen: now, owner, id: BigInt(keyId) }), 'API key not found');
   db.update('api_key', { id: BigInt(keyId), revoked_at: now, last_used_at: row.last_used_at ?? null });
   return { ...renderKey(row), created_by: row.user_id, revoked: true };
 }

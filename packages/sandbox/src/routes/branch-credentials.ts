@@ -56,12 +56,8 @@ export function branchCredentialRoutes(api: Hono<Env>, state: State): void {
   api.post(`${list}/:token_id/reveal`, (c) => c.json(renderSecrets(requireCredential(c, { live: true }))));
 
   api.delete(`${list}/:token_id`, (c) => {
-    const row = requireCredential(c);
-    db.run(
-      'update credential set revoked_at = ? where token_id = ? and revoked_at is null',
-      clock.now(),
-      String(row.token_id),
-    );
+    const { token_id: id = '', revoked_at: revokedAt } = requireCredential(c);
+    if (revokedAt === null) db.update('credential', { token_id: id, revoked_at: clock.now() });
     return c.body(null, 204);
   });
 }

@@ -1,5 +1,5 @@
 import type { Context, Hono } from 'hono';
-import { Refusal } from '../http/errors.ts';
+import { found, Refusal } from '../http/errors.ts';
 import { logSequenceNumber, readInstant, readRequired } from '../http/query.ts';
 import { findDatabase } from '../resources/catalog.ts';
 import type { Env, State } from '../state.ts';
@@ -11,8 +11,7 @@ export function branchSchemaRoutes(api: Hono<Env>, state: State): void {
 
   const schemaOf = (c: Context<Env>, branchId: string): string => {
     const name = readRequired(c, 'db_name');
-    const row = findDatabase(db, branchId, name);
-    if (row === undefined) throw new Refusal(404, `database not found; database_name:"${name}"`);
+    const row = found(findDatabase(db, branchId, name), `database not found; database_name:"${name}"`);
     return `ALTER SCHEMA public OWNER TO ${String(row.owner_name)};\n`;
   };
   const checkPoint = (c: Context<Env>, prefix = '') => {

@@ -1,6 +1,6 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
-import { Refusal } from '../http/errors.ts';
+import { found, Refusal } from '../http/errors.ts';
 import { readBody } from '../http/json.ts';
 import { pageSql, pageValues, pagination, readPage } from '../http/page.ts';
 import { readFlag, readLimit, readPath } from '../http/query.ts';
@@ -34,12 +34,11 @@ export function branchRoutes(api: Hono<Env>, state: State): void {
       `${withCreator} where b.project_id = :project and ${deleted} and ${matching} and ${pageSql(page, 'b.id')}`,
       { project: projectId, search: c.req.query('search') ?? '', ...pageValues(page) },
     );
-    const last = rows.at(-1);
     const annotated = rows.filter((row) => row.annotation !== null);
     return c.json({
       branches: rows.map(renderBranch),
       annotations: Object.fromEntries(annotated.map((row) => [row.id, renderAnnotation(row)])),
-      ...pagination(page, { length: rows.length, last: last && [last[page.sortBy], last.id] }),
+      ...pagination(page, rows),
     });
   });
 
@@ -96,14 +95,8 @@ export function branchRoutes(api: Hono<Env>, state: State): void {
     return mutate(c, state, ({ at, order }) => {
       const row = requireBranch(c, state);
       const id = String(row.id);
-      db.run('update branch set expires_at = null where id = ?', id);
-      db.run(
-        'update branch set is_default = (id = ?), updated_at = ? where project_id = ? and (is_default = 1 or id = ?)',
-        id,
-        at,
-        projectId,
-        id,
-      );
+      db.run('update branch set is_default = 0, updated_at = ? where project_id = ? and is_default = 1', at, projectId);
+      db.update('branch', { id, is_default: true, expires_at: null, updated_at: at });
       const operations = order(row.state === 'archived' ? [{ action: 'timeline_unarchive', branchId: id }] : []);
       return c.json({ branch: renderBranch(branchWithCreator(state, id)), operations });
     });
@@ -118,8 +111,8 @@ export function branchRoutes(api: Hono<Env>, state: State): void {
 function recover(c: Context<Env>, state: State, { projectId, at }: { projectId: string; at: number }) {
   const { db } = state;
   const id = readPath(c, 'branch_id');
-  const row = db.get('select * from branch where project_id = ? and id = ? and purge_at > ?', projectId, id, at);
-  if (row === undefined) throw new Refusal(404, `branch not found; branch_id:"${id}"`);
+  const deleted = 'select * from branch where project_id = ? and id = ? and purge_at > ?';
+  const row = found(db.get(deleted, projectId, id, at), `branch not found; branch_id:"${id}"`);
   requireFreeName(state, projectId, String(row.name));
   if (row.parent_id !== null && findBranch(db, projectId, String(row.parent_id)) === undefined) {
     throw new Refusal(422, `the parent of the branch is gone; parent_id:"${String(row.parent_id)}"`);

@@ -1,12 +1,12 @@
 import type { Hono } from 'hono';
 import { requireProject } from '../access/rules.ts';
-import { Refusal } from '../http/errors.ts';
+import { found, Refusal } from '../http/errors.ts';
 import { readFlag, readPath, readRequired } from '../http/query.ts';
 import { defaultBranch } from '../resources/branches.ts';
-import { findDatabase } from '../resources/catalog.ts';
 import { connectionUri } from '../resources/connections.ts';
 import { endpointHost, findReadWrite } from '../resources/endpoints.ts';
 import type { Env, State } from '../state.ts';
+import { requireDatabase } from './databases.ts';
 import { requireBranch, requireEndpoint } from './mutate.ts';
 import { requireRole } from './roles.ts';
 
@@ -26,13 +26,11 @@ export function connectionUriRoute(api: Hono<Env>, state: State): void {
         ? (given?.branch_id ?? defaultBranch(db, projectId).id)
         : requireBranch(c, state, named.branch).id,
     );
-    const endpoint = given ?? findReadWrite(db, branchId);
-    if (endpoint === undefined) throw new Refusal(404, `no read_write endpoint on the branch; branch_id:"${branchId}"`);
+    const missing = `no read_write endpoint on the branch; branch_id:"${branchId}"`;
+    const endpoint = found(given ?? findReadWrite(db, branchId), missing);
     if (endpoint.branch_id !== branchId) throw new Refusal(422, 'the endpoint does not belong to the branch');
     const role = requireRole(state, branchId, roleName);
-    if (findDatabase(db, branchId, database) === undefined) {
-      throw new Refusal(404, `database not found for branch; database_name:"${database}", branch_id:"${branchId}"`);
-    }
+    requireDatabase(state, branchId, database);
     return c.json({
       uri: connectionUri({
         role,

@@ -1,7 +1,7 @@
 import type { Hono } from 'hono';
 import { z } from 'zod';
 import { configureBranchTasks } from '../engine/tasks.ts';
-import { Refusal } from '../http/errors.ts';
+import { found, Refusal } from '../http/errors.ts';
 import { readBody } from '../http/json.ts';
 import { readPath } from '../http/query.ts';
 import { findDatabase, findRole, insertDatabase, listDatabases, renderDatabase } from '../resources/catalog.ts';
@@ -63,12 +63,9 @@ export function databaseRoutes(api: Hono<Env>, state: State): void {
   });
 }
 
-function requireDatabase({ db }: State, branchId: string, databaseName: string): Row {
-  const row = findDatabase(db, branchId, databaseName);
-  if (row === undefined) {
-    throw new Refusal(404, `database not found for branch; database_name:"${databaseName}", branch_id:"${branchId}"`);
-  }
-  return row;
+export function requireDatabase({ db }: State, branchId: string, databaseName: string): Row {
+  const message = `database not found for branch; database_name:"${databaseName}", branch_id:"${branchId}"`;
+  return found(findDatabase(db, branchId, databaseName), message);
 }
 
 function requireFreeName({ db }: State, branchId: string, databaseName: string): void {

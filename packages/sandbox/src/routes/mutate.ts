@@ -2,7 +2,7 @@ import type { Context } from 'hono';
 import { requireProject } from '../access/rules.ts';
 import { advance } from '../engine/advance.ts';
 import { enqueue, requireFree, type Task } from '../engine/queue.ts';
-import { Refusal } from '../http/errors.ts';
+import { found } from '../http/errors.ts';
 import { readPath } from '../http/query.ts';
 import { findBranch } from '../resources/branches.ts';
 import { findEndpoint } from '../resources/endpoints.ts';
@@ -63,14 +63,11 @@ export function requireBranchId(c: Context<Env>, state: State): string {
 
 /** Returns the branch that the path names; throws 404 without it. */
 export function requireBranch(c: Context, { db }: State, branchId = readPath(c, 'branch_id')): Row {
-  const row = findBranch(db, readPath(c, 'project_id'), branchId);
-  if (row === undefined) throw new Refusal(404, `branch not found; branch_id:"${branchId}"`);
-  return row;
+  return found(findBranch(db, readPath(c, 'project_id'), branchId), `branch not found; branch_id:"${branchId}"`);
 }
 
 /** Returns the compute endpoint that the path names; throws 404 without it. */
 export function requireEndpoint(c: Context, { db }: State, endpointId = readPath(c, 'endpoint_id')): Row {
   const row = findEndpoint(db, readPath(c, 'project_id'), endpointId);
-  if (row === undefined) throw new Refusal(404, `endpoint not found; endpoint_id:"${endpointId}"`);
-  return row;
+  return found(row, `endpoint not found; endpoint_id:"${endpointId}"`);
 }

@@ -1,5 +1,5 @@
 import type { Hono } from 'hono';
-import { Refusal } from '../http/errors.ts';
+import { found, Refusal } from '../http/errors.ts';
 import { readLimit, readPath } from '../http/query.ts';
 import { operationColumns, operationJson, renderOperation, retentionStart } from '../resources/operations.ts';
 import type { Env, State } from '../state.ts';
@@ -40,7 +40,6 @@ export function operationRoutes(api: Hono<Env>, state: State): void {
       readPath(c, 'operation_id'),
       retentionStart(clock.now()),
     );
-    if (row === undefined) throw new Refusal(404, 'operation not found');
-    return c.json({ operation: renderOperation(row) });
+    return c.json({ operation: renderOperation(found(row, 'operation not found')) });
   });
 }

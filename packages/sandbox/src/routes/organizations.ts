@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
 import { requireAdministrator, requireOrganization } from '../access/rules.ts';
-import { Refusal } from '../http/errors.ts';
+import { found, Refusal } from '../http/errors.ts';
 import { columnsOf, readBody } from '../http/json.ts';
 import { pageSql, pageValues, pagination, readPage } from '../http/page.ts';
 import { readLimit, readPath } from '../http/query.ts';
@@ -15,9 +15,7 @@ export function organizationRoutes(api: Hono<Env>, { db }: State): void {
   api.get('/organizations/:org_id', (c) => {
     const id = readPath(c, 'org_id');
     requireOrganization(db, c.get('principal'), id);
-    const row = db.get('select * from organization where id = ?', id);
-    if (row === undefined) throw new Refusal(404, 'organization not found');
-    return c.json(renderOrganization(row));
+    return c.json(renderOrganization(found(db.find('organization', { id }), 'organization not found')));
   });
 
   api.get('/regions', (c) => {
@@ -46,10 +44,9 @@ export function memberRoutes(api: Hono<Env>, state: State): void {
        where m.organization_id = :organization and m.left_at is null and ${pageSql(page, 'm.id')}`,
       { organization, ...pageValues(page) },
     );
-    const last = rows.at(-1);
     return c.json({
       members: rows.map((row) => ({ member: renderMember(row), user: { email: row.email } })),
-      ...pagination(page, { length: rows.length, last: last && [last[page.sortBy], last.id] }),
+      ...pagination(page, rows),
     });
   });
 
@@ -119,9 +116,7 @@ function invite({ db, clock }: State, wanted: { email: string; role: string; org
 
 function requireMember(c: Context, { db }: State): Row {
   const named = { organization_id: readPath(c, 'org_id'), id: readPath(c, 'member_id') };
-  const row = db.find('member', { ...named, left_at: null });
-  if (row === undefined) throw new Refusal(404, 'organization member not found');
-  return row;
+  return found(db.find('member', { ...named, left_at: null }), 'organization member not found');
 }
 
 /** Throws if an organization would lose its last administrator. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Hono } from 'hono';
 import { z } from 'zod';
-import { Refusal } from '../http/errors.ts';
+import { found } from '../http/errors.ts';
 import { columnsOf, present, readBody } from '../http/json.ts';
 import { readPath } from '../http/query.ts';
 import type { Env, State } from '../state.ts';
@@ -57,9 +57,7 @@ export function projectJwksRoutes(api: Hono<Env>, state: State): void {
   });
 
   function requireJwks(projectId: string, id: string): Row {
-    const row = db.get('select * from jwks where project_id = ? and id = ?', projectId, id);
-    if (row === undefined) throw new Refusal(404, 'jwks not found');
-    return row;
+    return found(db.find('jwks', { project_id: projectId, id }), 'jwks not found');
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
 import { requireAdministrator, requireProject } from '../access/rules.ts';
-import { Refusal } from '../http/errors.ts';
+import { found, Refusal } from '../http/errors.ts';
 import { columnsOf, present, readBody } from '../http/json.ts';
 import { pageSql, pageValues, pagination, readPage } from '../http/page.ts';
 import { readFlag, readLimit, readPath } from '../http/query.ts';
@@ -31,9 +31,7 @@ export function projectMemberRoutes(api: Hono<Env>, { db }: State): void {
       organization: String(project.organization_id),
       ...pageValues(page),
     });
-    const last = rows.at(-1);
-    const end: [unknown, unknown] | undefined = last === undefined ? undefined : [last.joined_at, last.id];
-    return c.json({ project_members: rows.map(renderMember), ...pagination(page, { length: rows.length, last: end }) });
+    return c.json({ project_members: rows.map(renderMember), ...pagination(page, rows) });
   });
 
   api.put(role, async (c) => {
@@ -68,8 +66,7 @@ export function projectMemberRoutes(api: Hono<Env>, { db }: State): void {
       organization,
       member: readPath(c, 'member_id'),
     });
-    if (member === undefined) throw new Refusal(404, 'organization member not found');
-    return { project, member };
+    return { project, member: found(member, 'organization member not found') };
   }
 }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
-import { Refusal } from '../http/errors.ts';
+import { found, Refusal } from '../http/errors.ts';
 import { columnsOf, present, readBody } from '../http/json.ts';
 import { readPath } from '../http/query.ts';
 import type { Env, State } from '../state.ts';
@@ -35,22 +35,17 @@ export function projectSharingRoutes(api: Hono<Env>, state: State): void {
     const { email } = await readBody(c, grantBody);
     const granted = db.find('permission', { project_id: projectId, email, revoked_at: null });
     if (granted !== undefined) throw new Refusal(409, `the project is already shared with ${email}`);
-    const id = randomUUID();
-    db.insert('permission', { id, project_id: projectId, email, granted_at: clock.now() });
-    return c.json(renderPermission(db.get('select * from permission where id = ?', id) ?? {}));
+    const permission = { id: randomUUID(), project_id: projectId, email, granted_at: clock.now(), revoked_at: null };
+    db.insert('permission', permission);
+    return c.json(renderPermission(permission));
   });
 
   api.delete('/projects/:project_id/permissions/:permission_id', (c) => {
     const projectId = requireSharer(c);
-    const id = readPath(c, 'permission_id');
-    const changed = db.run(
-      'update permission set revoked_at = ? where id = ? and project_id = ? and revoked_at is null',
-      clock.now(),
-      id,
-      projectId,
-    );
-    if (changed === 0) throw new Refusal(404, 'permission not found');
-    return c.json(renderPermission(db.get('select * from permission where id = ?', id) ?? {}));
+    const named = { id: readPath(c, 'permission_id'), project_id: projectId, revoked_at: null };
+    const revoked = { ...found(db.find('permission', named), 'permission not found'), revoked_at: clock.now() };
+    db.update('permission', { id: named.id, revoked_at: revoked.revoked_at });
+    return c.json(renderPermission(revoked));
   });
 }
 

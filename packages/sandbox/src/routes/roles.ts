@@ -1,7 +1,7 @@
 import type { Hono } from 'hono';
 import { z } from 'zod';
 import { configureBranchTasks } from '../engine/tasks.ts';
-import { Refusal } from '../http/errors.ts';
+import { found, Refusal } from '../http/errors.ts';
 import { readBody } from '../http/json.ts';
 import { readPath } from '../http/query.ts';
 import { findRole, insertRole, listRoles, renderRole } from '../resources/catalog.ts';
@@ -63,12 +63,10 @@ export function roleRoutes(api: Hono<Env>, state: State): void {
     const branchId = requireBranchId(c, state);
     return mutate(c, state, ({ at, order }) => {
       const name = String(requireRole(state, branchId, readPath(c, 'role_name')).name);
+      const changed = { password: makePassword(random), at, branch: branchId, name };
       db.run(
-        'update role set password = ?, updated_at = ? where branch_id = ? and name = ?',
-        makePassword(random),
-        at,
-        branchId,
-        name,
+        'update role set password = :password, updated_at = :at where branch_id = :branch and name = :name',
+        changed,
       );
       const operations = order(configureBranchTasks(db, branchId));
       return c.json({ role: renderRole(requireRole(state, branchId, name), { withPassword: true }), operations });
@@ -78,11 +76,8 @@ export function roleRoutes(api: Hono<Env>, state: State): void {
 
 /** Returns a role. Throws 404 in the control plane's words, because some clients match them. */
 export function requireRole({ db }: State, branchId: string, roleName: string): Row {
-  const row = findRole(db, branchId, roleName);
-  if (row === undefined) {
-    throw new Refusal(404, `role not found for branch; role_name:"${roleName}", branch_id:"${branchId}"`);
-  }
-  return row;
+  const message = `role not found for branch; role_name:"${roleName}", branch_id:"${branchId}"`;
+  return found(findRole(db, branchId, roleName), message);
 }
 
 function requireOwnsNothing({ db }: State, role: Row): void {

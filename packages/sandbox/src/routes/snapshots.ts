@@ -1,6 +1,6 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
-import { Refusal } from '../http/errors.ts';
+import { found, Refusal } from '../http/errors.ts';
 import { readBody, readOptionalBody } from '../http/json.ts';
 import { logSequenceNumber, readInstant, readPath } from '../http/query.ts';
 import { renderBranch } from '../resources/branches.ts';
@@ -106,6 +106,5 @@ export function snapshotRoutes(api: Hono<Env>, state: State): void {
 
 function requireSnapshot(c: Context, { db }: State, id = readPath(c, 'snapshot_id')): Row {
   const row = db.get('select * from snapshot where project_id = ? and id = ?', readPath(c, 'project_id'), id);
-  if (row === undefined) throw new Refusal(404, `snapshot not found; snapshot_id:"${id}"`);
-  return row;
+  return found(row, `snapshot not found; snapshot_id:"${id}"`);
 }
