@@ -18,9 +18,8 @@ export function requireOrganization(db: Database, principal: Principal, organiza
 
 /** Throws like `requireOrganization` unless the caller is an administrator. `to` names the action. */
 export function requireAdministrator(db: Database, principal: Principal, { of, to }: { of: string; to: string }): void {
-  if (requireOrganization(db, principal, of) !== 'admin') {
+  if (requireOrganization(db, principal, of) !== 'admin')
     throw new Refusal(403, `only organization admins are allowed to ${to}`);
-  }
 }
 
 /** Returns the project if the caller may work on it; otherwise throws the control plane's 404. */
@@ -45,9 +44,8 @@ export function requireOwnProject(
   const condition = deleted ? 'deleted_at is not null and purge_at is not null' : 'deleted_at is null';
   const project = db.get(`select * from project where id = ? and ${condition}`, projectId);
   if (project === undefined || !mayEnter(db, principal, project)) throw new Refusal(404, 'project not found');
-  if (roleIn(db, principal, String(project.organization_id)) !== 'admin') {
+  if (roleIn(db, principal, String(project.organization_id)) !== 'admin')
     throw new Refusal(403, `only organization admins are allowed to ${to}`);
-  }
   return project;
 }
 

@@ -99,9 +99,8 @@ export function controls(state: State, routes: ReadonlySet<string>): Hono {
 
 /** Sets the clock back in a sandbox where nothing was ever generated; the administrator existed from the start. */
 function setBack({ db, clock }: State, seconds: number): void {
-  if (db.get('select 1 from organization limit 1') !== undefined) {
+  if (db.get('select 1 from organization limit 1') !== undefined)
     throw new Refusal(422, 'the clock can move back only while there is no company; start with another state file');
-  }
   clock.setBack(seconds);
   const now = clock.now();
   db.run('update user set created_at = min(created_at, ?)', now);

@@ -85,7 +85,6 @@ function forgetData(db: Database, project: Value): void {
   const branches = 'branch_id in (select id from branch where project_id = ?)';
   db.run(`delete from database where ${branches}`, project ?? null);
   db.run(`delete from role where ${branches}`, project ?? null);
-  for (const table of ['endpoint', 'branch', 'snapshot']) {
+  for (const table of ['endpoint', 'branch', 'snapshot'])
     db.run(`delete from ${table} where project_id = ?`, project ?? null);
-  }
 }

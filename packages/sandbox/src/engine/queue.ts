@@ -26,9 +26,8 @@ export interface Order {
 
 /** Throws 423 while operations of the project are in progress: it accepts one request's work at a time. */
 export function requireFree({ db }: State, projectId: string): void {
-  if (hasOpen(db, projectId)) {
+  if (hasOpen(db, projectId))
     throw new Refusal(423, 'project already has running conflicting operations, scheduling of new ones is prohibited');
-  }
 }
 
 export function hasOpen(db: State['db'], projectId: string): boolean {

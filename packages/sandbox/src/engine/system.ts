@@ -27,9 +27,8 @@ export function dailyWork(state: State, projectId: string, at: Micros): void {
 }
 
 function chooseTask(state: State, project: Row, at: Micros): Task | null {
-  if (project.detached_at !== null) {
+  if (project.detached_at !== null)
     return Number(project.detached_at) <= at - reattachAfter ? { action: 'tenant_reattach' } : null;
-  }
   const isIdle = Number(project.last_active_at ?? project.created_at) <= at - detachAfter;
   if (isIdle && !hasActive(state, String(project.id))) return { action: 'tenant_detach' };
   const branch = archivable(state, String(project.id), at);

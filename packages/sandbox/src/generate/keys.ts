@@ -42,9 +42,8 @@ function makePlace(
   const administrator = users[0]?.id ?? creator;
   if (turn === 0) return { kind: 'personal', user_id: administrator };
   if (turn === 1) return { kind: 'personal', user_id: creator };
-  if (turn < 4 && projects.length > 0) {
+  if (turn < 4 && projects.length > 0)
     return { kind: 'project', user_id: creator, organization_id: id, project_id: random.pick(projects).id };
-  }
   return { kind: 'organization', user_id: creator, organization_id: id };
 }
 

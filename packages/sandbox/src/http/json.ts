@@ -35,9 +35,8 @@ export async function readOptionalBody<T>(c: Context, schema: z.ZodType<T>): Pro
 }
 
 function parse(c: Context, text: string): unknown {
-  if (!/^application\/json\b/i.test(c.req.header('content-type') ?? '')) {
+  if (!/^application\/json\b/i.test(c.req.header('content-type') ?? ''))
     throw new Refusal(415, 'the request body must be application/json');
-  }
   try {
     return JSON.parse(text);
   } catch {

@@ -8,9 +8,8 @@ export function readLimit(c: Context, { max, fallback }: { max: number; fallback
   const text = c.req.query('limit');
   if (text === undefined) return fallback;
   const limit = Number(text);
-  if (!/^\d+$/.test(text) || limit < 1 || limit > max) {
+  if (!/^\d+$/.test(text) || limit < 1 || limit > max)
     throw new Refusal(400, `parameter "limit" in query has an error: number must be from 1 to ${max}`);
-  }
   return limit;
 }
 

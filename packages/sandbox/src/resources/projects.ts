@@ -60,9 +60,8 @@ export function requireRoomForProject(db: Database, organizationId: string): voi
     'select count(*) as n from project where organization_id = ? and deleted_at is null',
     organizationId,
   );
-  if (Number(row?.n) >= projectsLimit) {
+  if (Number(row?.n) >= projectsLimit)
     throw new Refusal(422, `projects limit exceeded; limit: ${projectsLimit}`, 'PROJECTS_LIMIT_EXCEEDED');
-  }
 }
 
 /** Returns the domain of a region's computes. */

@@ -38,9 +38,8 @@ export function restoreSnapshot(
   const projectId = String(snapshot.project_id);
   const id = makeId(random, 'br');
   const name = wanted.name ?? `${String(target.name)}_restored_${Math.floor(at / SECOND)}`;
-  if (findBranchByName(db, projectId, name) !== undefined) {
+  if (findBranchByName(db, projectId, name) !== undefined)
     throw new Refusal(409, `branch already exists; branch_name:"${name}"`);
-  }
   insertBranch(db, {
     id,
     project_id: projectId,
@@ -70,12 +69,10 @@ export function finalizeRestore(
   const target = db.get('select * from branch where id = ? and deleted_at is null', restored?.restored_as ?? null);
   if (target === undefined) throw new Refusal(422, 'the branch to be replaced no longer exists');
   const targetId = String(target.id);
-  if (name !== undefined && findBranchByName(db, String(target.project_id), name) !== undefined) {
+  if (name !== undefined && findBranchByName(db, String(target.project_id), name) !== undefined)
     throw new Refusal(409, `branch already exists; branch_name:"${name}"`);
-  }
-  if (findReadWrite(db, branchId) !== undefined && findReadWrite(db, targetId) !== undefined) {
+  if (findReadWrite(db, branchId) !== undefined && findReadWrite(db, targetId) !== undefined)
     throw new Refusal(409, 'both branches have a read_write endpoint, and a branch has at most one');
-  }
   const oldName = name ?? `${String(target.name)}_old_${Math.floor(at / SECOND)}`;
   // A replaced root becomes a child of its replacement, and can be deleted.
   const parent = target.parent_id ?? branchId;

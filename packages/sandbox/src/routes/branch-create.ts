@@ -89,9 +89,8 @@ export function branchCreateRoute(api: Hono<Env>, state: State): void {
 /** Throws 409 for a name that another branch of the project has. */
 export function requireFreeName({ db }: State, projectId: string, name: string): void {
   const taken = findBranchByName(db, projectId, name);
-  if (taken !== undefined) {
+  if (taken !== undefined)
     throw new Refusal(409, `branch already exists; branch_id:"${String(taken.id)}", branch_name:"${name}"`);
-  }
 }
 
 /** Reads when a branch is to be deleted automatically; throws 422 for a time in the past. */
@@ -104,8 +103,7 @@ export function readExpiry(text: string, now: Micros): Micros {
 /** Reads a point of the parent's history. */
 function readPast(text: string, { parent, at }: { parent: Row; at: Micros }): Micros {
   const point = instantOf(text, 'parent_timestamp');
-  if (point > at || point < Number(parent.created_at)) {
+  if (point > at || point < Number(parent.created_at))
     throw new Refusal(422, 'parent_timestamp must lie between the creation of the parent branch and now');
-  }
   return point;
 }

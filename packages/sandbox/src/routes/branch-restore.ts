@@ -65,21 +65,17 @@ function parentAfter({ db }: State, row: Row, source: Row): string | null {
 }
 
 function requirePoint(wanted: Restore, { row, source, at }: { row: Row; source: Row; at: Micros }): Micros {
-  if (wanted.source_lsn !== undefined && wanted.source_timestamp !== undefined) {
+  if (wanted.source_lsn !== undefined && wanted.source_timestamp !== undefined)
     throw new Refusal(422, 'source_lsn and source_timestamp cannot be given together');
-  }
   const isItself = source.id === row.id;
-  if (isItself && wanted.source_lsn === undefined && wanted.source_timestamp === undefined) {
+  if (isItself && wanted.source_lsn === undefined && wanted.source_timestamp === undefined)
     throw new Refusal(422, 'restoring a branch to itself needs source_lsn or source_timestamp');
-  }
-  if (isItself && wanted.preserve_under_name === undefined) {
+  if (isItself && wanted.preserve_under_name === undefined)
     throw new Refusal(422, 'restoring a branch to itself needs preserve_under_name');
-  }
   if (wanted.source_timestamp === undefined) return at;
   const point = instantOf(wanted.source_timestamp, 'source_timestamp');
-  if (point > at || point < Number(source.created_at)) {
+  if (point > at || point < Number(source.created_at))
     throw new Refusal(422, 'source_timestamp must lie between the creation of the source branch and now');
-  }
   return point;
 }
 

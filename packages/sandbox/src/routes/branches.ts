@@ -114,9 +114,8 @@ function recover(c: Context<Env>, state: State, { projectId, at }: { projectId: 
   const deleted = 'select * from branch where project_id = ? and id = ? and purge_at > ?';
   const row = found(db.get(deleted, projectId, id, at), `branch not found; branch_id:"${id}"`);
   requireFreeName(state, projectId, String(row.name));
-  if (row.parent_id !== null && findBranch(db, projectId, String(row.parent_id)) === undefined) {
+  if (row.parent_id !== null && findBranch(db, projectId, String(row.parent_id)) === undefined)
     throw new Refusal(422, `the parent of the branch is gone; parent_id:"${String(row.parent_id)}"`);
-  }
   db.update('branch', { id, deleted_at: null, purge_at: null, deletion_method: null, updated_at: at });
   return c.json({
     branch: renderBranch(branchWithCreator(state, id)),

@@ -96,9 +96,8 @@ function readRequest(
   const now = clock.now();
   if (from >= to) throw new Refusal(400, 'from must be before to');
   // One month more, because the beginning is rounded down to the granularity.
-  if (from < now - keptFor[granularity] - 31 * DAY) {
+  if (from < now - keptFor[granularity] - 31 * DAY)
     throw new Refusal(406, 'the from and to range lies outside the boundaries of the granularity');
-  }
   const frames = timeframes({ from, to: Math.min(to, now), granularity });
   const metrics = readList(c, 'metrics');
   const wrong = metrics.find((metric) => !allowed.includes(metric));

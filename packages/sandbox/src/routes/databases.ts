@@ -69,13 +69,11 @@ export function requireDatabase({ db }: State, branchId: string, databaseName: s
 }
 
 function requireFreeName({ db }: State, branchId: string, databaseName: string): void {
-  if (findDatabase(db, branchId, databaseName) !== undefined) {
+  if (findDatabase(db, branchId, databaseName) !== undefined)
     throw new Refusal(409, `database with name "${databaseName}" already exists`);
-  }
 }
 
 function requireOwner({ db }: State, branchId: string, roleName: string): void {
-  if (findRole(db, branchId, roleName) === undefined) {
+  if (findRole(db, branchId, roleName) === undefined)
     throw new Refusal(422, `owner_name must be a role of the branch; role_name:"${roleName}"`);
-  }
 }

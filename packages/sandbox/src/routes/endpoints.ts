@@ -98,9 +98,8 @@ export function endpointRoutes(api: Hono<Env>, state: State): void {
       return mutate(c, state, ({ order }) => {
         const tasks = tasksOf(c);
         // Before the operations, because one that is skipped at once reverts it.
-        if (tasks.length > 0) {
+        if (tasks.length > 0)
           db.run('update endpoint set pending_state = ? where id = ?', pending, String(requireEndpoint(c, state).id));
-        }
         const operations = order(tasks);
         return c.json({ endpoint: renderEndpoint(requireEndpoint(c, state)), operations });
       });

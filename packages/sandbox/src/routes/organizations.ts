@@ -126,9 +126,8 @@ function requireAnotherAdmin({ db }: State, member: Row): void {
     String(member.organization_id),
     String(member.id),
   );
-  if (member.role === 'admin' && other === undefined) {
+  if (member.role === 'admin' && other === undefined)
     throw new Refusal(422, 'the last admin of an organization cannot be removed or given another role');
-  }
 }
 
 export const renderOrganization = (row: Row) => ({

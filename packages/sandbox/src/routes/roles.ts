@@ -25,9 +25,8 @@ export function roleRoutes(api: Hono<Env>, state: State): void {
     const { role: wanted } = await readBody(c, createBody);
     return mutate(c, state, ({ at, order }) => {
       requireBranch(c, state);
-      if (findRole(db, branchId, wanted.name) !== undefined) {
+      if (findRole(db, branchId, wanted.name) !== undefined)
         throw new Refusal(409, `role with name "${wanted.name}" already exists`);
-      }
       insertRole(db, { branch_id: branchId, ...wanted, password: makePassword(random) }, at);
       const operations = order(configureBranchTasks(db, branchId));
       return c.json(
@@ -82,7 +81,6 @@ export function requireRole({ db }: State, branchId: string, roleName: string): 
 
 function requireOwnsNothing({ db }: State, role: Row): void {
   const owned = db.find('database', { branch_id: String(role.branch_id), owner_name: String(role.name) });
-  if (owned !== undefined) {
+  if (owned !== undefined)
     throw new Refusal(422, `cannot delete a role that owns a database; database_name:"${String(owned.name)}"`);
-  }
 }

@@ -27,16 +27,14 @@ export function snapshotRoutes(api: Hono<Env>, state: State): void {
     const point = { lsn: c.req.query('lsn'), timestamp: readInstant(c, 'timestamp') };
     if (point.lsn !== undefined && !logSequenceNumber.test(point.lsn))
       throw new Refusal(400, 'parameter "lsn" in query has an error: not a log sequence number');
-    if (point.lsn !== undefined && point.timestamp !== undefined) {
+    if (point.lsn !== undefined && point.timestamp !== undefined)
       throw new Refusal(422, 'lsn and timestamp cannot be given together');
-    }
     const expiresAt = readInstant(c, 'expires_at');
     return mutate(c, state, ({ at, order }) => {
       const branch = requireBranch(c, state);
       const branchId = String(branch.id);
-      if (point.timestamp !== undefined && (point.timestamp > at || point.timestamp < Number(branch.created_at))) {
+      if (point.timestamp !== undefined && (point.timestamp > at || point.timestamp < Number(branch.created_at)))
         throw new Refusal(422, 'timestamp must lie between the creation of the branch and now');
-      }
       if (expiresAt !== undefined && expiresAt <= at) throw new Refusal(422, 'expires_at must be in the future');
       const id = makeId(random, 'snap');
       const name = c.req.query('name') ?? id;
