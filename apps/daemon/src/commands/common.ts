@@ -15,6 +15,9 @@ export function userName(): string {
   }
 }
 
+/** The length of a complete list, which scripts need: more than any store has. */
+export const wholeList = 1_000_000;
+
 /** Postgres and JavaScript write later years in different ways. */
 const latestMs = Date.parse('9999-01-01T00:00:00Z');
 

@@ -8,12 +8,9 @@ import { controlPlaneNow } from '../control-plane-clock.ts';
 import { betweenMarks } from '../enforce/high-water-mark.ts';
 import { chooseKeys, type KeyPattern, patternInWords } from './choose-keys.ts';
 import type { CommandOf } from './command.ts';
-import { parseUntil, requireNumber, userName } from './common.ts';
+import { parseUntil, requireNumber, userName, wholeList } from './common.ts';
 import { type Columns, list, type OutputOptions } from './output.ts';
 import { existingStore, storeOnly } from './session.ts';
-
-/** More than any store has, because scripts need the complete list. */
-const shown = 1_000_000;
 
 interface ExemptOptions extends KeyPattern, OutputOptions {
   rule?: string[];
@@ -89,7 +86,7 @@ export const exemptionsCommand: CommandOf = {
     const { db, sql } = context.store;
     if (end !== undefined && !(await betweenMarks(context, () => endExemption(sql, { number: end, by: userName() }))))
       throw usageError(`There is no exemption ${end} in force; keywarden exemptions shows them.`);
-    const exemptions = await readItems(db, exemptionList(all ? {} : { state: 'in_force' }, null), shown);
+    const exemptions = await readItems(db, exemptionList(all ? {} : { state: 'in_force' }, null), wholeList);
     const columns: Columns<Exemption> = {
       EXEMPTION: ({ id }) => id,
       COVERS: ({ pattern, keys }) => pattern ?? keys.map(({ id }) => id).join(', '),

@@ -3,12 +3,9 @@ import { usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 import { betweenMarks } from '../enforce/high-water-mark.ts';
 import type { CommandOf } from './command.ts';
-import { requireNumber, userName } from './common.ts';
+import { requireNumber, userName, wholeList } from './common.ts';
 import { type Columns, list } from './output.ts';
 import { inEmergency } from './session.ts';
-
-/** More than any store has, because scripts need the complete list. */
-const shown = 1_000_000;
 
 interface IncidentsOptions {
   all?: boolean;
@@ -38,7 +35,7 @@ export const incidentsCommand: CommandOf = {
       await betweenMarks(context, () => closeIncident(store.db, { number, by: userName(), note }));
     if (close !== undefined && !(await isClosed(close)))
       throw usageError(`There is no open incident ${close}; keywarden incidents shows them.`);
-    const incidents = await listIncidents(store.db, { isOpen: !all, limit: shown });
+    const incidents = await listIncidents(store.db, { isOpen: !all, limit: wholeList });
     const columns: Columns<Incident> = {
       INCIDENT: ({ id }) => id,
       OPENED: (each) => each.opened_at,

@@ -4,13 +4,10 @@ import { usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 import { makeKeyFinder } from './choose-keys.ts';
 import type { CommandOf } from './command.ts';
-import { requireOrganization } from './common.ts';
+import { requireOrganization, wholeList } from './common.ts';
 import { type Columns, list } from './output.ts';
 import { storeOnly, withContext } from './session.ts';
 import { renderTable } from './table.ts';
-
-/** More than any store has, because scripts need the complete list. */
-const shown = 1_000_000;
 
 interface KeysOptions {
   organization?: string;
@@ -51,7 +48,7 @@ export const keysListCommand: CommandOf = {
         state: wanted,
         isThere: wanted === undefined,
       };
-      const keys = await db.readItems(store.db, db.keyList(filter, { organizations: null }), shown);
+      const keys = await db.readItems(store.db, db.keyList(filter, { organizations: null }), wholeList);
       const columns: Columns<(typeof keys)[number]> = {
         KEY: ({ id }) => id,
         KIND: ({ kind }) => kind,
@@ -77,8 +74,8 @@ export const keysShowCommand: CommandOf = {
     const { number } = makeKeyFinder(await db.listLiveKeys(store.db, { withOthers: false }))(name);
     const [key] = await db.readItems(store.db, db.keyList({ number }, { organizations: null }), 1);
     if (key === undefined) throw usageError(`Key ${name} is not an API key; the report shows other credentials.`);
-    const uses = await db.readItems(store.db, db.keyUseList(number), json ? shown : 10);
-    const changes = await db.readItems(store.db, db.keyObservationList(number), shown);
+    const uses = await db.readItems(store.db, db.keyUseList(number), json ? wholeList : 10);
+    const changes = await db.readItems(store.db, db.keyObservationList(number), wholeList);
     const facts: [string, string | null][] = [
       ['key', `${key.id} "${key.name}"`],
       ['kind', key.kind],

@@ -5,7 +5,7 @@ import type { Context } from '../context.ts';
 import { withProcessLock } from '../context.ts';
 import { betweenMarks } from '../enforce/high-water-mark.ts';
 import type { CommandOf } from './command.ts';
-import { userName } from './common.ts';
+import { userName, wholeList } from './common.ts';
 import { type Columns, list, type OutputOptions } from './output.ts';
 import { storeOnly } from './session.ts';
 
@@ -13,9 +13,6 @@ interface RotationsOptions extends OutputOptions {
   all?: boolean;
   giveUp?: string;
 }
-
-/** More than any store has, because scripts need the complete list. */
-const shown = 1_000_000;
 
 export const rotationsCommand: CommandOf = {
   name: 'rotations',
@@ -28,7 +25,7 @@ export const rotationsCommand: CommandOf = {
   async run(context: Context, { all = false, giveUp, output }: RotationsOptions) {
     const { store } = context;
     const ended = giveUp === undefined ? null : await endRotation(context, giveUp);
-    const rotations = all ? await listRotations(store.db, shown) : await listOpenRotations(store.db);
+    const rotations = all ? await listRotations(store.db, wholeList) : await listOpenRotations(store.db);
     if (ended !== null && output !== 'json' && output !== 'csv') print(`${givenUpInWords(ended)}\n`);
     const columns: Columns<StoredRotation> = {
       ROTATION: ({ id }) => id,
