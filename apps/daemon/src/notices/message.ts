@@ -53,6 +53,19 @@ export interface CheckpointBody {
   data: { events: number; checkpoint: string };
 }
 
+/** The most keys or reviews in one message: a chat truncates longer ones. */
+const mostInMessage = 50;
+
+/** Returns what each message is about: items of one group. A large group takes several messages. */
+export function batchesOf<T>(items: T[], groupOf: (item: T) => unknown[]): [T, ...T[]][] {
+  const groups = Map.groupBy(items, (item) => JSON.stringify(groupOf(item)));
+  return [...groups.values()].flatMap((group) =>
+    group.flatMap((first, index): [T, ...T[]][] =>
+      index % mostInMessage === 0 ? [[first, ...group.slice(index + 1, index + mostInMessage)]] : [],
+    ),
+  );
+}
+
 /** Returns the message of some notifications. All of one message have the same owner, control plane and step. */
 export function toBody(
   notices: DueNotice[],
@@ -62,23 +75,26 @@ export function toBody(
   return {
     type: isAnnounced ? 'key.revocation_announced' : 'key.reported',
     timestamp: at,
-    data: { owner, control_plane: controlPlane, step, keys: notices.map(toNotifiedKey) },
+    data: { owner, control_plane: controlPlane, step, keys: notices.map(toDueKey) },
   };
 }
 
-function toNotifiedKey({ key, rule, step, action, finding }: DueNotice): NotifiedKey {
-  return {
-    id: key.id,
-    kind: key.kind,
-    name: key.name,
-    organization_id: key.organizationId,
-    project_id: key.projectId,
-    created_at: key.createdAt,
-    last_used_at: key.use.state === 'used' ? key.use.at : null,
-    rule,
-    reason: explain(finding),
-    may_be_revoked_after: action === 'revoke' ? step : null,
-  };
+function toDueKey({ key, rule, step, action, finding }: DueNotice): NotifiedKey {
+  const lastUsedAt = key.use.state === 'used' ? key.use.at : null;
+  const after = action === 'revoke' ? step : null;
+  return toNotifiedKey({ ...key, lastUsedAt }, { rule, reason: explain(finding), may_be_revoked_after: after });
+}
+
+type NamedKey = Record<'id' | 'kind' | 'name' | 'createdAt', string> &
+  Record<'organizationId' | 'projectId' | 'lastUsedAt', string | null>;
+
+/** Returns a key as messages name it, with why. */
+export function toNotifiedKey(
+  { id, kind, name, organizationId, projectId, createdAt, lastUsedAt }: NamedKey,
+  why: Pick<NotifiedKey, 'rule' | 'reason' | 'may_be_revoked_after'>,
+): NotifiedKey {
+  const place = { organization_id: organizationId, project_id: projectId };
+  return { id, kind, name, ...place, created_at: createdAt, last_used_at: lastUsedAt, ...why };
 }
 
 /**

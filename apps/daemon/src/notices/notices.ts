@@ -5,10 +5,7 @@ import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { controlPlaneNow, isClockTrusted } from '../control-plane-clock.ts';
 import { deliver } from './channel.ts';
-import { toBody } from './message.ts';
-
-/** The most keys in one message: a chat truncates longer ones. More keys take several messages. */
-const keysPerMessage = 50;
+import { batchesOf, toBody } from './message.ts';
 
 export interface Announced {
   accepted: number;
@@ -51,19 +48,13 @@ async function writeNotices(
   for (const connection of oneOfEachControlPlane(connections)) {
     const prefix = db.scopeKeyOf(connection.controlPlane, '');
     const own = missing.filter(({ key }) => key.scope.startsWith(prefix));
-    for (const group of Map.groupBy(own, ({ key, step, action }) =>
-      JSON.stringify([key.owner, step, action]),
-    ).values()) {
-      for (let from = 0; from < group.length; from += keysPerMessage) {
-        const notices = group.slice(from, from + keysPerMessage);
-        const [first] = notices;
-        if (first === undefined) continue;
-        const { owner } = first.key;
-        const at = controlPlaneNow(connection);
-        const body = toBody(notices, { owner, controlPlane: connection.identity, step: first.step, at });
-        const { controlPlane } = connection;
-        await db.writeMessage(store.sql, { controlPlane, channel: channel.name, owner, body, notices });
-      }
+    for (const notices of batchesOf(own, ({ key, step, action }) => [key.owner, step, action])) {
+      const [{ key, step }] = notices;
+      const { owner } = key;
+      const at = controlPlaneNow(connection);
+      const body = toBody(notices, { owner, controlPlane: connection.identity, step, at });
+      const { controlPlane } = connection;
+      await db.writeMessage(store.sql, { controlPlane, channel: channel.name, owner, body, notices });
     }
   }
 }

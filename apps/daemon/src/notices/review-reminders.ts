@@ -3,12 +3,10 @@ import * as db from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
-import type { ReviewBody } from './message.ts';
+import { batchesOf, type ReviewBody } from './message.ts';
 import { sendPending } from './notices.ts';
 
 const types = { overdue: 'review.overdue', escalation: 'review.escalated' } as const;
-/** The most reviews in one message: a chat truncates longer ones. */
-const reviewsPerMessage = 50;
 
 /**
  * Reminds the reviewers of campaigns, once for each step and channel. At the due date it also opens an incident, and records the default decisions. A
@@ -50,7 +48,6 @@ async function writeReminders(
   { store }: Context,
   { channel, reviews, connections }: { channel: string; reviews: db.CampaignReview[]; connections: Connection[] },
 ): Promise<number> {
-  let written = 0;
   const due = reviews.flatMap((review) => {
     const step = reminderDue({ ...review, escalates: review.escalateTo !== null }, review.nowMs);
     const connection = connections.find(({ controlPlane }) => review.controlPlanes.includes(controlPlane));
@@ -58,23 +55,21 @@ async function writeReminders(
     const owner = step === 'escalation' ? (review.escalateTo ?? review.reviewer) : review.reviewer;
     return [{ review, step, connection, owner }];
   });
-  const groups = Map.groupBy(due, ({ review, step, connection, owner }) =>
-    JSON.stringify([review.campaign, step, connection.controlPlane, owner]),
-  );
-  for (const group of groups.values())
-    for (let from = 0; from < group.length; from += reviewsPerMessage) {
-      const part = group.slice(from, from + reviewsPerMessage);
-      const [first] = part;
-      if (first === undefined) continue;
-      const { step, connection, owner } = first;
-      const included = part.map(({ review }) => review);
-      const body = toReviewBody(included, { step, connection, owner });
-      const reminder = { reviews: included.map(({ number }) => number), step };
-      const { controlPlane } = connection;
-      await db.writeMessage(store.sql, { controlPlane, channel, owner, body, notices: [], reminder });
-      written += 1;
-    }
-  return written;
+  const batches = batchesOf(due, ({ review, step, connection, owner }) => [
+    review.campaign,
+    step,
+    connection.controlPlane,
+    owner,
+  ]);
+  for (const batch of batches) {
+    const [{ step, connection, owner }] = batch;
+    const included = batch.map(({ review }) => review);
+    const body = toReviewBody(included, { step, connection, owner });
+    const reminder = { reviews: included.map(({ number }) => number), step };
+    const { controlPlane } = connection;
+    await db.writeMessage(store.sql, { controlPlane, channel, owner, body, notices: [], reminder });
+  }
+  return batches.length;
 }
 
 function toReviewBody(

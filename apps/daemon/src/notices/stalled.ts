@@ -3,7 +3,7 @@ import { listStallsToNotify, writeMessage } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
-import type { Body } from './message.ts';
+import { type Body, toNotifiedKey } from './message.ts';
 import { sendPending } from './notices.ts';
 
 /** Notifies owners of stalled rotations, once each, through every channel. */
@@ -16,18 +16,7 @@ export async function notifyStalled(
     for (const { incident, controlPlane, key, rule, why } of await listStallsToNotify(store.db, channel.name)) {
       const connection = connections.find((each) => each.controlPlane === controlPlane);
       if (connection === undefined) continue;
-      const notified = {
-        id: key.id,
-        kind: key.kind,
-        name: key.name,
-        organization_id: key.organizationId,
-        project_id: key.projectId,
-        created_at: key.createdAt,
-        last_used_at: key.lastUsedAt,
-        rule: rule ?? 'rotation',
-        reason: why,
-        may_be_revoked_after: null,
-      };
+      const notified = toNotifiedKey(key, { rule: rule ?? 'rotation', reason: why, may_be_revoked_after: null });
       const owner = facts.keys.find(({ number }) => number === key.number)?.owner ?? key.creatorId;
       const body: Body = {
         type: 'key.rotation_stalled',
