@@ -45,30 +45,31 @@ export async function rotate(context: Context, connections: Connection[], reques
     const run: Run = { connections, now: context.now, facts, judgements, ...lists, ...asked };
     return await betweenMarks(context, async () => {
       if (why !== null) return { opened: [], moved: [], orphans: [], why };
-      const rotated =
+      const { opened, moved, lineages } =
         request === undefined ? await rotateAll(context, run) : await rotateRequested(context, request, run);
+      const orphans = await handleOrphans(context, run, lineages);
+      moved.push(...(await afterOrphans(context, { moved, orphans }, run)));
       await notifyStalled(context, { facts, connections });
-      return { ...rotated, why: run.stopped };
+      const last = new Map(moved.map((each) => [each.rotation.number, each]));
+      return { opened, moved: [...last.values()], orphans, why: run.stopped };
     });
   });
 }
 
-async function rotateAll(context: Context, run: Run): Promise<Omit<Rotated, 'why'>> {
+/** The rotations of a pass. `lineages` are those whose orphans it handles; all of them by default. */
+type Moved = Pick<Rotated, 'opened' | 'moved'> & { lineages?: Set<string> };
+
+/** Advances the open rotations, and opens those that operators and the policy request. */
+async function rotateAll(context: Context, run: Run): Promise<Moved> {
   const moved = await advanceAll(context, await db.listOpenRotations(context.store.db), run);
   const opened =
     run.stopped === null ? [...(await openRequested(context, run)), ...(await openByPolicy(context, run))] : [];
   moved.push(...(await advanceAll(context, await readAll(context, opened), run)));
-  const orphans = await handleOrphans(context, run);
-  moved.push(...(await afterOrphans(context, { moved, orphans }, run)));
-  return { opened, moved: lastOfEach(moved), orphans };
+  return { opened, moved };
 }
 
 /** Opens the requested rotations. If a key is already in rotation, advances that one. */
-async function rotateRequested(
-  context: Context,
-  { keys, sink, by }: RotateRequest,
-  run: Run,
-): Promise<Omit<Rotated, 'why'>> {
+async function rotateRequested(context: Context, { keys, sink, by }: RotateRequest, run: Run): Promise<Moved> {
   const openBefore = await db.listOpenRotations(context.store.db);
   const opened: Opened[] = [];
   const rotations: db.StoredRotation[] = [];
@@ -83,9 +84,7 @@ async function rotateRequested(
   }
   rotations.push(...(await readAll(context, opened)));
   const moved = await advanceAll(context, rotations, run);
-  const orphans = await handleOrphans(context, run, new Set(rotations.map(({ lineage }) => lineage)));
-  moved.push(...(await afterOrphans(context, { moved, orphans }, run)));
-  return { opened, moved: lastOfEach(moved), orphans };
+  return { opened, moved, lineages: new Set(rotations.map(({ lineage }) => lineage)) };
 }
 
 async function readAll({ store }: Context, opened: Opened[]): Promise<db.StoredRotation[]> {
@@ -96,10 +95,6 @@ async function readAll({ store }: Context, opened: Opened[]): Promise<db.StoredR
   }
   return rotations;
 }
-
-const lastOfEach = (moved: Advanced[]): Advanced[] => [
-  ...new Map(moved.map((each) => [each.rotation.number, each])).values(),
-];
 
 /** Mints another successor at once for rotations whose orphan is gone. Ends the rotations whose orphan a person must review. */
 async function afterOrphans(
