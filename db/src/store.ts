@@ -168,13 +168,19 @@ export async function listUnsafeSettings(sql: Sql): Promise<string[]> {
 }
 
 /**
- * Returns why the store takes no writes; null if it has taken one, which leaves no row. Like every write, it waits while a standby that must have it does
- * not answer. Rejects if the store does not answer or lacks our tables.
+ * Returns why an app cannot work with the store; null if the store has our tables and has taken a write, which leaves no row. Like every write, it waits
+ * while a standby that must have it does not answer. `onFailure` gets the error of a store that does not answer or is not current.
  */
-export async function whyNotWritable(sql: Sql): Promise<string | null> {
-  if (await isReadOnly(sql)) return 'the store is read-only';
-  await sql`select pg_logical_emit_message(true, 'keywarden', '') from (select count(*) from (select from keywarden.key limit 1) k) is_there`;
-  return null;
+export async function whyNotReady(sql: Sql, onFailure?: (err: unknown) => void): Promise<string | null> {
+  try {
+    await assertCurrent(sql);
+    if (await isReadOnly(sql)) return 'the store is read-only';
+    await sql`select pg_logical_emit_message(true, 'keywarden', '') from (select count(*) from (select from keywarden.key limit 1) k) is_there`;
+    return null;
+  } catch (error) {
+    onFailure?.(error);
+    return error instanceof UserError ? error.message : 'the store does not answer';
+  }
 }
 
 /** Returns the database's current time. */

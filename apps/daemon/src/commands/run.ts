@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { before, dayMs } from '@keywarden/core/values';
 import { readTotals, removeOtherConnections } from '@keywarden/db/daemon';
-import { assertCurrent, probeSettings, type Sql, whyNodesMissing, whyNotWritable } from '@keywarden/db/store';
+import { probeSettings, whyNodesMissing, whyNotReady } from '@keywarden/db/store';
 import { aborted, codeOf, exitCode, startTracing, UserError } from '@keywarden/runtime';
 import { type Connection, connectionsOf } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -53,7 +53,7 @@ async function run(context: Context): Promise<number> {
     sql,
     witnesses,
     log,
-    whyNotReady: () => whyNotReady(sql, daemon),
+    whyNotReady: async () => whyNotWorking(daemon) ?? (await whyNotReady(sql)),
     whyDegraded: () => whyNodesMissing(sql),
   });
   const { DAEMON_HOST: host, DAEMON_PORT: port, OTEL_EXPORTER_OTLP_ENDPOINT: collector } = context.environment;
@@ -83,16 +83,11 @@ async function run(context: Context): Promise<number> {
 /** The daemon ticks at least once a minute. One that has not ticked for this long enqueues nothing. */
 const longestTickMs = 150_000;
 
-/** Returns why this replica is not ready. */
-async function whyNotReady(sql: Sql, daemon: Daemon | undefined): Promise<string | null> {
+/** Returns why this replica does no work yet, or no more. */
+function whyNotWorking(daemon: Daemon | undefined): string | null {
   if (daemon === undefined) return 'it starts';
-  if (performance.now() - daemon.tickedMs() > longestTickMs) return 'it has not checked its schedules for minutes';
-  try {
-    await assertCurrent(sql);
-    return await whyNotWritable(sql);
-  } catch (error) {
-    return error instanceof UserError ? error.message : 'the store does not answer';
-  }
+  const isLate = performance.now() - daemon.tickedMs() > longestTickMs;
+  return isLate ? 'it has not checked its schedules for minutes' : null;
 }
 
 const readyPauseMs = 5000;

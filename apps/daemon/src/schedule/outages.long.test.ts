@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Policy, policySchema } from '@keywarden/core/policy';
 import { listOpenRotations } from '@keywarden/db/daemon';
-import { whyNotWritable } from '@keywarden/db/store';
+import { whyNotReady } from '@keywarden/db/store';
 import { until } from '@keywarden/testkit';
 import { type Fixture, makeFixture, neverUsedRule } from '@keywarden/testkit/daemon/fixture';
 import { parseSinks } from '@keywarden/testkit/daemon/rotate-fixture';
@@ -197,9 +197,9 @@ test('a store whose writes wait for a standby that is away is not ready; the wri
   };
   await requireStandby('away');
   // The server may read the setting only after the first writes.
-  let written: ReturnType<typeof whyNotWritable> | undefined;
+  let written: ReturnType<typeof whyNotReady> | undefined;
   await until(async () => {
-    written ??= whyNotWritable(store.sql).finally(() => (written = undefined));
+    written ??= whyNotReady(store.sql).finally(() => (written = undefined));
     const waiting = await store.sql`
       select from pg_stat_activity where wait_event = 'SyncRep' and query like '%pg_logical_emit_message%'`;
     return waiting.length > 0;

@@ -1,6 +1,6 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
-import { assertCurrent, type Sql, whyNodesMissing, whyNotWritable } from '@keywarden/db/store';
-import { type Logger, oneAtATime, UserError, within } from '@keywarden/runtime';
+import { whyNodesMissing, whyNotReady } from '@keywarden/db/store';
+import { oneAtATime, within } from '@keywarden/runtime';
 import type { Env, Services } from '../environment.ts';
 import { jsonAnswer } from './document.ts';
 
@@ -26,15 +26,16 @@ export function addProbes(app: OpenAPIHono<Env>, { accessSql, limits, log }: Ser
       'Needs no token. It answers 503 while the store does not answer or too many requests wait, and `degraded` while a node of its cluster does not answer.',
     responses: { 200: jsonAnswer('Ready', status), 503: jsonAnswer('Not ready', status) },
   });
-  const whyNotReadyOnce = oneAtATime(async () => await whyNotReady(accessSql, log));
-  const areNodesMissingOnce = oneAtATime(async () => await areNodesMissing(accessSql));
+  const warn = (err: unknown) => log.warn({ err }, 'the report is not ready');
+  const whyNotReadyOnce = oneAtATime(async () => await whyNotReady(accessSql, warn));
+  const whyNodesMissingOnce = oneAtATime(async () => await whyNodesMissing(accessSql).catch(() => null));
   app.get('/readyz', async (c) => {
     const why =
       limits.whyOverloaded() ?? (await within(probeMs, whyNotReadyOnce(), 'the store does not answer in time'));
     if (why !== null) return c.json({ status: 'not ready', why }, 503);
     // Most of the report does not need the node, and the answer needs no token, so it names no host.
-    const lacking = await within(probeMs, areNodesMissingOnce(), false);
-    return c.json(lacking ? { status: 'degraded', why: nodesMissing } : { status: 'ready' });
+    const lacking = await within(probeMs, whyNodesMissingOnce(), null);
+    return c.json(lacking === null ? { status: 'ready' } : { status: 'degraded', why: nodesMissing });
   });
 }
 
@@ -43,17 +44,3 @@ const probeMs = 3000;
 
 const nodesMissing =
   'a node of the store’s cluster does not answer, so some operations cannot be read; keywarden check names it';
-
-async function areNodesMissing(sql: Sql): Promise<boolean> {
-  return (await whyNodesMissing(sql).catch(() => null)) !== null;
-}
-
-async function whyNotReady(sql: Sql, log: Logger): Promise<string | null> {
-  try {
-    await assertCurrent(sql);
-    return await whyNotWritable(sql);
-  } catch (error) {
-    log.warn({ err: error }, 'the report is not ready');
-    return error instanceof UserError ? error.message : 'the store does not answer';
-  }
-}
