@@ -19,9 +19,7 @@ export { countKeysOfDay } from './figures/trend.ts';
 export { addMark, doubtOfStore, readLastOlder, readMark, readMarkTime, reportMarkFile } from './high-water-mark.ts';
 export { incidentInWords } from './incidents/describe.ts';
 export {
-  closeIncident,
-  closeIncidentsOf,
-  closeSettledBreakers,
+  closeIncidents,
   hasOpenIncident,
   openIncident,
   openIncidentOfKey,

@@ -1,5 +1,5 @@
 import { armMachine, planKeys } from '@keywarden/daemon';
-import { closeIncident, listIncidents } from '@keywarden/db/daemon';
+import { closeIncidents, listIncidents } from '@keywarden/db/daemon';
 import { applyByHand, assertUnharmed, attempt, consume, hour, pass, reconnect, type Scenario } from './pass.ts';
 
 /** A quota that no company reaches. */
@@ -21,7 +21,7 @@ export async function becomeWhole(scenario: Scenario, perDay: number): Promise<v
   const days = 2 + (perDay < plenty ? 1 + 2 * Math.ceil(due.length / perDay) : 0);
   for (let round = 0; round < days * 4 && (due.length > 0 || round < calmRounds); round += 1) {
     for (const { id: number } of await listIncidents(context.store.db, { isOpen: true, limit: 1000 }))
-      await closeIncident(context.store.db, { number, by: 'ada', note: null });
+      await closeIncidents(context.store.db, { number }, { by: 'ada' });
     await armMachine(context, 'ada');
     await consume(scenario);
     await pass(scenario);

@@ -48,7 +48,7 @@ export async function reportCurrentPolicy(
     why: current instanceof UserError ? current.message : null,
   });
   const why = describeDisagreement(await db.listReplicaPolicies(store.db));
-  if (why === null) await db.closeIncidentsOf(store.db, { kind: 'configuration', by: 'keywarden' });
+  if (why === null) await db.closeIncidents(store.db, { kind: 'configuration' });
   else await db.openIncident(store.db, { kind: 'configuration', scope: '', detail: { why } });
 }
 

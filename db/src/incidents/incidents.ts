@@ -79,52 +79,32 @@ export async function readIncidentOfKey(
 /** The name recorded as the closer of incidents that are settled without a person. */
 const ourselves = 'keywarden';
 
-type Which = Parameters<typeof and>;
+/** One incident, or those of a kind: all of them, or those about a key or in some scopes. */
+type Which = { number: string } | { kind: IncidentKind; key?: string; scopes?: string[] };
 
-async function close(db: Db, which: Which, { by = ourselves, note }: { by?: string; note?: string | null }) {
-  return await db
+/** Closes incidents that a person has checked, or without `by` those whose cause has passed. Returns whether one of them was open. */
+export async function closeIncidents(
+  db: Db,
+  which: Which,
+  { by = ourselves, note }: { by?: string; note?: string | null } = {},
+): Promise<boolean> {
+  const those =
+    'number' in which
+      ? eq(incident.number, which.number)
+      : and(
+          eq(incident.kind, which.kind),
+          which.key === undefined ? undefined : eq(incident.keyNumber, which.key),
+          which.scopes === undefined ? undefined : anyOf(incident.scope, which.scopes),
+        );
+  const closed = await db
     .update(incident)
     .set({ closedAt: raw`now()`, closedBy: by, note })
-    .where(and(...which, isNull(incident.closedAt)))
+    .where(and(those, isNull(incident.closedAt)))
     .returning({ number: incident.number });
-}
-
-/** Closes the incidents of a key that are settled. */
-export async function closeIncidentsOfKey(
-  db: Db,
-  { kind, key, note }: { kind: KeyIncident['kind']; key: string; note: string },
-): Promise<void> {
-  await close(db, [eq(incident.kind, kind), eq(incident.keyNumber, key)], { note });
-}
-
-/** Closes an incident that a person has checked. Returns false if no such incident is open. */
-export async function closeIncident(
-  db: Db,
-  { number, by, note }: { number: string; by: string; note: string | null },
-): Promise<boolean> {
-  return (await close(db, [eq(incident.number, number)], { by, note })).length > 0;
+  return closed.length > 0;
 }
 
 /** Returns whether an incident of a kind is open anywhere. */
 export async function hasOpenIncident(db: Db, kind: IncidentKind): Promise<boolean> {
   return (await db.$count(incident, and(eq(incident.kind, kind), isNull(incident.closedAt)))) > 0;
-}
-
-/** Closes all incidents of a kind, which a person has checked. */
-export async function closeIncidentsOf(db: Db, { kind, by }: { kind: IncidentKind; by: string }): Promise<void> {
-  await close(db, [eq(incident.kind, kind)], { by });
-}
-
-/** Closes the incidents of a kind in a scope whose cause has passed. */
-export async function closeIncidentsOfScope(
-  db: Db,
-  { kind, scope, note }: { kind: IncidentKind; scope: string; note: string },
-): Promise<void> {
-  await close(db, [eq(incident.kind, kind), eq(incident.scope, scope)], { note });
-}
-
-/** Closes the incidents of breakers that are closed again in these scopes. Another flood opens another incident. */
-export async function closeSettledBreakers(db: Db, shutScopes: string[]): Promise<void> {
-  const note = 'the breaker is closed';
-  await close(db, [eq(incident.kind, 'breaker'), anyOf(incident.scope, shutScopes)], { note });
 }

@@ -1,7 +1,7 @@
 import { compareInstants, toMs } from '@keywarden/core/values';
 import { and, asc, desc, eq, isNotNull, isNull, lte, max, sql as raw, type SQL } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
-import { closeIncidentsOfScope, openIncident } from '../incidents/incidents.ts';
+import { closeIncidents, openIncident } from '../incidents/incidents.ts';
 import { credential, keyListing } from '../schema/keys.ts';
 import { anyOf, builderOf, type Db, noneOf, type Tx } from '../sql.ts';
 import { type KeyListing, scopeKeyOf } from './key-listing.ts';
@@ -82,10 +82,13 @@ const suspectForS = 86_400;
  */
 export async function reportSuspect(tx: Tx, listing: KeyListing, why: string | null): Promise<void> {
   const { controlPlane, scope, listedAt } = listing;
-  const incident = { kind: 'listing_doubted', scope: scopeKeyOf(controlPlane, scope) } as const;
-  if (why === null)
-    return await closeIncidentsOfScope(builderOf(tx), { ...incident, note: 'a listing was trusted again' });
   const db = builderOf(tx);
+  const kind = 'listing_doubted';
+  const place = scopeKeyOf(controlPlane, scope);
+  if (why === null) {
+    await closeIncidents(db, { kind, scopes: [place] }, { note: 'a listing was trusted again' });
+    return;
+  }
   const [first] = await db
     .select({ at: keyListing.listedAt })
     .from(keyListing)
@@ -94,7 +97,7 @@ export async function reportSuspect(tx: Tx, listing: KeyListing, why: string | n
     .limit(1);
   const since = first?.at ?? listedAt;
   if (toMs(listedAt) - toMs(since) > suspectForS * 1000)
-    await openIncident(db, { ...incident, detail: { why, since } });
+    await openIncident(db, { kind, scope: place, detail: { why, since } });
 }
 
 /** Fewer absent rows than this make no list suspect. */

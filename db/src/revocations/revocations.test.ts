@@ -2,7 +2,7 @@ import { readFactsAt } from '@keywarden/testkit/store/facts';
 import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
-import { closeSettledBreakers } from '../incidents/incidents.ts';
+import { closeIncidents } from '../incidents/incidents.ts';
 import type { KeyListing } from '../keys/key-listing.ts';
 import { saveKeyListing } from '../keys/listing.ts';
 import { readNow, type Store } from '../store.ts';
@@ -231,5 +231,5 @@ test('R1: a key whose id is, or may be, another key’s gets no intent for any r
 test('more keys or scopes than a statement takes parameters are one parameter', async () => {
   const many = Array.from({ length: 70_000 }, (_, index) => String(index + 1_000_000));
   expect(await listGoneKeys(daemon.db, many)).toEqual(new Set());
-  await expect(closeSettledBreakers(daemon.db, many)).resolves.toBeUndefined();
+  await expect(closeIncidents(daemon.db, { kind: 'breaker', scopes: many })).resolves.toBe(false);
 });

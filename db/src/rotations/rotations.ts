@@ -9,7 +9,7 @@ import {
 } from '@keywarden/core/rotation';
 import type { KeyKind } from '@keywarden/core/wire';
 import { and, eq, sql as raw } from 'drizzle-orm';
-import { closeIncidentsOfKey, openIncidentOfKey } from '../incidents/incidents.ts';
+import { closeIncidents, openIncidentOfKey } from '../incidents/incidents.ts';
 import { holdFence, type Lease } from '../locks.ts';
 import { rotationEvent, rotationMint, rotation as rotationTable } from '../schema/rotations.ts';
 import { builderOf, type Db, type Sql } from '../sql.ts';
@@ -84,7 +84,7 @@ export async function openRotation(sql: Sql, rotation: NewRotation): Promise<str
     const number = String(row.number);
     await insertEvent(db, { rotationNumber: number, sequence: 1, state: firstState, at: rotation.at });
     const note = 'another rotation has begun';
-    await closeIncidentsOfKey(db, { kind: 'rotation_stalled', key: rotation.key, note });
+    await closeIncidents(db, { kind: 'rotation_stalled', key: rotation.key }, { note });
     return number;
   });
 }
@@ -120,9 +120,9 @@ export async function advanceRotation(
 async function recordIncident(db: Db, { id, state, why, key }: StoredRotation, { incident }: Effects): Promise<void> {
   const kind = 'rotation_stalled';
   if (incident === null) return;
-  if (!incident.opens) return await closeIncidentsOfKey(db, { kind, key: key.number, note: incident.note });
   const detail = { rotation: id, state, why };
-  await openIncidentOfKey(db, { kind, key: key.number, scope: key.scopeKey, detail });
+  if (incident.opens) await openIncidentOfKey(db, { kind, key: key.number, scope: key.scopeKey, detail });
+  else await closeIncidents(db, { kind, key: key.number }, { note: incident.note });
 }
 
 async function recordMint(db: Db, { number, mints }: StoredRotation, { mint: what, sinkPath }: Effects): Promise<void> {

@@ -1,4 +1,4 @@
-import { closeIncident, type Incident, incidentInWords, listIncidents } from '@keywarden/db/daemon';
+import { closeIncidents, type Incident, incidentInWords, listIncidents } from '@keywarden/db/daemon';
 import { usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 import { betweenMarks } from '../enforce/high-water-mark.ts';
@@ -32,7 +32,7 @@ export const incidentsCommand: CommandOf = {
   async run(context: Context, { all = false, close, note = null }: IncidentsOptions) {
     const { store } = context;
     const isClosed = async (number: string) =>
-      await betweenMarks(context, () => closeIncident(store.db, { number, by: userName(), note }));
+      await betweenMarks(context, () => closeIncidents(store.db, { number }, { by: userName(), note }));
     if (close !== undefined && !(await isClosed(close)))
       throw usageError(`There is no open incident ${close}; keywarden incidents shows them.`);
     const incidents = await listIncidents(store.db, { isOpen: !all, limit: wholeList });

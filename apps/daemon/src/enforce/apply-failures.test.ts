@@ -1,5 +1,5 @@
 import { collect } from '@keywarden/core/client';
-import { closeIncident, endPause, listIncidents, openPause } from '@keywarden/db/daemon';
+import { closeIncidents, endPause, listIncidents, openPause } from '@keywarden/db/daemon';
 import { until } from '@keywarden/testkit';
 import {
   apply,
@@ -66,10 +66,12 @@ test('R5: a use that the revocation response reveals stops the run', async () =>
   ]);
   const [incident] = await listIncidents(fixture.context.store.db, { isOpen: true, limit: 10 });
   expect(incident).toMatchObject({ kind: 'used_in_flight', key: { name: 'idle' }, plan_id: plan.id });
-  const closed = { number: incident?.id ?? '', by: 'ada', note: 'a forgotten cron job' };
-  expect(await closeIncident(fixture.context.store.db, closed)).toBe(true);
-  expect(await listIncidents(fixture.context.store.db, { isOpen: true, limit: 10 })).toEqual([]);
-  expect(await closeIncident(fixture.context.store.db, closed)).toBe(false);
+  const { db } = fixture.context.store;
+  const close = async () =>
+    await closeIncidents(db, { number: incident?.id ?? '' }, { by: 'ada', note: 'a forgotten cron job' });
+  expect(await close()).toBe(true);
+  expect(await listIncidents(db, { isOpen: true, limit: 10 })).toEqual([]);
+  expect(await close()).toBe(false);
   expect(applied.stopped).toMatch(/was used between its last listing and its revocation/);
   expect(await revokedNames()).toEqual(['idle']);
 });

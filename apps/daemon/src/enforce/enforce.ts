@@ -59,7 +59,7 @@ async function recordIncidents(
   const open = new Set(document.breakers.map(({ scope }) => scope));
   // For a scope that was not judged, it is unknown whether its breaker is closed.
   const shut = facts.scopes.filter(({ scope, nowMs }) => nowMs !== null && !open.has(scope)).map(({ scope }) => scope);
-  await db.closeSettledBreakers(store.db, shut);
+  await db.closeIncidents(store.db, { kind: 'breaker', scopes: shut }, { note: 'the breaker is closed' });
   for (const { scope, ...detail } of document.breakers)
     if (scopes.has(scope))
       await db.openIncident(store.db, { kind: 'breaker', scope, detail: { ...detail, plan_id: id } });

@@ -113,7 +113,7 @@ export async function rememberStore(context: StoreContext): Promise<void> {
 
 /** Records a person's permission for this store, seen from this machine, to enforce automatically. */
 export async function armMachine({ store, environment }: StoreContext, by: string): Promise<void> {
-  await db.closeIncidentsOf(store.db, { kind: 'high_water_mark', by });
+  await db.closeIncidents(store.db, { kind: 'high_water_mark' }, { by });
   const mark = await db.addMark(store.db, 'daemon');
   const since = await db.readMarkTime(store.db, mark);
   writeMachineMark(environment.KEYWARDEN_DATA, { mark, mayEnforce: true, since, aloneSince: since });

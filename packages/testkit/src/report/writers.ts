@@ -6,7 +6,7 @@ import {
   announceExpiredMonths,
   approvePlan,
   beginRevocation,
-  closeIncidentsOf,
+  closeIncidents,
   createToken,
   dropExpiredMonth,
   endApproval,
@@ -106,8 +106,8 @@ export const writers: Record<string, { kinds: string[]; write: (place: WriterCon
       await openIncident(daemon.db, { kind: 'configuration', scope: '', detail: { why: 'a test' } });
       for (const why of ['a test', 'another'])
         await openIncidentOfKey(daemon.db, { kind: 'orphan', key, scope: '', detail: { rotation: 'abcd2345', why } });
-      await closeIncidentsOf(daemon.db, { kind: 'configuration', by: 'ada' });
-      await closeIncidentsOf(daemon.db, { kind: 'orphan', by: 'ada' });
+      await closeIncidents(daemon.db, { kind: 'configuration' }, { by: 'ada' });
+      await closeIncidents(daemon.db, { kind: 'orphan' }, { by: 'ada' });
     },
   },
   rotations: {
