@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import type { Server } from 'node:http';
 import { getConnInfo } from '@hono/node-server/conninfo';
 import { assertAppLogin, builderOver, openStore, type PoolOptions, probeSettings } from '@keywarden/db/store';
 import {
@@ -9,6 +8,7 @@ import {
   type Environment,
   ensureDataFolder,
   exitCode,
+  listen,
   readEnvironment,
   runMain,
   startTracing,
@@ -64,33 +64,28 @@ await runMain(async () => {
       checkMarksMs,
     );
     checks.unref();
-    const server = await listen(
-      createApp({
-        sql: store.sql,
-        heavySql: open(4, heavyMs),
-        exportSql: open(4, heavyMs),
-        accessSql: open(3, 3000, probeSettings),
-        requestsPerMinute: environment.REPORT_REQUESTS_PER_MINUTE,
-        opensCheckpoint: environment.REPORT_OPEN_CHECKPOINT,
-        log,
-        transport,
-        marks,
-        now: Date.now,
-        peerOf,
-      }),
-      {
-        host,
-        port,
-        tls,
-      },
-    );
-    const address = server.address();
-    const url = `${tls === undefined ? 'http' : 'https'}://${host}:${typeof address === 'object' && address !== null ? address.port : port}`;
+    const app = createApp({
+      sql: store.sql,
+      heavySql: open(4, heavyMs),
+      exportSql: open(4, heavyMs),
+      accessSql: open(3, 3000, probeSettings),
+      requestsPerMinute: environment.REPORT_REQUESTS_PER_MINUTE,
+      opensCheckpoint: environment.REPORT_OPEN_CHECKPOINT,
+      log,
+      transport,
+      marks,
+      now: Date.now,
+      peerOf,
+    });
+    const server = await listen(makeServer(app.fetch, tls), { host, port }).catch((error: unknown) => {
+      throw describeListenError(error, { host, port });
+    });
+    const url = `${tls === undefined ? 'http' : 'https'}://${host}:${server.port}`;
     // A parent process with an IPC channel (npm start) receives the address.
     process.send?.({ ready: { url } });
     log.info({ url }, 'the report listens');
     await aborted(signal);
-    await close(server);
+    await server.close();
     log.info('the report has stopped');
     return exitCode.done;
   } finally {
@@ -118,39 +113,11 @@ function peerOf(c: Context): string {
   return getConnInfo(c).remote.address ?? '';
 }
 
-function listen(
-  app: ReturnType<typeof createApp>,
-  { host, port, tls }: { host: string; port: number; tls: Tls | undefined },
-): Promise<Server> {
-  return new Promise((resolve, reject) => {
-    const server = makeServer(app.fetch, tls);
-    server.once('error', (error) => reject(describeListenError(error, { host, port })));
-    server.listen(port, host, () => resolve(server));
-  });
-}
-
 function describeListenError(error: unknown, { host, port }: { host: string; port: number }): UserError {
   const code = codeOf(error);
-  if (code === 'EADDRINUSE') {
-    return new UserError(
-      'listen',
-      `Port ${port} is taken; end the program that listens there, or set REPORT_PORT to another port (0 picks a free one).`,
-    );
-  }
-  return new UserError(
-    'listen',
-    `The report cannot listen on ${host}:${port} (${code}); fix REPORT_HOST or REPORT_PORT.`,
-    {
-      cause: error,
-    },
-  );
-}
-
-function close(server: Server): Promise<void> {
-  return new Promise((resolve) => {
-    server.close(() => resolve());
-    server.closeIdleConnections();
-    // Running answers have 2 s to finish.
-    setTimeout(() => server.closeAllConnections(), 2000).unref();
-  });
+  const message =
+    code === 'EADDRINUSE'
+      ? `Port ${port} is taken; end the program that listens there, or set REPORT_PORT to another port (0 picks a free one).`
+      : `The report cannot listen on ${host}:${port} (${code}); fix REPORT_HOST or REPORT_PORT.`;
+  return new UserError('listen', message, { cause: error });
 }

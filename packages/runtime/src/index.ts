@@ -11,6 +11,7 @@ export {
   whyExhausted,
 } from './errors.ts';
 export { aborted, linkSignals, oneAtATime, stopSignal, within } from './lifetime.ts';
+export { listen } from './listen.ts';
 export { createLogger, describeError, type Logger } from './log.ts';
 export { csvCell, print, printable, printableCell, printableJson, printError, writeCsv } from './printable.ts';
 export { startTracing, traced, traceEnded } from './tracing.ts';

@@ -1,4 +1,5 @@
-import { type ServerType, serve } from '@hono/node-server';
+import { createServer } from 'node:http';
+import { getRequestListener } from '@hono/node-server';
 import { createSigningKey, parseSigningKey, parseVerifier, type Signer } from '@keywarden/core/ledger';
 import {
   aborted,
@@ -6,6 +7,7 @@ import {
   createLogger,
   ensureDataFolder,
   exitCode,
+  listen,
   readDataFile,
   readEnvironment,
   stopSignal,
@@ -61,17 +63,13 @@ async function runWitness({ log: logs, name, host, port }: WitnessOptions): Prom
     return c.text('The witness cannot cosign now.\n', 503);
   });
   const signal = stopSignal();
-  const server = await new Promise<ServerType>((resolve, reject) => {
-    const listening = serve({ fetch: app.fetch, hostname: host, port: Number(port) }, () => resolve(listening));
-    listening.once('error', reject);
-  });
-  const address = server.address();
-  const bound = typeof address === 'object' && address !== null ? address.port : port;
-  log.info({ url: `http://${host}:${bound}`, public_key: signer.verifier.text }, 'the witness cosigns checkpoints');
+  const answer = getRequestListener(app.fetch, { hostname: host });
+  const server = createServer((request, response) => void answer(request, response));
+  const listening = await listen(server, { host, port: Number(port) });
+  const url = `http://${host}:${listening.port}`;
+  log.info({ url, public_key: signer.verifier.text }, 'the witness cosigns checkpoints');
   await aborted(signal);
-  await new Promise((resolve) => {
-    server.close(resolve);
-  });
+  await listening.close();
   letGo();
   return exitCode.done;
 }

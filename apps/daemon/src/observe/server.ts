@@ -1,6 +1,7 @@
-import { type ServerType, serve } from '@hono/node-server';
+import { createServer } from 'node:http';
+import { getRequestListener } from '@hono/node-server';
 import type { Sql } from '@keywarden/db/store';
-import { codeOf, type Logger, oneAtATime, UserError, within } from '@keywarden/runtime';
+import { codeOf, type Logger, listen, oneAtATime, UserError, within } from '@keywarden/runtime';
 import { Hono } from 'hono';
 import { type Metrics, readFigures } from './observer.ts';
 
@@ -55,15 +56,11 @@ export async function listenToObservers(
   { host, port, log }: { host: string; port: number | undefined; log: Logger },
 ): Promise<() => Promise<void>> {
   try {
-    const server = await listen(app, { host, port: port ?? usualPort });
-    const address = server.address();
-    const bound = typeof address === 'object' && address !== null ? address.port : port;
-    log.info({ url: `http://${host}:${bound}/metrics` }, 'the daemon serves its metrics');
-    return () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        if ('closeAllConnections' in server) server.closeAllConnections();
-      });
+    const answer = getRequestListener(app.fetch, { hostname: host });
+    const server = createServer((request, response) => void answer(request, response));
+    const listening = await listen(server, { host, port: port ?? usualPort });
+    log.info({ url: `http://${host}:${listening.port}/metrics` }, 'the daemon serves its metrics');
+    return listening.close;
   } catch (error) {
     const code = codeOf(error);
     if (port !== undefined || code !== 'EADDRINUSE')
@@ -78,11 +75,4 @@ export async function listenToObservers(
     );
     return () => Promise.resolve();
   }
-}
-
-function listen(app: Hono, { host, port }: { host: string; port: number }): Promise<ServerType> {
-  return new Promise((resolve, reject) => {
-    const server = serve({ fetch: app.fetch, hostname: host, port }, () => resolve(server));
-    server.once('error', reject);
-  });
 }

@@ -1,0 +1,23 @@
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+
+export interface Listening {
+  port: number;
+  /** Stops. Running answers have 2 s to finish. */
+  close: () => Promise<void>;
+}
+
+/** Listens; port 0 picks a free one. Rejects with the system's error, such as EADDRINUSE. */
+export async function listen(server: Server, { host, port }: { host: string; port: number }): Promise<Listening> {
+  await once(server.listen(port, host), 'listening');
+  const address = server.address();
+  return {
+    port: typeof address === 'object' && address !== null ? address.port : port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeIdleConnections();
+        setTimeout(() => server.closeAllConnections(), 2000).unref();
+      }),
+  };
+}
