@@ -1,4 +1,4 @@
-import { dayMs } from '@keywarden/core/values';
+import { dayMs, dayNumbered } from '@keywarden/core/values';
 import type { ProjectCoverage } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import type { Html } from './html.ts';
@@ -29,12 +29,12 @@ export function lastDays({ untilMs, days }: { untilMs: number; days: number }): 
   const last = Math.floor(untilMs / dayMs);
   return Array.from({ length: days }, (_, index) => {
     const fromMs = (last - days + 1 + index) * dayMs;
-    return { date: new Date(fromMs).toISOString().slice(0, 10), fromMs, toMs: fromMs + dayMs };
+    return { date: dayNumbered(fromMs / dayMs), fromMs, toMs: fromMs + dayMs };
   });
 }
 
 /** Returns the coverage of a project on each day. */
-export function daysOf(
+export function coverageByDay(
   { known, unknown, created_at: createdAt, last_listed_at: lastListedAt, gone_at: goneAt }: Coverage,
   days: UtcDay[],
 ): Day[] {
@@ -42,10 +42,8 @@ export function daysOf(
     fromMs: Date.parse(from),
     toMs: Date.parse(to),
   });
-  const [knownSpans, unknownSpans] = [
-    known.map(toSpan),
-    unknown.filter(({ reason }) => reason !== 'recent').map(toSpan),
-  ];
+  const knownSpans = known.map(toSpan);
+  const unknownSpans = unknown.filter(({ reason }) => reason !== 'recent').map(toSpan);
   const recent = unknown.filter(({ reason }) => reason === 'recent').map(toSpan);
   const ends = [goneAt ?? lastListedAt, ...unknown.map(({ to }) => to)].map((end) => Date.parse(end));
   const life = { fromMs: Date.parse(createdAt), toMs: Math.max(...ends) };

@@ -2,7 +2,7 @@ import type { OpenAPIHono } from '@hono/zod-openapi';
 import * as store from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
-import { daysOf, lastDays, renderMonths } from '../dashboard/calendar.ts';
+import { coverageByDay, lastDays, renderMonths } from '../dashboard/calendar.ts';
 import { linkTo } from '../dashboard/columns.ts';
 import { type Html, table, time } from '../dashboard/html.ts';
 import { type Pages, readQuery } from '../dashboard/page.ts';
@@ -63,7 +63,7 @@ export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db }: Serv
     const days = lastDays({ untilMs, days: 365 });
     const months = projects.map((project) => ({
       name: linkTo('project_id', project.project_id),
-      days: daysOf(project, days),
+      days: coverageByDay(project, days),
     }));
     return {
       title: 'Coverage',

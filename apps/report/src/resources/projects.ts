@@ -1,9 +1,10 @@
 import type { OpenAPIHono } from '@hono/zod-openapi';
 import { z } from '@hono/zod-openapi';
+import { addDays, monthOf } from '@keywarden/core/values';
 import * as store from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
-import { daysOf, lastDays, renderCalendar } from '../dashboard/calendar.ts';
+import { coverageByDay, lastDays, renderCalendar } from '../dashboard/calendar.ts';
 import { columnsFor, linkTo } from '../dashboard/columns.ts';
 import { chart, facts, link, section, state, time } from '../dashboard/html.ts';
 import { operationsByDay } from '../dashboard/operations-chart.ts';
@@ -82,7 +83,7 @@ export function addProjects(app: OpenAPIHono<Env>, pages: Pages, services: Servi
           ['Last walked', time(project.walked_at)],
           ['Gone', project.gone_at === null ? 'no' : time(project.gone_at)],
         ])}
-        ${coverage === undefined ? '' : section('Coverage', html`${renderCalendar(daysOf(coverage, lastDays({ untilMs: controlPlaneNowMs, days: 365 })), (month) => monthLink(project.id, month))}${gapTable(coverage.unknown)}`)}
+        ${coverage === undefined ? '' : section('Coverage', html`${renderCalendar(coverageByDay(coverage, lastDays({ untilMs: controlPlaneNowMs, days: 365 })), (month) => monthLink(project.id, month))}${gapTable(coverage.unknown)}`)}
         ${section('Operations', chart(await operationsByDay(db, numbers, controlPlaneNowMs)), { more: link(`/operations?project_id=${encodeURIComponent(id)}`, 'All operations') })}
         ${section('Newest operations', newest)}
         ${section('Keys of this project', keys)}
@@ -93,7 +94,7 @@ export function addProjects(app: OpenAPIHono<Env>, pages: Pages, services: Servi
 
 /** Returns a link to the operations of a month. */
 function monthLink(project: string, month: string) {
-  const next = new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)), 1)).toISOString().slice(0, 10);
-  const query = new URLSearchParams({ project_id: project, from: `${month}-01`, to: next });
+  const next = monthOf(addDays(`${month}-01`, 31));
+  const query = new URLSearchParams({ project_id: project, from: `${month}-01`, to: `${next}-01` });
   return link(`/operations?${query.toString()}`, month);
 }
