@@ -146,13 +146,12 @@ function describeConnectError(error: unknown, url: string, role: StoreRole | und
       canRetry: code === '53300',
       cause: error,
     });
-  if (role !== undefined && code === '22023') {
+  if (role !== undefined && code === '22023')
     return new UserError('store', `The database at ${host} has no role ${role} yet; run keywarden migrate.`, {
       exit: 2,
       canRetry: true,
     });
-  }
-  if (role !== undefined && code === '42501') {
+  if (role !== undefined && code === '42501')
     return new UserError(
       'store',
       `The database user ${username} may not act as ${role}; as its owner: GRANT ${role} TO "${username}".`,
@@ -160,8 +159,7 @@ function describeConnectError(error: unknown, url: string, role: StoreRole | und
         cause: error,
       },
     );
-  }
-  if (code === '3D000') {
+  if (code === '3D000')
     return new UserError(
       'store',
       `There is no database ${pathname.slice(1)} at ${host}; create it, or fix DATABASE_URL.`,
@@ -169,7 +167,6 @@ function describeConnectError(error: unknown, url: string, role: StoreRole | und
         cause: error,
       },
     );
-  }
   return new UserError('store', `The database at ${host} cannot be reached (${code}); start it, or fix DATABASE_URL.`, {
     canRetry: deniedByDeno(error) === null,
     cause: error,

@@ -128,13 +128,12 @@ async function countMissing(sql: Sql): Promise<number> {
   const journal = readMigrationFiles(config);
   const applied = await readApplied(sql);
   if (isEarly(applied)) return journal.length;
-  if (!isPrefix(applied, hashesOf(journal))) {
+  if (!isPrefix(applied, hashesOf(journal)))
     throw new UserError(
       'store',
       `The database has ${applied.length} migrations, which do not match the ${journal.length} of this version; use the Keywarden version that created it, or a newer one.`,
       { exit: 2 },
     );
-  }
   return journal.length - applied.length;
 }
 

@@ -11,12 +11,11 @@ export async function findExpiredMonths({
 }: Pick<Context, 'store' | 'config'>): Promise<db.ExpiredMonth[]> {
   const configured = config.retention.operations;
   const enforced = await db.readOperationRetention(store.sql);
-  if ((configured?.ms ?? null) !== enforced) {
+  if ((configured?.ms ?? null) !== enforced)
     throw new UserError(
       'retention',
       `retention.operations is ${configured?.text ?? 'not set'} and the database keeps operations ${inWords(enforced)}; only its owner may change that: run keywarden migrate as the owner.`,
     );
-  }
   return await db.announceExpiredMonths(store.sql);
 }
 
@@ -42,12 +41,11 @@ export async function dropDueMonths(
     await db.dropExpiredMonth(store.sql, { month, by });
     log.info({ month, operations, by }, 'dropped a month of operations that exceeded its retention');
   }
-  if (changed.size > 0 && !evenIfChanged) {
+  if (changed.size > 0 && !evenIfChanged)
     throw new UserError(
       'retention',
       `These months differ from their seals, and are kept: ${[...changed].join(', ')}. keywarden incidents has more; keywarden retention --drop --even-if-changed drops them all the same.`,
     );
-  }
 }
 
 /** Runs the daemon's daily retention check. */

@@ -104,9 +104,8 @@ async function compareTree(
           : `the event of ${row.subject} has a place outside the tree`;
       if (!isEntryOf(row)) return unlike(row);
     }
-    if (size > at && size <= at + rows.length) {
+    if (size > at && size <= at + rows.length)
       isSigned = ledger.isTreeOf({ size, root }, ledger.growTree(at, edge, leaves.slice(0, size - at)));
-    }
     const changed = ledger.growTree(at, edge, leaves);
     at += rows.length;
     const isLast = rows.length < eventsAtOnce;

@@ -86,13 +86,12 @@ export async function recordOutcome(
 ): Promise<void> {
   await sql.begin(async (tx) => {
     await builderOf(tx).insert(revocationOutcome).values({ intentNumber: intent, outcome, usedInFlight, detail });
-    if (usedInFlight) {
+    if (usedInFlight)
       await tx`
         insert into keywarden.incident (kind, key_number, intent_number, detail, scope)
         select 'used_in_flight', i.key_number, i.number, ${JSON.stringify(detail ?? {})}::jsonb, k.control_plane_number || '/' || k.scope
         from keywarden.revocation_intent i join keywarden.credential k on k.number = i.key_number where i.number = ${intent}
           and not exists (select from keywarden.incident c where c.intent_number = i.number and c.kind = 'used_in_flight')`;
-    }
     if (outcome !== 'revoked') return;
     await tx`
       with revoked as (

@@ -47,9 +47,8 @@ export function usageError(message: string): UserError {
  * contain data.
  */
 export function codeOf(error: unknown): string {
-  for (let at = error; at instanceof Error; at = at.cause) {
+  for (let at = error; at instanceof Error; at = at.cause)
     if ('code' in at && typeof at.code === 'string' && at.code !== '') return at.code;
-  }
   return error instanceof Error ? error.name : 'unknown';
 }
 

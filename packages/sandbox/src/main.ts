@@ -42,11 +42,10 @@ async function main(): Promise<void> {
   console.log(
     `Its administrator's key is in ${join(data, 'sandbox-admin-key')}; its own controls are below ${sandbox.controlUrl}`,
   );
-  if (sandbox.isEmpty) {
+  if (sandbox.isEmpty)
     console.log(
       `It has no company yet: curl -X POST -H 'content-type: application/json' -d '{}' ${sandbox.controlUrl}/generate`,
     );
-  }
   stopOnce(async () => {
     rmSync(join(data, 'sandbox-url'), { force: true });
     await sandbox.close();

@@ -57,15 +57,13 @@ async function runSync(kind: RunKind | undefined, options: SyncOptions): Promise
   return await withContext(async (context) => {
     const results: Result[] = [];
     const connections = await connectionsOf(context, { name: options.connection });
-    if (options.connection === undefined) {
+    if (options.connection === undefined)
       await removeOtherConnections(
         context.store.db,
         context.config.connections.map(({ name }) => name),
       );
-    }
-    for (const connection of connections) {
+    for (const connection of connections)
       for (const each of kind === undefined ? usual : [kind]) results.push(await attempt(context, connection, each));
-    }
     if (options.json) printJson({ runs: results });
     const failures = results.flatMap(({ error }) => error ?? []);
     for (const failure of failures) printError(failure);

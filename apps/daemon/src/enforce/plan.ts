@@ -72,12 +72,11 @@ export async function readDocument({ store }: Pick<Context, 'store'>, planId: st
   const plan = await readPlan(store.db, planId);
   if (plan === undefined)
     throw usageError(`There is no plan ${planId}; make one with keywarden plan, which prints its id.`);
-  if (sha256(plan.document) !== plan.sha256) {
+  if (sha256(plan.document) !== plan.sha256)
     throw new UserError(
       'plan',
       `Plan ${planId} is not what it was when it was made; make a new one with keywarden plan.`,
     );
-  }
   // The text is what makePlan wrote: its hash proves it.
   const document = JSON.parse(plan.document) as PlanDocument;
   if (document.version === planVersion) {

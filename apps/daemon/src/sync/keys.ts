@@ -25,12 +25,11 @@ export async function syncKeys(context: Context, connection: Connection): Promis
     for (const [index, scope] of scopes.entries()) {
       part.update(index, scopes.length);
       const errors: unknown[] = [];
-      for (const list of [syncScopeMembers, syncScope]) {
+      for (const list of [syncScopeMembers, syncScope])
         await list(context, { connection, scope, run, counts }).catch((error: unknown) => {
           if (!isOfOneScope(error)) throw error;
           errors.push(error);
         });
-      }
       failures.push(...errors.slice(0, 1));
     }
     if (failures.length === 0) return;
@@ -127,12 +126,11 @@ const mostNamed = 5;
 export async function listKeysAfresh(context: Context): Promise<{ connections: Connection[]; failures: string[] }> {
   const begunAt = await readNow(context.store.sql);
   const { connections, failures } = await usableConnections(context);
-  for (const connection of connections) {
+  for (const connection of connections)
     await syncKeys(context, connection).catch((error: unknown) => {
       if (!(error instanceof UserError)) throw error;
       failures.push(error.message);
     });
-  }
   const unlisted = failures.length > 0 ? [] : await listUnlistedOrganizations(context.store.sql, begunAt);
   if (unlisted.length > 0)
     failures.push(`No connection may list the keys of ${someOf(unlisted, mostNamed)}: use an administrator's key.`);

@@ -27,9 +27,8 @@ export function proofOf(
   const servedFrom = before(answeredAt, servedMs);
   if (compareInstants(createdAt, servedFrom) >= 0) return { from: createdAt, isFromIncluded: true, below: end };
   const starts = operations.map((each) => each.createdAt);
-  if (walkedAt !== null && compareInstants(before(walkedAt, settleMs), servedFrom) >= 0) {
+  if (walkedAt !== null && compareInstants(before(walkedAt, settleMs), servedFrom) >= 0)
     starts.push(before(walkedAt, settleMs));
-  }
   const [from] = starts.toSorted(compareInstants);
   return from === undefined ? null : { from, isFromIncluded: true, below: end };
 }

@@ -57,10 +57,8 @@ const longestMs = 2 ** 31 - 1;
 
 /** Throws a TypeError for options that no call can work with. The message does not repeat the address, which may contain a password. */
 function checkOptions({ baseUrl, timeoutMs = 1, callTimeoutMs = 1 }: ClientOptions): void {
-  if (!/^https?:$/.test(URL.parse(baseUrl)?.protocol ?? '')) {
+  if (!/^https?:$/.test(URL.parse(baseUrl)?.protocol ?? ''))
     throw new TypeError('baseUrl must be an http or https address with its version, like https://host/api/v2');
-  }
-  for (const [name, value] of Object.entries({ timeoutMs, callTimeoutMs })) {
+  for (const [name, value] of Object.entries({ timeoutMs, callTimeoutMs }))
     if (!(value >= 1 && value <= longestMs)) throw new TypeError(`${name} must be from 1 to ${longestMs} ms`);
-  }
 }

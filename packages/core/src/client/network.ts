@@ -1,8 +1,7 @@
 /** Returns the system's code of a failed fetch, such as ECONNRESET, or the error's name if the runtime gives no code. */
 export function networkCode(error: unknown): string {
-  for (let at = error; at instanceof Error; at = at.cause) {
+  for (let at = error; at instanceof Error; at = at.cause)
     if ('code' in at && typeof at.code === 'string') return at.code;
-  }
   if (!(error instanceof Error)) return 'unknown';
   const text = messages(error);
   return denoCodes.find(([pattern]) => pattern.test(text))?.[1] ?? error.name;

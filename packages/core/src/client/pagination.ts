@@ -57,9 +57,8 @@ export async function* followPages<P extends Page<unknown>>(
     const page = await fetchPage(cursor);
     yield page;
     if (page.cursor === null) return;
-    if (seen.has(page.cursor)) {
+    if (seen.has(page.cursor))
       throw new ControlPlaneError('invalid_response', 'a page of a list repeats an earlier cursor');
-    }
     const rows = page.items.length + (page.rejected?.length ?? 0) + (page.unavailableIds?.length ?? 0);
     empty = rows === 0 ? empty + 1 : 0;
     if (empty > mostEmptyPages)

@@ -147,9 +147,8 @@ async function waitForPermit({ limiter, time, callTimeoutMs }: TransportOptions,
     () => true,
   );
   if (signal?.aborted) throw new ControlPlaneError('aborted', 'the call was aborted before it was sent');
-  if (running.over.aborted) {
+  if (running.over.aborted)
     throw new ControlPlaneError('timed_out', `${method} ${route} got no permit within ${callTimeoutMs} ms`);
-  }
   // A store's own error text may contain a connection's password.
   if (failed) throw new ControlPlaneError('limiter_failed', `${method} ${route} got no permit: the limiter failed`);
   return time.now() - startedMs;
@@ -245,9 +244,8 @@ function readReply(text: string, { response, requestId }: { response: Response; 
   const rest = { status, requestId, dateMs: readDateMs(headers), ageMs: readAgeMs(headers), headers };
   if (status === 204) return { json: null, ...rest };
   const type = headers.get('content-type');
-  if (type !== null && !/\bjson\b/i.test(type)) {
+  if (type !== null && !/\bjson\b/i.test(type))
     throw new ControlPlaneError('invalid_response', `the response is ${type.slice(0, 60)}, not JSON`);
-  }
   try {
     return { json: parseJson(text), ...rest };
   } catch {

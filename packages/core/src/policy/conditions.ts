@@ -61,7 +61,7 @@ export function compile(condition: Condition, ranks: (per: Grouping) => RankOf):
 
 function compileUse(condition: Condition): Test | undefined {
   const { unused_for: unused, never_used_for: never, older_than: older } = condition;
-  if (unused !== undefined) {
+  if (unused !== undefined)
     return ({ key, nowMs, lastUseMs, createdMs }) => {
       const { use } = key;
       if (use.state === 'unknown') return isInUse(key, { nowMs, limitMs: unused.ms }) ? false : whyUseUnknown(key);
@@ -69,8 +69,7 @@ function compileUse(condition: Condition): Test | undefined {
       if (use.state === 'never' || !(nowMs - lastUseMs > unused.ms) || !(nowMs - createdMs > unused.ms)) return false;
       return { condition: 'unused_for', last_used_at: use.at, limit: unused.text };
     };
-  }
-  if (never !== undefined) {
+  if (never !== undefined)
     return ({ key, nowMs, createdMs }) => {
       const { use, createdAt } = key;
       if (use.state === 'unknown')
@@ -79,7 +78,6 @@ function compileUse(condition: Condition): Test | undefined {
       if (use.state === 'used' || !(nowMs - createdMs > never.ms)) return false;
       return { condition: 'never_used_for', created_at: createdAt, limit: never.text };
     };
-  }
   if (older === undefined) return undefined;
   return ({ key, nowMs, createdMs }) => {
     if (!isCreationKnown(key)) return whyAgeUnknown(key);
@@ -123,12 +121,11 @@ function compilePlace(condition: Condition, ranks: (per: Grouping) => RankOf): T
     };
   }
   if (networks !== undefined) return usedOutside(networks);
-  if (left !== undefined) {
+  if (left !== undefined)
     return ({ key: { creator, creatorId } }) => {
       if (creator === 'unknown') return { unknown: 'it is unknown whether its creator is still a member' };
       return creator === 'left' && { condition: 'creator_left', creator_id: creatorId };
     };
-  }
   if (patterns !== undefined) {
     const tests = patterns.map(makeGlobTest);
     return ({ key }) => {

@@ -49,9 +49,8 @@ export function clientAddress(from: string): string {
 
 function parseNetwork(text: string) {
   const [address, bits] = text.includes('/') ? ipaddr.parseCIDR(text) : [ipaddr.parse(text), undefined];
-  if (address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && (bits ?? 128) >= 96) {
+  if (address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && (bits ?? 128) >= 96)
     return { address: address.toIPv4Address(), bits: (bits ?? 128) - 96 };
-  }
   return { address, bits: bits ?? (address.kind() === 'ipv4' ? 32 : 128) };
 }
 

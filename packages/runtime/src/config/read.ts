@@ -44,9 +44,8 @@ const defaultFile = 'keywarden.yaml';
 export function readConfig(environment: Environment, variables: NodeJS.ProcessEnv, { secrets = true } = {}): Config {
   const file = readConfigFile(environment.KEYWARDEN_CONFIG);
   const single = singleConnection(environment);
-  if (file.connections.length > 0 && single) {
+  if (file.connections.length > 0 && single)
     throw usageError('Both keywarden.yaml and CONTROL_PLANE_URL name a control plane; unset one of them.');
-  }
   const usesSandbox = file.connections.length === 0 && single === undefined;
   const configured = file.connections.map((each) => {
     const connection = {
@@ -95,11 +94,10 @@ function sandboxConnection(environment: Environment, { secrets }: { secrets: boo
   const { KEYWARDEN_DATA: folder, SANDBOX_PORT: port } = environment;
   const url = readDataFile(folder, 'sandbox-url') ?? `http://127.0.0.1:${port}/api/v2`;
   const apiKey = environment.SANDBOX_ADMIN_KEY ?? readDataFile(folder, 'sandbox-admin-key');
-  if (secrets && apiKey === undefined) {
+  if (secrets && apiKey === undefined)
     throw usageError(
       'No control plane is configured and the sandbox was never started; run npm start, or set CONTROL_PLANE_URL and CONTROL_PLANE_API_KEY.',
     );
-  }
   const id = readDataFile(folder, 'sandbox-id');
   const identity = id === undefined ? 'sandbox' : `sandbox ${id}`;
   return { name: 'sandbox', url, identity, apiKey: apiKey ?? '', keyId: '1', keyFile: null, share: 0.5 };

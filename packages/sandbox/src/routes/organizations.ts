@@ -100,7 +100,7 @@ function invite({ db, clock }: State, wanted: { email: string; role: string; org
   const user = db.get('select id from user where email = ?', wanted.email);
   const member = user && db.find('member', { organization_id: organization, user_id: user.id ?? null, left_at: null });
   if (member !== undefined) throw new Refusal(409, `${wanted.email} is a member of the organization already`);
-  if (user !== undefined) {
+  if (user !== undefined)
     db.run(
       `insert into member values (?, ?, ?, ?, ?, null)
        on conflict (organization_id, user_id) do update set role = excluded.role, joined_at = excluded.joined_at, left_at = null`,
@@ -110,7 +110,6 @@ function invite({ db, clock }: State, wanted: { email: string; role: string; org
       wanted.role,
       at,
     );
-  }
   return db.get('select * from invitation where id = ?', id) ?? {};
 }
 
