@@ -94,9 +94,10 @@ async function create(
   return await withProcessLock(context, scopeLock(key.controlPlane, scope), async (context) => {
     const { store, lease, signal } = context;
     let begun: StoredRotation | undefined;
+    let caller = minter;
     try {
-      const lister = await findLister(context, rotation, { minter, run });
-      const listing = await listScope(context, lister, { scope, run: null });
+      caller = await findLister(context, rotation, { minter, run });
+      const listing = await listScope(context, caller, { scope, run: null });
       if (listing.whySuspect !== null || listing.number === null)
         return notNow('its scope could not be listed completely');
       if (!listing.keys.some(({ id }) => id === key.id)) return notNow('the last listing does not show it');
@@ -115,6 +116,7 @@ async function create(
       // T2: after a failover the intent may be lost before the call.
       const stored = await readRotation(store.db, begun.number);
       if (stored?.mints.at(-1)?.name !== mint.name) return notNow('the store has lost the intent of its mint');
+      caller = minter;
       const created = await call(minter, { key, name: mint.name, signal });
       // The use of that other key would retire the old one (T1).
       if (listing.keys.some(({ id }) => id === created.id))
@@ -132,7 +134,7 @@ async function create(
       // Another process has moved the rotation on and treats this key as lost, so its secret must not be delivered.
       return moved === undefined ? null : { rotation: moved, secret, keyId };
     } catch (error) {
-      return await recordMintFailure(context, begun, { minter, run, error });
+      return await recordMintFailure(context, begun, { minter, caller, run, error });
     }
   });
 }
@@ -170,16 +172,16 @@ async function call(
   return await client.createOrganizationKey(key.organizationId, { name, ...project, signal });
 }
 
-/** Records a failure: whether a key may have been minted, and whether another try makes sense. */
+/** Records a failure: whether a key may have been minted, and whether another try makes sense. `caller` sent the last request. */
 async function recordMintFailure(
   { store, signal }: Context,
   begun: StoredRotation | undefined,
-  { minter, run, error }: { minter: Connection; run: Run; error: unknown },
+  { minter, caller, run, error }: { minter: Connection; caller: Connection; run: Run; error: unknown },
 ): Promise<NotMinted> {
   signal.throwIfAborted();
   if (error instanceof UserError) return notNow(error.message);
   if (!(error instanceof ControlPlaneError)) throw error;
-  if (error.code === 'unauthenticated') run.refused.add(minter.name);
+  if (error.code === 'unauthenticated') run.refused.add(caller.name);
   if (error.code === 'outcome_unknown') return null; // listings decide
   const isFinal = hasCode(error, 'forbidden', 'not_found', 'rejected');
   const why = `nothing was minted: ${error.message}`;
