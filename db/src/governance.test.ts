@@ -13,6 +13,9 @@ let store: TestStore;
 let report: Store;
 let operator: Principal;
 let viewer: Principal;
+let auditor: Principal;
+/** An operator of one organization. */
+let partial: Principal;
 let keys: string[];
 let review: string;
 beforeAll(async () => {
@@ -26,6 +29,8 @@ beforeAll(async () => {
   keys = (await store.sql`select number from keywarden.key order by number`).map((row) => String(row.number));
   operator = await makePrincipal(store, 'olga');
   viewer = await makePrincipal(store, 'vera', 'viewer');
+  auditor = await makePrincipal(store, 'aaron', 'auditor');
+  partial = await makePrincipal(store, 'otto', 'operator', ['other']);
 });
 afterAll(async () => await store.close());
 
@@ -80,38 +85,60 @@ test('a login of the daemon creates no token, writes no decision and reads no ha
     await expect(sql.unsafe(statement)).rejects.toMatchObject({ code: '42501' });
 });
 
-const calls: [string, string, string][] = [
-  ['approve_plan', `'p'`, 'operator'],
-  ['reject_plan', `'p', 'x'`, 'operator'],
-  ['grant_exemption', `'{1}', null, 'x', 'infinity'`, 'operator'],
-  ['end_exemption', '1', 'operator'],
-  ['request_rotation', `1, 'x'`, 'operator'],
-  ['sign_review', `1, '{}'`, 'operator'],
-  ['decide_review', `1, '{1}', 'keep', 'x'`, 'auditor'],
-  ['open_review', `'x', now(), '{}', '[]', 1, '[]'`, 'auditor'],
+const calls: [name: string, args: string, role: 'auditor' | 'operator', organizations: 'some' | 'all'][] = [
+  ['approve_plan', `'p'`, 'operator', 'all'],
+  ['derive_plan', `'p', '{1}'`, 'operator', 'all'],
+  ['reject_plan', `'p', 'x'`, 'operator', 'all'],
+  ['grant_exemption', `'{1}', null, 'x', 'infinity'`, 'operator', 'some'],
+  ['end_exemption', '1', 'operator', 'some'],
+  ['request_rotation', `1, 'x'`, 'operator', 'some'],
+  ['sign_review', `1, '{}'`, 'operator', 'all'],
+  ['decide_review', `1, '{1}', 'keep', 'x'`, 'auditor', 'all'],
+  ['open_review', `'x', now(), '{}', '[]', 1, '[]'`, 'auditor', 'all'],
+  ['open_campaign', `'{}', now(), '{}', '[]', 1, '[]'`, 'auditor', 'all'],
+  ['cancel_campaign', `1, 'x'`, 'auditor', 'all'],
 ];
 
 test.each(calls)(
-  '%s asks who acts: no credential, a false one and one of a lesser role are refused',
-  async (name, args) => {
+  '%s asks who acts: no credential, a false one, one of a lesser role and one of too few organizations are refused',
+  async (name, args, role, organizations) => {
     const call = async (credential: string | null) =>
       await report.sql.unsafe(`select keywarden.${name}($1, ${args})`, [credential]);
     await expect(call(null)).rejects.toMatchObject({ code: 'KW002' });
     await expect(call(operator.token)).rejects.toMatchObject({ code: 'KW002' });
-    await expect(call(viewer.credential)).rejects.toMatchObject({ code: 'KW003' });
+    const lesser = [viewer, ...(role === 'operator' ? [auditor] : []), ...(organizations === 'all' ? [partial] : [])];
+    for (const { credential } of lesser) await expect(call(credential)).rejects.toMatchObject({ code: 'KW003' });
   },
 );
 
-test('an operator of one organization decides nothing about another, and about no plan', async () => {
-  const other = await makePrincipal(store, 'otto', 'operator', ['other']);
-  const call = async (text: string) => await report.sql.unsafe(text, [other.credential]);
+test('an operator of one organization decides nothing about another', async () => {
+  const call = async (text: string) => await report.sql.unsafe(text, [partial.credential]);
   await expect(
     call(`select keywarden.grant_exemption($1, '{${keys[0]}}', null, 'x', 'infinity')`),
   ).rejects.toMatchObject({
     code: 'KW004',
   });
-  await expect(call(`select keywarden.approve_plan($1, 'p')`)).rejects.toMatchObject({ code: 'KW003' });
   expect(await call(`select keywarden.request_rotation($1, ${keys[0]}, 'x') as number`)).toEqual([{ number: null }]);
+});
+
+test('a session opens no session, ends only those of its token, and is not prolonged by a request after it has expired', async () => {
+  const open = async ({ credential }: Pick<Principal, 'credential'>, session: string) =>
+    (await report.sql`select keywarden.open_session(${credential}, ${session}, '127.0.0.1', '') as number`)[0]?.number;
+  const end = async ({ credential }: Pick<Principal, 'credential'>, number: unknown) =>
+    (await report.sql`select keywarden.end_session(${credential}, ${String(number)}) as ended`)[0]?.ended;
+  const isIn = async (credential: string) =>
+    (await report.sql`select from keywarden.authenticate(${credential})`).length === 1;
+  const number = await open(viewer, 'of vera');
+  expect(await open({ credential: 'of vera' }, 'of a thief')).toBeNull();
+  for (const other of [auditor, partial]) expect(await end(other, number)).toBe(false);
+  expect(await isIn('of vera')).toBe(true);
+  await store.sql`update keywarden.report_session set last_seen_at = now() - interval '61 minutes'`;
+  for (let requests = 0; requests < 2; requests += 1) expect(await isIn('of vera')).toBe(false);
+  await store.sql`update keywarden.report_session set last_seen_at = now()`;
+  expect(await end({ credential: 'of vera' }, await open(viewer, 'another of vera'))).toBe(true);
+  expect(await end(operator, number)).toBe(true);
+  expect(await end(operator, number)).toBe(false);
+  expect(await isIn('of vera')).toBe(false);
 });
 
 test('a decision in an open transaction and a signature wait for each other; the signature covers the decision, or is refused', async () => {
