@@ -57,6 +57,44 @@ test('a connection that authenticates again, as another account, settles its ear
   expect((await openIncidents()).map(({ scope }) => scope)).toEqual(['job keys other']);
 });
 
+test('a success settles only open incidents of its kind, of its account or of its connections', async () => {
+  const died = { jobId: null, diedAt: new Date() };
+  const failed = (kind: string, account: string, connections: string[]) =>
+    openJobIncident(daemon, { ...died, kind, account, connections });
+  await failed('keys', '1/a', ['main']);
+  await store.sql`update keywarden.incident set closed_at = now(), closed_by = 'ada'`;
+  await failed('operations', '1/a', ['main']);
+  await failed('keys', '1/b', []);
+  await store.sql`insert into keywarden.incident (kind, scope, detail) values
+    ('breaker', 'job keys 1/a', '{"kind": "keys", "connections": ["main"]}')`;
+  const attempt = await begin(randomUUID(), '1/b');
+  await finishJobRun(daemon, { number: attempt, outcome: 'failed', error: {}, connections: ['main'] });
+  await done('1/a', ['main']);
+  expect((await openIncidents()).map(({ scope }) => String(scope)).toSorted()).toEqual([
+    'job keys 1/a',
+    'job keys 1/b',
+    'job operations 1/a',
+  ]);
+  expect(await store.sql`select closed_by from keywarden.incident where closed_at is not null`).toEqual([
+    { closed_by: 'ada' },
+  ]);
+});
+
+test('the incident of a job has the error of its last failed attempt, and the success of another job does not keep it away', async () => {
+  const jobId = randomUUID();
+  const died = { kind: 'keys', account: '1/a', connections: ['main'], jobId, diedAt: new Date(Date.now() - 60_000) };
+  for (const code of ['first', 'second'])
+    await finishJobRun(daemon, { number: await begin(jobId, '1/a'), outcome: 'failed', error: { code } });
+  await finishJobRun(daemon, { number: await begin(jobId, '1/a'), outcome: 'handed_back', error: { code: 'stopped' } });
+  await done('1/b', ['other']);
+  await store.sql`update keywarden.job_run set kind = 'operations', account = '1/a' where account = '1/b'`;
+  await done('1/b', ['other']);
+  for (let times = 0; times < 2; times += 1) await openJobIncident(daemon, died);
+  expect((await openIncidents()).map(({ detail }) => detail)).toMatchObject([{ error: { code: 'second' } }]);
+  await openJobIncident(daemon, { ...died, connections: ['main', 'second'] });
+  expect((await openIncidents()).map(({ detail }) => detail)).toMatchObject([{ connections: ['main', 'second'] }]);
+});
+
 test('attempts of the last 30 days, and the last time of each schedule, are kept, even if the daemon asks to forget more', async () => {
   const { sql } = store;
   for (const days of [29, 31]) {
