@@ -65,6 +65,12 @@ test.each([
   ],
   ['connections:\n  - {name: a, url: "https://x"}\n', 'exactly one of api_key_env and api_key_file'],
   [
+    'connections:\n  - {name: a, url: "https://x", api_key_env: A, api_key_file: /b}\n',
+    'exactly one of api_key_env and api_key_file',
+  ],
+  ['connections:\n  - {name: a, url: "https://x", api_key_env: A, share: 0}\n', 'connections.0.share'],
+  ['connections:\n  - {name: a, url: "https://x", api_key_env: A, share: 1.1}\n', 'connections.0.share'],
+  [
     'connections:\n  - &a {name: a, url: "https://x", api_key_env: A}\n  - *a\n',
     'connections: two connections have the same name',
   ],
@@ -72,9 +78,24 @@ test.each([
     'channels:\n  - &a {name: a, format: slack, url: "https://x"}\n  - *a\n',
     'channels: two channels have the same name',
   ],
+  ['channels:\n  - {name: a, format: slack, url: "https://x", secret_env: A}\n', 'slack has neither'],
+  [
+    'channels:\n  - {name: a, format: standard-webhooks, url: "https://x"}\n',
+    'exactly one of secret_env and secret_file',
+  ],
+  [
+    'policy:\n  rules:\n    - {name: x, older_than: 90d, action: notify}\n',
+    'a rule notifies owners (notices, or action: notify), and there is no channel',
+  ],
+  [
+    'policy:\n  rules:\n    - {name: x, older_than: 90d, even_in_use: true, action: revoke, notices: [7d]}\n',
+    'a rule notifies owners (notices, or action: notify), and there is no channel',
+  ],
   ['sinks:\n  - &a {name: a, kind: file, path: /x}\n  - *a\n', 'sinks: two sinks have the same name'],
   ['sinks:\n  - {name: a, kind: file, path: "/x/{lineage"}\n', 'braces must enclose one of lineage'],
   ['sinks:\n  - {name: a, kind: file, path: "/x/{key}"}\n', 'are valid placeholders'],
+  ['sinks:\n  - {name: a, kind: file, path: "/x\\0"}\n', 'must not contain NUL'],
+  ['sinks:\n  - {name: a, kind: command, command: [x], timeout: 11m}\n', 'timeout must be at most 10m'],
   [
     'policy:\n  rules:\n    - {name: x, older_than: 90d, action: rotate, rotation: {sink: vault}}\n',
     'policy.rules.0.rotation.sink: sink vault does not exist',
@@ -83,12 +104,21 @@ test.each([
     'operations: {overlap: 999999w}\n',
     'operations.overlap: a duration is a number and a unit: 45s, 30m, 12h, 90d, 2w; the longest is 365000d',
   ],
+  ['shutdown_timeout: 11m\n', 'shutdown_timeout must be at most 10m'],
+  ['operations: {page_limit: 1}\n', 'operations.page_limit'],
+  ['operations: {page_limit: 1001}\n', 'operations.page_limit'],
   ['operations: {settle: 9m}\n', 'operations.settle: settle must be at least 10m'],
   ['operations: {settle: 1h, overlap: 1h}\n', 'operations: overlap must be longer than settle'],
   ['retention: {operations: 213d}\n', 'retention.operations must be at least 214d'],
   ['retention: {access_log: 364d}\n', 'access_log must be at least 365d'],
 ])('a broken file is reported in one sentence with its position: %j', (text, expected) => {
   expect(() => parseConfig(text, 'keywarden.yaml')).toThrow(expected);
+});
+
+test('a file and an environment that both name a control plane are refused, and not one of them ignored', () => {
+  const variables = { CONTROL_PLANE_URL: 'https://b.example', CONTROL_PLANE_API_KEY: 'napi_b', A: 'napi_a' };
+  const connection = 'connections:\n  - {name: a, url: "https://a.example", api_key_env: A}\n';
+  expect(() => read(connection, variables)).toThrow('unset one of them');
 });
 
 test.each([
