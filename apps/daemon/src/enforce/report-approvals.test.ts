@@ -234,17 +234,28 @@ test('a rejection takes effect between two keys of a plan that is being carried 
   expect(await report.sql`select 1 from keywarden.standing_approval`).toHaveLength(0);
 });
 
-test.each(['high_water_mark', 'ledger_inconsistent'])(
-  'R10: an incident %s that another machine opens takes effect between two keys, too',
-  async (kind) => {
+const opened = (kind: string) => `insert into keywarden.incident (kind, scope, detail) values ('${kind}', '', '{}')`;
+
+test.each([
+  ['R10: an older store', opened('high_water_mark'), 'an incident high_water_mark is open'],
+  ['R10: another ledger', opened('ledger_inconsistent'), 'an incident ledger_inconsistent is open'],
+  [
+    'R6: another policy',
+    `insert into keywarden.replica_policy (replica, policy_sha256) values (gen_random_uuid(), 'another')`,
+    'replicas on this database use different policies',
+  ],
+])(
+  '%s that another machine reports takes effect between two keys, too, and in the next pass',
+  async (_what, report, why) => {
     await prepare(['one', 'two', 'busy']);
     await armMachine(fixture.context, 'ada');
     const plan = await makeStoredPlan();
     await approveByReport(plan.id);
-    await afterFirstOutcome(`insert into keywarden.incident (kind, scope, detail) values ('${kind}', '', '{}')`);
+    await afterFirstOutcome(report);
     const [applied] = (await pass(0)).approved;
     await store.sql.unsafe('drop function keywarden.after_one() cascade');
-    expect(applied?.stopped).toContain(`an incident ${kind} is open`);
+    expect(applied?.stopped).toContain(why);
+    expect((await pass(0)).approved).toEqual([]);
     expect(await revokedNames()).toHaveLength(1);
   },
 );
