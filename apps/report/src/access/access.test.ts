@@ -95,6 +95,10 @@ test('other machines need HTTPS, directly or through a configured proxy, which p
   // Only a configured proxy is trusted to report HTTPS.
   expect(await status({ 'x-peer': '192.0.2.7', 'x-forwarded-proto': 'https' })).toBe(403);
   expect(await status({ 'x-peer': '10.0.0.1', 'x-forwarded-for': '192.0.2.7' })).toBe(403);
+  // What the proxy adds is last; what is before it comes from the client.
+  expect(
+    await status({ 'x-peer': '10.0.0.1', 'x-forwarded-for': '192.0.2.7', 'x-forwarded-proto': 'https, http' }),
+  ).toBe(403);
   expect(
     await status({ 'x-peer': '10.0.0.1', 'x-forwarded-for': '127.0.0.1, 192.0.2.7', 'x-forwarded-proto': 'https' }),
   ).toBe(200);

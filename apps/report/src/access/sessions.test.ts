@@ -1,5 +1,7 @@
+import { createLogger } from '@keywarden/runtime';
 import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { createApp } from '../app.ts';
 import { sessionCookie } from './authenticate.ts';
 
 let fixture: Fixture;
@@ -93,4 +95,25 @@ test('a form that is sent after its session has ended leads back to its page, wh
   const again = { referer: 'http://report.example/reviews/1?decision=undecided&flash=decided' };
   const late = await post('/reviews/1/decisions', {}, again);
   expect(late.headers.get('location')).toBe('/sign-in?next=%2Freviews%2F1%3Fdecision%3Dundecided&unsent=true');
+});
+
+test('over HTTPS only a cookie that this host has set over HTTPS is a session, and another site signs nobody out', async () => {
+  const { sql } = await fixture.store.as('keywarden_report');
+  const transport = { isTls: true, proxies: [] };
+  const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
+  const marks = { around: async <T>(action: () => Promise<T>) => await action() };
+  const options = { requestsPerMinute: 1e9, sql, log, marks, now: Date.now, transport };
+  const app = createApp({ ...options, peerOf: () => '192.0.2.7' });
+  const headers = { host: 'report.example', origin: 'https://report.example' };
+  const body = new URLSearchParams({ token: fixture.tokens.viewer ?? '' });
+  const answer = await app.request('/sign-in', { method: 'POST', headers, body });
+  const [cookie = ''] = (answer.headers.get('set-cookie') ?? '').split(';');
+  expect(cookie).toMatch(/^__Host-keywarden_session=kws_/);
+  const visit = async (cookie: string) => (await app.request('/v1/me', { headers: { ...headers, cookie } })).status;
+  expect(await visit(cookie)).toBe(200);
+  expect(await visit(cookie.replace('__Host-', ''))).toBe(401);
+  // Its form has no cookie, because the browser does not send it there; an answer could still remove the cookie.
+  const foreign = { ...headers, origin: 'https://elsewhere.example' };
+  const out = await app.request('/sign-out', { method: 'POST', headers: foreign });
+  expect([out.status, out.headers.get('set-cookie')]).toEqual([403, null]);
 });
