@@ -91,6 +91,15 @@ test('T2: a key whose command stored it and failed is no orphan while its read_c
   expect(opened.map(({ whyNot }) => whyNot)).toEqual([expect.stringContaining('whether it has 3 earlier secrets')]);
 });
 
+test('a sink whose command cannot be started has certainly no secret: the successor is lost, and nothing about it is unclear', async () => {
+  const command = [script('store', 'cat > /dev/null')];
+  writeFileSync(join(folder, 'store'), '#!/no/such/interpreter\n');
+  const sinks = parseSinks([{ name: 'files', kind: 'command', command }]);
+  await prepare(['bot', 'two'], { sinks, policy: policySchema.parse({ rules: [] }) });
+  await ask(['bot'], 'files');
+  expect(await states()).toEqual(['bot: orphaned']);
+});
+
 test("if a sink's command is missing, nothing is minted", async () => {
   const sinks = parseSinks([{ name: 'files', kind: 'command', command: ['no-such-command-of-anybody'] }]);
   await prepare(['bot', 'survivor'], { sinks });
