@@ -211,6 +211,8 @@ test.each(['exemption.ended', 'campaign.canceled', 'pause.ended', 'incident.clos
     const faults = async (...changes: string[]) => {
       let found: string[] = [];
       await undone(async (tx) => {
+        // The owner of the database can do this, too.
+        if (relation === 'report_token') await tx`alter table keywarden.report_token disable trigger ends_are_kept`;
         for (const each of changes) expect((await tx.unsafe(each)).count, `rows of ${each}`).toBeGreaterThan(0);
         found = (await listLedgerRowFaults(tx)).map(({ type, fault }) => `${type} ${fault}`);
       });
