@@ -1,9 +1,12 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 
+/** How long answers that are being sent may take once a server stops. */
+const lastAnswersMs = 2000;
+
 export interface Listening {
   port: number;
-  /** Stops. Running answers have 2 s to finish. */
+  /** Stops, and cuts answers that are not finished after `lastAnswersMs`. */
   close: () => Promise<void>;
 }
 
@@ -17,7 +20,7 @@ export async function listen(server: Server, { host, port }: { host: string; por
       new Promise((resolve) => {
         server.close(() => resolve());
         server.closeIdleConnections();
-        setTimeout(() => server.closeAllConnections(), 2000).unref();
+        setTimeout(() => server.closeAllConnections(), lastAnswersMs).unref();
       }),
   };
 }
