@@ -66,7 +66,7 @@ test('A7: a key is gone after two listings in a row without it, not after one', 
   await list(['1', '2']);
   await list(['1']);
   expect(await gone()).toEqual([]);
-  await list(['1']);
+  for (let listings = 0; listings < 2; listings += 1) await list(['1']);
   expect(await gone()).toEqual(['2']);
   expect(await events()).toEqual(['1 first_seen', '2 first_seen', '2 missing', '2 gone']);
 });
@@ -250,4 +250,50 @@ test('R1: a key whose list does not name its creator is the same key, gets no cr
   const incidents =
     await store.sql`select 1 from keywarden.incident where kind = 'key_changed' and scope = ${`${controlPlane}/${scope}`}`;
   expect(incidents).toHaveLength(0);
+});
+
+/** Returns the records of the scope's only id, oldest first. */
+const records = async () =>
+  (await store.sql`select * from keywarden.key where scope = ${scope} order by number`).map(
+    (row) => `${row.kind} of ${row.creator_id}${row.superseded_at === null ? '' : ', superseded'}`,
+  );
+
+test('R1: an id with another kind or creator is another key, and only an earlier record of the same kind and creator returns', async () => {
+  const by = (id: string) => ({ createdBy: { id, name: id } });
+  for (const id of ['ada', 'bob', 'carl']) await list(['1'], by(id));
+  await list(['1'], { ...by('carl'), projectId: 'p' });
+  await list(['1'], { createdAt: '1970-01-01T00:00:00Z', ...by('carl'), projectId: 'p' });
+  expect(await records()).toEqual([
+    'organization of ada, superseded',
+    'organization of bob, superseded',
+    'organization of carl, superseded',
+    'project of carl',
+  ]);
+  await list(['1'], by('bob'));
+  expect((await records()).filter((record) => !record.endsWith('superseded'))).toEqual(['organization of bob']);
+});
+
+test('R1: of a key that a list shows twice the later use counts, in either order, and an earlier use changes no address', async () => {
+  const uses = [1, 2].map((day) =>
+    makeWireKey('1', { lastUsedAt: `2026-05-0${day}T00:00:00Z`, lastUsedFromAddr: `192.0.2.${day}` }),
+  );
+  const used = async () =>
+    await store.sql`select last_used_at, last_used_from from keywarden.key where scope = ${scope}`;
+  const last = [{ last_used_at: '2026-05-02 00:00:00+00', last_used_from: '192.0.2.2' }];
+  for (const keys of [uses.toReversed(), uses, uses.slice(0, 1)]) {
+    await list([], {}, 1, { keys });
+    expect(await used()).toEqual(last);
+  }
+});
+
+test('a listing stands alone if it is the first, or the first after a suspect one, and a suspect one never does', async () => {
+  const how = { partial: 'a project cannot be read' };
+  const expected = [true, false, false, false, true, false];
+  for (const [index, isAlone] of expected.entries())
+    expect(await list(['1'], {}, 1, index === 2 || index === 3 ? how : {})).toMatchObject({ isAlone });
+});
+
+test('a process that has lost its lock saves no listing', async () => {
+  const lease = { name: 'x', fence: '7', signal: new AbortController().signal };
+  await expect(list(['1'], {}, 1, { lease })).rejects.toMatchObject({ code: 'KW005' });
 });
