@@ -2,7 +2,7 @@ import { unknownTime, type WireCredential } from '@keywarden/core/wire';
 import { type Fixture, listCredentials, makeCredential, makeFixture } from '@keywarden/testkit/report/fixture';
 import { unzipSync } from 'fflate';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import type { Manifest } from './evidence/summary.ts';
+import { exceptionsInWords, type Manifest } from './evidence/summary.ts';
 
 let fixture: Fixture;
 
@@ -139,6 +139,14 @@ test('evidence contains the existing credentials, the expired ones, and the gaps
   });
   expect(manifest.attachments.map(({ file }) => file)).toContain('not-seen/credential-holes.ndjson');
   expect(manifest.partial_because.join()).toContain('the inventory of other credentials has');
+  // Credentials of scopes that were never listed may be exceptions.
+  const summary = Buffer.from(files['summary.md'] ?? []).toString();
+  expect(summary).toContain(', no exception in what was observed');
+  expect(summary).not.toMatch(/None found\.|no exception(?! in what was observed)/);
+  const [control] = manifest.controls;
+  const none = { ...control, exceptions: 0, not_assessable: 0 } as Manifest['controls'][number];
+  expect(exceptionsInWords(none, manifest)).toBe('None found in what was observed.');
+  expect(exceptionsInWords(none, { partial: false })).toBe('None found.');
 });
 
 test('P3: an export of credentials ends with a line that states its content', async () => {

@@ -33,8 +33,8 @@ export async function renderSummary(manifest: Manifest): Promise<string> {
             <h2>${control.id}: ${control.title}</h2>
             <p>${control.framework}.</p>
             <p><strong>Required.</strong> ${control.requires}</p>
-            <p><strong>Exceptions.</strong> ${exceptionsInWords(control)}</p>
-            ${renderFiles(manifest.files.filter((file) => file.control === control.id))}
+            <p><strong>Exceptions.</strong> ${exceptionsInWords(control, manifest)}</p>
+            ${renderFiles(manifest, control.id)}
           </section>`,
         )}
         <h2>Attachments</h2>
@@ -44,14 +44,15 @@ export async function renderSummary(manifest: Manifest): Promise<string> {
   return `${(await page).toString()}\n`;
 }
 
-function renderFiles(files: EvidenceFile[]) {
+function renderFiles(manifest: Manifest, control: string) {
+  const files = manifest.files.filter((file) => file.control === control);
   return html`<table>
       <thead><tr><th>Measure</th><th>Result</th><th>Files</th></tr></thead>
       <tbody>
         ${files.map(
           (file) => html`<tr>
             <td>${file.measure.says}</td>
-            <td>${resultInWords(file)}. ${file.missing ?? ''}</td>
+            <td>${resultInWords(file, manifest)}. ${file.missing ?? ''}</td>
             <td>${file.file}<br />${file.csv.file}</td>
           </tr>`,
         )}

@@ -43,6 +43,9 @@ export interface Manifest {
   attachments: Written[];
 }
 
+/** Follows a result without exceptions if part of the period was not observed. */
+const inObserved = ' in what was observed';
+
 /** Returns a summary of the archive as Markdown: requirements, measurements, exceptions and blind spots. */
 export function summarize(manifest: Manifest): string {
   const { from, to, as_of: asOf, made_at: madeAt, made_by: madeBy } = manifest;
@@ -59,31 +62,40 @@ export function summarize(manifest: Manifest): string {
       '**Measured.**',
       manifest.files
         .filter((file) => file.control === control.id)
-        .map(describe)
+        .map((file) => describe(file, manifest))
         .join('\n'),
-      `**Exceptions.** ${exceptionsInWords(control)}`,
+      `**Exceptions.** ${exceptionsInWords(control, manifest)}`,
     ]),
     '',
   ].join('\n\n');
 }
 
-/** Returns the result of a control in words. */
-export function exceptionsInWords({ exceptions, not_assessable: unknown }: Manifest['controls'][number]): string {
+type Completeness = Pick<Manifest, 'partial'>;
+
+/** Returns the result of a control in words. What was not observed may have exceptions, so a partial archive does not say that there are none. */
+export function exceptionsInWords(
+  { exceptions, not_assessable: unknown }: Manifest['controls'][number],
+  { partial }: Completeness,
+): string {
   if (exceptions === null) return 'No measure of this control counts exceptions; review its files.';
   const rest = unknown === 0 ? '' : ` Not assessable: ${unknown}.`;
   if (exceptions > 0) return `${exceptions}.${rest}`;
-  return unknown === 0 ? 'None found.' : `None found among those that could be assessed.${rest}`;
+  const assessed = unknown === 0 ? '' : ' among those that could be assessed';
+  return `None found${assessed}${partial ? inObserved : ''}.${rest}`;
 }
 
-function describe(file: EvidenceFile): string {
-  return `- ${file.measure.says} ${resultInWords(file)} (${file.file}, ${file.csv.file}).${file.missing === null ? '' : ` ${file.missing}`}`;
+function describe(file: EvidenceFile, completeness: Completeness): string {
+  return `- ${file.measure.says} ${resultInWords(file, completeness)} (${file.file}, ${file.csv.file}).${file.missing === null ? '' : ` ${file.missing}`}`;
 }
 
 /** Returns the result of a measure in words: "3 records, 3 exceptions, 2 not assessable because ...". */
-export function resultInWords({ records, exceptions, not_assessable: unknown }: EvidenceFile): string {
+export function resultInWords(
+  { records, exceptions, not_assessable: unknown }: EvidenceFile,
+  { partial }: Completeness,
+): string {
   const count = countOf(records, 'record');
-  const verdict =
-    exceptions === null ? '' : exceptions === 0 ? ', no exception' : `, ${countOf(exceptions, 'exception')}`;
+  const some = exceptions === 0 ? `no exception${partial ? inObserved : ''}` : countOf(exceptions ?? 0, 'exception');
+  const verdict = exceptions === null ? '' : `, ${some}`;
   const why = unknown?.because.map(({ reason, keys }) => `${keys} because ${reason}`).join('; ');
   return `${count}${verdict}${unknown === null ? '' : `; not assessable: ${unknown.records}, ${why}; see ${unknown.file}`}`;
 }
