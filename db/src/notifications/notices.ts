@@ -51,13 +51,17 @@ export async function endAnnouncements(sql: Sql, lapsed: { key: KeyFacts; rule: 
   });
 }
 
-/** Cancels the messages that no configured channel will send. They would count as unaccepted for ever. */
+/**
+ * Cancels the notices that no configured channel will send; they would count as unaccepted for ever. If their channel comes back, they are written again.
+ * Reminders and other messages are written only once, so they wait for their channel.
+ */
 export async function cancelUnsendable(db: Db, channels: string[]): Promise<void> {
-  const { channel, acceptedAt, cancelledAt } = noticeMessage;
+  const { number, channel, acceptedAt, cancelledAt } = noticeMessage;
+  const announced = db.select({ step: notice.step }).from(notice).where(eq(notice.messageNumber, number));
   await db
     .update(noticeMessage)
     .set({ cancelledAt: raw`now()` })
-    .where(and(isNull(acceptedAt), isNull(cancelledAt), noneOf(channel, channels)));
+    .where(and(isNull(acceptedAt), isNull(cancelledAt), noneOf(channel, channels), exists(announced)));
 }
 
 /** Lists which of these notices have already been written for a channel, sent or not, as `KEY RULE STEP`. */

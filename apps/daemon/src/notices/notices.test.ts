@@ -180,19 +180,23 @@ test('R9: a second channel must also accept; while one is down nothing is revoke
   expect(await revokedNames()).toEqual([]);
 });
 
-test('messages of a channel that is no longer configured are cancelled, and written again if it comes back', async () => {
+test('notices of a channel that is no longer configured are cancelled, and written again if it comes back; other messages wait', async () => {
   const gone = channel({ name: 'chat', format: 'slack', secret: null, url: 'http://127.0.0.1:1/closed' });
   await prepare(['one', 'busy'], { policy: announced, channels: [channel(), gone] });
   const unaccepted = async () =>
     (await readGauges(store.sql)).find(({ name }) => name === 'keywarden_notices_unaccepted')?.value;
   await pass();
   expect(await unaccepted()).toBe(1);
+  // A reminder, which is written only once.
+  await store.sql`
+    insert into keywarden.notice_message (control_plane_number, channel, owner, body)
+    select control_plane_number, channel, owner, body from keywarden.notice_message where channel = 'chat'`;
   fixture.context.config.channels = [channel()];
   await pass();
-  expect(await unaccepted()).toBe(0);
+  expect(await unaccepted()).toBe(1);
   fixture.context.config.channels = [channel(), gone];
   await pass();
-  expect(await unaccepted()).toBe(1);
+  expect(await unaccepted()).toBe(2);
   expect(steps()).toEqual(['15d: one']);
 });
 
