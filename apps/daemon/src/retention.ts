@@ -28,11 +28,12 @@ export async function dropDueMonths(
   context: Pick<Context, 'store' | 'config' | 'log' | 'signal' | 'now'>,
   { months, by, evenIfChanged = false }: { months: db.ExpiredMonth[]; by: string; evenIfChanged?: boolean },
 ): Promise<void> {
+  const due = months.filter(({ isDue }) => isDue);
+  if (due.length === 0) return;
   await assertStoreNotAhead(context);
   const { store, log, signal } = context;
-  const due = months.filter(({ isDue }) => isDue);
   const isDue = (month: string) => due.some((each) => each.month === month);
-  const faults = due.length === 0 ? [] : await db.checkSeals(store.sql, { signal, months: isDue });
+  const faults = await db.checkSeals(store.sql, { signal, months: isDue });
   const changed = new Set(faults.map(({ day }) => monthOf(day)).filter(isDue));
   if (changed.size > 0)
     await db.openLedgerIncident(store.db, `months to drop differ from their seals: ${[...changed].join(', ')}`);
