@@ -139,8 +139,8 @@ export function toKeyFacts(row: KeyRow) {
 }
 
 /**
- * Returns a key's use, or unknown. A last use proves nothing if it moved backwards, was in the future, or has an address but no time. The same holds if it is
- * before the key's creation (by more than a rounded second).
+ * Returns a key's use, or unknown. A last use proves nothing if it moved backwards, was in the future, or has an address but no time. The same
+ * holds if it is before the key's creation (by more than a rounded second).
  */
 function useOf({ kind, createdAt, lastUsedAt, lastUsedFrom, useWentBack }: KeyRow): KeyFacts['use'] {
   if (!showsUse(kind)) return { state: 'unknown' };

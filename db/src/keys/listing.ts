@@ -190,7 +190,7 @@ async function saveKeys(
     ...('kind' in each ? { branch_id: each.branchId, holder: each.holder, expires_at: each.expiresAt } : {}),
     extra: packExtra(each.extra, { created_at: each.createdAt }),
   }));
-  // R1: such a time is never true. Once stored, it would hide every later use.
+  // R1: a last use a day after its listing is never true. Once stored, it would hide every later use. It is unknown, like one that went back.
   const isUseAhead = () => tx`coalesce(last_used_at > ${listedAt}::timestamptz + interval '1 day', false)`;
   await tx`
     with listed as materialized (

@@ -97,7 +97,7 @@ test('a form that is sent after its session has ended leads back to its page, wh
   expect(late.headers.get('location')).toBe('/sign-in?next=%2Freviews%2F1%3Fdecision%3Dundecided&unsent=true');
 });
 
-test('over HTTPS only a cookie that this host has set over HTTPS is a session, and another site signs nobody out', async () => {
+test('over HTTPS only a cookie that this host has set over HTTPS is a session, and another site cannot sign a person out', async () => {
   const { sql } = await fixture.store.as('keywarden_report');
   const transport = { isTls: true, proxies: [] };
   const log = createLogger({ level: 'silent', format: 'json', name: 'test' });

@@ -1,8 +1,8 @@
 import type { CredentialKind } from '../wire/kinds.ts';
 
 /**
- * The recorded use of a key. A last use that went backwards or is in the future is unknown, because the upstream data is wrong. Of a past time, the use is unknown if no
- * listing shows it (`unobserved`); `since` is then the newest use that is known.
+ * The recorded use of a key. A last use that went backwards or is in the future is unknown, because the upstream data is wrong. Of a past time, the
+ * use is unknown if no listing shows it (`unobserved`); `since` is then the newest use that is known.
  */
 export type Use =
   | { state: 'used'; at: string; from: string | null }
