@@ -36,6 +36,8 @@ export function incidentInWords({ kind, plan_id: planId, detail }: Incident): st
       return `the review campaign ${text('title')} was due at ${text('due_at')}; ${text('unsigned')} of its reviews were not signed then, and ${text('undecided')} keys were undecided; the incident closes when all are signed`;
     case 'ledger_inconsistent':
       return `the ledger in the store is not the one that was signed, or contradicts itself: ${text('why')}; nothing is enforced while this incident is open, and it opens again if the cause remains`;
+    case 'revocation_undone':
+      return `its revocation counted as done at ${text('revoked_at')}, and listings still show it, the last at ${text('listed_at')}; the control plane did not revoke it, or made it live again`;
     case 'key_changed':
       return `its id belonged to another key until ${text('listed_at')}: ${text('was')}, now ${text('is')}; neither key is revoked until you review both and close this incident`;
     default:

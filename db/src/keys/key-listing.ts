@@ -29,6 +29,9 @@ export interface KeyListing {
   lease?: Lease | undefined;
 }
 
+/** No replica of the control plane lags by more (A6): a listing that began so long after a call shows what the call did. As Postgres reads intervals. */
+export const mostLag = '5 minutes';
+
 /** Returns the name of a scope in facts and plans: its control plane's number and its own name. */
 export function scopeKeyOf(controlPlane: string, scope: string): string {
   return `${controlPlane}/${scope}`;

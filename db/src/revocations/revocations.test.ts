@@ -217,6 +217,43 @@ test('a key that was gone and is back may be begun again', async () => {
   expect(await listGoneKeys(daemon.db, [key])).toEqual(new Set());
 });
 
+test('a key that listings show long after its revocation opens one incident for each attempt', async () => {
+  const incidents = async () =>
+    await store.sql`select number::text, detail from keywarden.incident where kind = 'revocation_undone' and key_number = ${key}`;
+  const shown = async (how: Partial<KeyListing> = {}) => {
+    await list([String(tests)], how);
+    await reconcileIntents(daemon.sql, { controlPlane, scope });
+    return (await incidents()).length;
+  };
+  const revoke = async () => {
+    const at = new Date(Date.UTC(2026, 5, 1, hour)).toISOString();
+    await recordOutcome(daemon.sql, (await begin()) ?? '', { outcome: 'revoked', at });
+  };
+  /** Makes the outcomes so old that no replica can lag behind them. */
+  const ageOutcomes = () => store.sql`
+    update keywarden.revocation_outcome set at = at - interval '1 hour'
+    where intent_number in (select number from keywarden.revocation_intent where key_number = ${key})`;
+  await revoke();
+  // It may be a replica that lags.
+  expect([await shown(), await shown()]).toEqual([0, 0]);
+  await ageOutcomes();
+  // The key was not listed without interruption: only one listing is known to be new.
+  await list([]);
+  expect([await shown({ unreadable: 1 }), await shown()]).toEqual([0, 0]);
+  expect([await shown(), await shown()]).toEqual([1, 1]);
+  const [first] = await incidents();
+  expect(first?.detail).toMatchObject({
+    listed_at: expect.stringContaining('2026-06'),
+    revoked_at: expect.any(String),
+  });
+  // What a person has closed stays closed, until another attempt has as little effect.
+  await closeIncidents(daemon.db, { number: String(first?.number) }, { by: 'ada' });
+  expect(await shown()).toBe(1);
+  await revoke();
+  await ageOutcomes();
+  expect([await shown(), await shown(), await shown()]).toEqual([1, 2, 2]);
+});
+
 test('R1: a key whose id is, or may be, another key’s gets no intent for any requester', async () => {
   const [{ number } = {}] = await store.sql`
     insert into keywarden.incident (kind, key_number, scope, detail) values ('key_changed', ${key}, ${scope}, '{}') returning number`;

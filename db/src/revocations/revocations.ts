@@ -1,4 +1,5 @@
 import { and, eq, isNotNull, isNull, sql as raw, type SQL } from 'drizzle-orm';
+import { mostLag } from '../keys/key-listing.ts';
 import { type Lease, withFence } from '../locks.ts';
 import { credential, type key, keyListing } from '../schema/keys.ts';
 import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
@@ -105,7 +106,8 @@ export async function recordOutcome(
 /**
  * Ends the intents that a crash or a lost response left open, using the listings made since. Returns how many it ended. A key that two
  * listings in a row lack is gone, and not known to be revoked by us (R4). A key that two listings still show was not revoked, if both began
- * over a minute after the intent. One listing may be of a replica that lags. Call it after each save of a listing.
+ * over a minute after the intent. One listing may be of a replica that lags. A key that was revoked and that two listings show much later opens an
+ * incident: the control plane's answer was false, or has become so. Call it after each save of a listing.
  */
 export async function reconcileIntents(
   sql: Sql,
@@ -124,7 +126,31 @@ export async function reconcileIntents(
           and l.why_suspect is null and l.begun_at > i.created_at + interval '1 minute'))
     on conflict (intent_number) do nothing
     returning intent_number`;
+  await reportUndone(sql, { controlPlane, scope });
   return rows.length;
+}
+
+/**
+ * Opens an incident for each key whose newest attempt revoked it, or found it gone, and that two listings in a row show although they began after every
+ * replica knew. An attempt has one incident, and a key one that is open.
+ */
+async function reportUndone(sql: Sql, { controlPlane, scope }: { controlPlane: string; scope: string }): Promise<void> {
+  await sql`
+    insert into keywarden.incident (kind, key_number, intent_number, detail, scope)
+    select 'revocation_undone', k.number, i.number, jsonb_build_object('revoked_at', o.at, 'listed_at', shown.last), k.control_plane_number || '/' || k.scope
+    from keywarden.revocation_outcome o
+    join keywarden.revocation_intent i on i.number = o.intent_number
+    join keywarden.credential k on k.number = i.key_number
+    cross join lateral (
+      select count(*) as listings, max(l.listed_at) as last from keywarden.key_listing l
+      where l.control_plane_number = k.control_plane_number and l.scope = k.scope and l.why_suspect is null
+        and l.listed_at >= k.present_since and l.begun_at > o.at + ${mostLag}::interval) shown
+    where k.control_plane_number = ${controlPlane} and k.scope = ${scope} and k.gone_at is null and k.missing_since is null and k.superseded_at is null
+      and o.outcome in ('revoked', 'gone') and shown.listings > 1
+      and not exists (select from keywarden.revocation_intent later where later.key_number = k.number and later.attempt > i.attempt)
+      and not exists (
+        select from keywarden.incident c where c.kind = 'revocation_undone' and c.key_number = k.number
+          and (c.closed_at is null or c.intent_number = i.number))`;
 }
 
 /** Returns those of these keys that are gone, for any reason. */

@@ -17,6 +17,7 @@ export const incidentKinds = [
   'signature_broken',
   'review_overdue',
   'ledger_inconsistent',
+  'revocation_undone',
 ] as const;
 
 /**
@@ -33,6 +34,7 @@ export const incidentKinds = [
  * - listing_doubted: for over a day no listing of a scope was trusted
  * - signature_broken: a signed access review no longer has the content that was signed; its scope is "review NUMBER"
  * - ledger_inconsistent: the ledger in the store is not the one that this machine has seen, or its rows differ from it
+ * - revocation_undone: a key that counts as revoked by us is listed again, by two listings that no replica's lag explains
  * - review_overdue: reviews of a campaign were not signed by its due date; its scope is "campaign NUMBER"
  */
 export const incident = table(

@@ -1570,7 +1570,7 @@ export interface components {
         Incident: {
             id: string;
             /** @enum {string} */
-            kind: "used_in_flight" | "breaker" | "high_water_mark" | "rotation_stalled" | "orphan" | "job_failed" | "key_changed" | "configuration" | "listing_doubted" | "signature_broken" | "review_overdue" | "ledger_inconsistent";
+            kind: "used_in_flight" | "breaker" | "high_water_mark" | "rotation_stalled" | "orphan" | "job_failed" | "key_changed" | "configuration" | "listing_doubted" | "signature_broken" | "review_overdue" | "ledger_inconsistent" | "revocation_undone";
             /** @enum {string} */
             state: "open" | "closed";
             /** Format: date-time */
@@ -4115,7 +4115,7 @@ export interface operations {
     getIncidents: {
         parameters: {
             query?: {
-                kind?: "used_in_flight" | "breaker" | "high_water_mark" | "rotation_stalled" | "orphan" | "job_failed" | "key_changed" | "configuration" | "listing_doubted" | "signature_broken" | "review_overdue" | "ledger_inconsistent";
+                kind?: "used_in_flight" | "breaker" | "high_water_mark" | "rotation_stalled" | "orphan" | "job_failed" | "key_changed" | "configuration" | "listing_doubted" | "signature_broken" | "review_overdue" | "ledger_inconsistent" | "revocation_undone";
                 state?: "open" | "closed";
                 key?: string;
                 /** @description At this time or later */
