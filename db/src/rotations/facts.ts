@@ -2,6 +2,7 @@ import type { KeyFacts } from '@keywarden/core/policy';
 import { currentMint, type MintIntent, type RotationFacts, type Sighting, wantsSink } from '@keywarden/core/rotation';
 import { and, countDistinct, desc, eq, isNull, sql as raw } from 'drizzle-orm';
 import { toKeyFacts } from '../keys/facts.ts';
+import { mostLag } from '../keys/key-listing.ts';
 import { toInstant } from '../schema/columns.ts';
 import { replicaCredential } from '../schema/connections.ts';
 import { incident } from '../schema/incidents.ts';
@@ -87,7 +88,7 @@ async function readMintFacts(
         and k.scope = ${rotation.key.scope} and ${hasMintName(sql)} and k.gone_at is null and k.id is distinct from m.key_id order by 1) as lost,
       (select count(*)::int from keywarden.key_listing l where l.control_plane_number = ${rotation.key.controlPlane}
         and l.scope = ${rotation.key.scope} and l.number > m.last_listing_number and l.why_suspect is null
-        and l.begun_at > m.created_at + interval '1 minute') as listings
+        and l.begun_at > m.created_at + ${mostLag}::interval) as listings
     from keywarden.rotation_mint m where m.rotation_number = ${rotation.number} and m.attempt = ${attempt}::int`;
   return {
     lost: Array.isArray(row?.lost) ? row.lost.map(String) : [],

@@ -86,9 +86,11 @@ function settleDelivery(rotation: Rotation, { sink, mayBeOnItsWay, nowMs }: Rota
 }
 
 function awaitListing(rotation: Rotation, facts: RotationFacts): Step {
-  const { successor, old, nowMs } = facts;
+  const { successor, old, nowMs, listingsSinceMint } = facts;
   if (successor.state === 'live') return old.state === 'gone' ? oldIsGone(rotation, facts) : move('overlapping');
   if (successor.state === 'gone') return successorIsGone();
+  // The sink has its secret in the place of one that works.
+  if (listingsSinceMint >= 2) return move('stalled', 'two listings do not show its successor', true);
   if (isOverdue(rotation, nowMs)) return move('stalled', 'no listing shows its successor', true);
   return wait('no listing has shown its successor yet');
 }

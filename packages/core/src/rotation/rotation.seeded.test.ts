@@ -99,6 +99,15 @@ test('a stalled rotation resumes when its successor is adopted after all', () =>
   expect(decide(rotationOf('stalled'), factsOf({ successor: unused }))).toMatchObject({ do: 'wait' });
 });
 
+test('a rotation whose successor two listings do not show stalls at once, and resumes when one does', () => {
+  const facts = factsOf({ successor: { state: 'unlisted' }, listingsSinceMint: 1 });
+  expect(decide(rotationOf('delivered'), facts)).toMatchObject({ do: 'wait' });
+  const twice = { ...facts, listingsSinceMint: 2 };
+  expect(decide(rotationOf('delivered'), twice)).toMatchObject({ to: 'stalled', isIncident: true });
+  expect(decide(rotationOf('stalled'), twice)).toMatchObject({ do: 'wait' });
+  expect(decide(rotationOf('stalled'), factsOf({ listingsSinceMint: 3 }))).toMatchObject({ to: 'adopted' });
+});
+
 test('an orphan that no listing shows does not hold its lineage forever, and opens an incident', () => {
   const facts = factsOf({ successor: { state: 'unlisted' } });
   const lately = { ...rotationOf('orphaned', { outcome: 'lost' }), since: ago(13) };
