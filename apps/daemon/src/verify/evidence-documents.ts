@@ -38,7 +38,8 @@ export function comparePolicy({ file, text, events, verdict }: Document & { text
   }
   // Letter by letter: parsers read other digits of a number as the same, and leave out fields with a name that every object has.
   const { document, first_used_at: usedFrom } = stored;
-  if (typeof usedFrom !== 'string' || text !== policyFile({ usedFrom, sha256, document })) {
+  const recorded = typeof usedFrom === 'string' ? policyFile({ usedFrom, sha256, document }) : null;
+  if (text !== recorded?.text || file !== recorded.name) {
     verdict.wrong.push(`${file} is not the policy that the ledger recorded`);
     return null;
   }

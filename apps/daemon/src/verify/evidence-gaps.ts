@@ -88,8 +88,12 @@ export async function compareGaps(archive: Archive, { period, ...request }: Gaps
 /** Looks for the sealed gaps of each project in its row of the coverage. */
 export async function compareCoverage(archive: Archive, request: Gaps): Promise<void> {
   const named: NamedGaps = new Set();
+  const projects = new Set<string>();
   await archive.eachLine(request.file, (line) => {
     const row = coverageSchema.parse(parseOnce(line));
+    const project = sha256(`${row.control_plane} ${row.project_id}`);
+    if (projects.has(project)) addSentence(request.verdict.wrong, `${request.file}: it has a project twice`);
+    projects.add(project);
     addOf(named, row, row.unknown, request.sealed);
   });
   addMissing(named, { ...request, isCut: false, when: '', isDue: () => true });

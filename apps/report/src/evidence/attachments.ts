@@ -21,8 +21,8 @@ function attach(zip: Zip, file: string, items: object[]): Written {
 export async function attachPolicies(snapshot: store.Snapshot, zip: Zip, period: Period): Promise<Attachments> {
   const policies = await store.listPolicies(snapshot, period);
   return policies.map(({ sha256, used_from: usedFrom, document }) => {
-    const file = `policies/${usedFrom.slice(0, 10)}-${sha256.slice(0, 12)}.json`;
-    return writeText(zip, file, policyFile({ usedFrom, sha256, document }));
+    const { name, text } = policyFile({ usedFrom, sha256, document });
+    return writeText(zip, name, text);
   });
 }
 

@@ -55,8 +55,14 @@ export function isVerifyPage(text: string, origin: string): boolean {
 
 const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');
 
-/** Returns the file of a policy in an archive of evidence, from its canonical JSON. */
-export function policyFile(policy: { usedFrom: string; sha256: string; document: string }): string {
+/** Returns the file of a policy in an archive of evidence, from its canonical JSON: its name and its text. */
+export function policyFile(policy: { usedFrom: string; sha256: string; document: string }): {
+  name: string;
+  text: string;
+} {
   const { usedFrom: used_from, sha256, document } = policy;
-  return `${JSON.stringify({ used_from, sha256, policy: JSON.parse(document) }, null, 2)}\n`;
+  return {
+    name: `policies/${used_from.slice(0, 'YYYY-MM-DD'.length)}-${sha256.slice(0, 12)}.json`,
+    text: `${JSON.stringify({ used_from, sha256, policy: JSON.parse(document) }, null, 2)}\n`,
+  };
 }

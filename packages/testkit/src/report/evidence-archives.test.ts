@@ -112,6 +112,24 @@ test.each<[string, (files: Files) => Files]>([
     'the document of a signed review is altered',
     forge(/^reviews\/1\.json$/, (text) => text.replace('in use', 'unused')),
   ],
+  [
+    'the file of a policy is named after another day',
+    (files) =>
+      Object.fromEntries(
+        Object.entries(files).map(([name, text]) =>
+          name === 'manifest.json'
+            ? [name, text.replace(/policies\/20\d\d/, 'policies/2020')]
+            : [name.replace(/^policies\/20\d\d/, 'policies/2020'), text],
+        ),
+      ),
+  ],
+  [
+    'a project is there twice in the coverage',
+    forge(
+      /^coverage\/operations\.ndjson$/,
+      editLines((lines) => [...lines, lines[0]?.replace(/"project_name" ?: ?"[^"]*"/, '"project_name":"other"') ?? '']),
+    ),
+  ],
   ['a policy is altered', forge(/^policies\//, (text) => text.replace('never-used', 'always-used'))],
   ...['revocations', 'exemptions', 'decisions', 'incidents', 'reviewed_keys'].map(
     (of): [string, (files: Files) => Files] => [
