@@ -138,6 +138,19 @@ test('R7: a refused credential stops its connection; the rest of the plan is not
   expect(applied.forgotten).toMatch(/no configured connection has listed its scope with a credential that works/);
 });
 
+test('R7: a run that has lost its lock stops, and says that the store failed, not that a signal stopped it', async () => {
+  await prepare(['idle', 'forgotten', 'busy']);
+  const plan = await makeStoredPlan();
+  const lost = Object.assign(new Error('the session has ended'), { code: 'lock_lost' });
+  expect(await apply(plan, { signal: AbortSignal.abort(lost) })).toMatchObject({
+    untried: 2,
+    stopped: 'the store failed (lock_lost); fix it, then apply the plan again',
+    hasStoreFailed: true,
+  });
+  expect(await apply(plan, { signal: AbortSignal.abort() })).toMatchObject({ stopped: 'stopped by a signal' });
+  expect(await revokedNames()).toEqual([]);
+});
+
 const lock = { signal: new AbortController().signal };
 
 test('R7: a pause stops every revocation, and resume allows it again', async () => {

@@ -107,7 +107,8 @@ async function whyNotNext(
   context: Context,
   { planId, via }: { planId: string; via: PlanApprovalVia },
 ): Promise<Pick<Applied, 'stopped' | 'hasStoreFailed'>> {
-  if (context.signal.aborted) return { stopped: 'stopped by a signal' };
+  const { aborted, reason } = context.signal;
+  if (aborted) return codeOf(reason) === 'lock_lost' ? stoppedByStore('lock_lost') : { stopped: 'stopped by a signal' };
   try {
     const why = via === 'command line' ? null : await whyStopAutomatic(context, via);
     return { stopped: why ?? (await whyPaused(context)) ?? (await whyNotApproved(context, planId, via)) };

@@ -63,14 +63,20 @@ export async function makeStoredPlan() {
   return await planKeys(fixture.context, fixture.connections);
 }
 
-export async function apply({ id, document }: { id: string; document: { items: PlanItem[] } }) {
+export async function apply(
+  { id, document }: { id: string; document: { items: PlanItem[] } },
+  { signal }: { signal: AbortSignal } = fixture.context,
+) {
   const approver = { via: 'command line', approvedBy: 'ada' } as const;
-  return await applyPlan(fixture.context, {
-    planId: id,
-    items: document.items,
-    approver,
-    connections: fixture.connections,
-  });
+  return await applyPlan(
+    { ...fixture.context, signal },
+    {
+      planId: id,
+      items: document.items,
+      approver,
+      connections: fixture.connections,
+    },
+  );
 }
 
 export async function revokedNames(): Promise<string[]> {
