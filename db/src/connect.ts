@@ -1,5 +1,5 @@
 import { isIP, isIPv6 } from 'node:net';
-import { codeOf, deniedByDeno, UserError } from '@keywarden/runtime';
+import { certificateFault, codeOf, deniedByDeno, UserError } from '@keywarden/runtime';
 import postgres from 'postgres';
 import type { PoolOptions, Sql, StoreRole } from './sql.ts';
 
@@ -116,8 +116,6 @@ const inWordsOfReplication = (url: string) =>
 const inWordsOfEncoding = (url: string, encoding: string) =>
   `The database at ${new URL(url).host} has the encoding ${encoding}, which cannot store every text; create it with TEMPLATE template0 ENCODING 'UTF8'.`;
 
-const notTrusted =
-  'has a certificate that this machine does not trust; set NODE_EXTRA_CA_CERTS to the file of its authority';
 /** Why a database refuses a connection, and what to change, by the code of the error. */
 const refusals: Record<string, string> = {
   '28P01': 'refuses user USER; fix the user or password in DATABASE_URL',
@@ -126,12 +124,6 @@ const refusals: Record<string, string> = {
   '53300':
     'has no connection left for user USER (53300); raise max_connections or the limit of the role, or end other sessions',
   XX000: 'has an internal error (XX000), such as a full disk; see its log',
-  SELF_SIGNED_CERT_IN_CHAIN: notTrusted,
-  DEPTH_ZERO_SELF_SIGNED_CERT: notTrusted,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: notTrusted,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: notTrusted,
-  ERR_TLS_CERT_ALTNAME_INVALID: 'has a certificate of another host; name a host of its certificate in DATABASE_URL',
-  CERT_HAS_EXPIRED: 'has a certificate that has expired; renew it',
 };
 
 /** Returns the error for a database that cannot be used. It never contains the URL, which holds a password. */
@@ -140,7 +132,7 @@ function describeConnectError(error: unknown, url: string, role: StoreRole | und
   const code = codeOf(error);
   // protocol_violation: a startup parameter that a pooler does not pass on.
   if (code === '08P01') return new UserError('store', inWordsOfPooler(url, 'refuses'), { exit: 2, cause: error });
-  const refusal = refusals[code];
+  const refusal = refusals[code] ?? certificateFault(code);
   if (refusal !== undefined)
     return new UserError('store', `The database at ${host} ${refusal.replace('USER', username)}.`, {
       canRetry: code === '53300',

@@ -15,7 +15,7 @@ import {
 } from '@keywarden/core/client';
 import { createBudgetRows, saveConnection } from '@keywarden/db/daemon';
 import type { Sql, Store } from '@keywarden/db/store';
-import { isLoopback, type Logger, UserError, usageError } from '@keywarden/runtime';
+import { certificateFault, isLoopback, type Logger, UserError, usageError } from '@keywarden/runtime';
 import { type Config, type ConnectionConfig, readCredential } from '@keywarden/runtime/config';
 import type { Observer } from './observe/observer.ts';
 
@@ -193,6 +193,8 @@ function failureInWords(
     return `The control plane at ${url} answers ${status} (connection ${name}: ${message}); try again later, or check the connection's key.`;
   if (!['unreachable', 'unavailable', 'timed_out'].includes(code))
     return `The server at ${url} does not respond like a control plane (${message}); check CONTROL_PLANE_URL.`;
+  const fault = certificateFault(/\((\w+)\)$/.exec(message)?.[1] ?? '');
+  if (fault !== undefined) return `The control plane at ${url} ${fault} (connection ${name}).`;
   const repair = usesSandbox
     ? 'start the sandbox with npm start or npm run sandbox, or set CONTROL_PLANE_URL and CONTROL_PLANE_API_KEY'
     : 'check CONTROL_PLANE_URL and the network';

@@ -60,6 +60,22 @@ export function codeOf(error: unknown): string {
 export const isStoreUnavailable = (error: unknown): boolean =>
   /^(ECONN|CONNECT|57P|08|53300|25006)/.test(codeOf(error));
 
+const notTrusted =
+  'has a certificate that this machine does not trust; set NODE_EXTRA_CA_CERTS to the file of its authority';
+const certificateFaults: Record<string, string> = {
+  SELF_SIGNED_CERT_IN_CHAIN: notTrusted,
+  DEPTH_ZERO_SELF_SIGNED_CERT: notTrusted,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: notTrusted,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: notTrusted,
+  ERR_TLS_CERT_ALTNAME_INVALID: 'has a certificate of another host; use an address that is in its certificate',
+  CERT_HAS_EXPIRED: 'has a certificate that has expired; renew it',
+  // Deno gives no code. See packages/core/src/client/network.ts.
+  ERR_TLS_CERT: 'has a certificate that Deno does not accept; set DENO_CERT to the file of its authority',
+};
+
+/** Returns what is wrong with a server's certificate, and what to change, by the code of the error; undefined for any other code. */
+export const certificateFault = (code: string): string | undefined => certificateFaults[code];
+
 /**
  * Why the database cannot carry out a statement until a person frees or raises something, by the code of the error. Source: Postgres's classes 53
  * (resources), 57 and 58 (interventions, the system), and 55P03.

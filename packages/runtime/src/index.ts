@@ -1,5 +1,6 @@
 export * from './environment.ts';
 export {
+  certificateFault,
   codeOf,
   deniedByDeno,
   exitCode,
