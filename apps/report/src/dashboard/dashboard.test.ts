@@ -16,6 +16,20 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 
 describe.runIf(hasBrowser)('in a browser', () => {
   useBrowser();
+  test('a form is sent once, until its page is shown again', async () => {
+    const page = await browser.newPage();
+    await signIn(page, 'operator');
+    await page.goto(`${url}/keys/${fixture.keys['13']}`);
+    // Whether the browser would send it.
+    const submit = () =>
+      page.evaluate(`document.querySelector('form[action$="/exemption"]')
+      .dispatchEvent(new SubmitEvent('submit', { cancelable: true }))`);
+    expect([await submit(), await submit(), await submit()]).toEqual([true, false, false]);
+    await page.evaluate("dispatchEvent(new PageTransitionEvent('pageshow'))");
+    expect([await submit(), await submit()]).toEqual([true, false]);
+    await page.close();
+  });
+
   test('a user signs in, filters, opens a key, completes a review, approves a plan and downloads an export', async () => {
     const page = await browser.newPage();
     const complaints = watch(page, url);

@@ -1,4 +1,4 @@
-// Draws charts, writes how long ago times were, and selects all keys on a page of a review.
+// Draws charts, writes how long ago times were, selects all keys on a page of a review, and sends a form once.
 
 const charts = new Map();
 
@@ -45,6 +45,15 @@ for (const all of document.querySelectorAll('[data-mark-all]')) {
     const marked = all.dataset.markAll === '' ? '' : `[data-mark="${all.dataset.markAll}"]`;
     for (const box of all.form.querySelectorAll(`input[name=key]${marked}`)) box.checked = all.checked;
   });
+}
+
+// A second click sends nothing while the first one's answer is awaited. A page that the browser has kept can be sent again.
+for (const form of document.querySelectorAll('form[method=post]')) {
+  form.addEventListener('submit', (event) => {
+    if (form.dataset.isSent !== undefined) event.preventDefault();
+    form.dataset.isSent = '';
+  });
+  addEventListener('pageshow', () => delete form.dataset.isSent);
 }
 
 const words = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
