@@ -8,7 +8,7 @@ process.env.TMPDIR = makeScratchFolder();
 
 /** Tests that take long at any size: `npm run test:long` runs them. */
 const long = '**/*.long.test.ts';
-/** Property and simulation tests, whose size TEST_SIZE sets: both suites run them. */
+/** Property tests, whose size TEST_SIZE sets: both suites run them. Simulations are sized, too, and run in the long suite only. */
 const seeded = '**/*.seeded.test.ts';
 const { TEST_SUITE: suite } = process.env;
 const isLong = suite === 'long';
@@ -18,7 +18,7 @@ export default defineConfig({
   test: {
     include: isLong
       ? [long, seeded]
-      : ['{packages,apps}/*/src/**/*.test.ts', 'db/src/**/*.test.ts', '{scripts,simulations}/**/*.test.ts'],
+      : ['{packages,apps}/*/src/**/*.test.ts', 'db/src/**/*.test.ts', 'scripts/**/*.test.ts'],
     exclude: isLong ? ['**/node_modules/**'] : ['**/node_modules/**', long],
     // The client's own tests need no database: scripts/deno.long.test.ts runs them alone.
     globalSetup: [

@@ -6,7 +6,7 @@ import { govern } from '../governance/live.ts';
 import { checkSealed } from './check.ts';
 import { simulate } from './simulate.ts';
 
-const runs = sized(30, 0.05);
+const runs = sized(30);
 
 /** Runs three seeds at once, because each waits for Postgres part of its time. */
 async function eachSeed(first: number, run: (seed: number) => Promise<void>): Promise<void> {

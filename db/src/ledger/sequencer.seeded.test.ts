@@ -69,7 +69,7 @@ async function kill(sql: Sql): Promise<void> {
 const connect = () => store.connect({ max: 1, settings: { application_name: 'to be killed' } });
 
 test('1,000 histories with kills: no event without its leaf, none twice, and no checkpoint that contradicts an earlier one', async () => {
-  const histories = sized(1000, 0.05);
+  const histories = sized(1000, 0.02);
   const refusals: string[] = [];
   for (let seed = 1; seed <= histories; seed += 1) {
     await begin();

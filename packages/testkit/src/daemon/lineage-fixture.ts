@@ -26,11 +26,11 @@ export const path = '/organizations/{org_id}/api_keys';
 
 /**
  * Ages everything that is measured by the local clock, so that tests do not wait. For example, an intent is decided by listings that begin a minute
- * after it.
+ * after it, and a mint by those that begin five minutes after it.
  */
 export async function age(): Promise<void> {
   for (const table of ['rotation_mint', 'revocation_intent'])
-    await store.sql.unsafe(`update keywarden.${table} set created_at = created_at - interval '2 minutes'`);
+    await store.sql.unsafe(`update keywarden.${table} set created_at = created_at - interval '10 minutes'`);
   await store.sql`update keywarden.rotation_event set recorded_at = recorded_at - interval '1 hour'`;
   await store.sql`update keywarden.revocation_outcome set at = at - interval '1 day'`;
 }
