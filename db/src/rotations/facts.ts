@@ -1,5 +1,12 @@
 import type { KeyFacts } from '@keywarden/core/policy';
-import { currentMint, type MintIntent, type RotationFacts, type Sighting, wantsSink } from '@keywarden/core/rotation';
+import {
+  busyCodes,
+  currentMint,
+  type MintIntent,
+  type RotationFacts,
+  type Sighting,
+  wantsSink,
+} from '@keywarden/core/rotation';
 import { and, countDistinct, desc, eq, isNull, sql as raw } from 'drizzle-orm';
 import { toKeyFacts } from '../keys/facts.ts';
 import { mostLag } from '../keys/key-listing.ts';
@@ -102,19 +109,24 @@ async function readRetirement(
   of: string,
 ): Promise<Pick<RotationFacts, 'retirement' | 'refusals' | 'wasRefusedLately'>> {
   const { number, rotationNumber, keyNumber } = revocationIntent;
-  const { intentNumber, outcome, at } = revocationOutcome;
+  const { intentNumber, outcome, at, detail } = revocationOutcome;
   const rows = await db
-    .select({ outcome, isRecent: raw<boolean | null>`${at} > now() - interval '1 day'` })
+    .select({
+      outcome,
+      code: raw<string | null>`${detail} ->> 'code'`,
+      isRecent: raw<boolean | null>`${at} > now() - interval '1 day'`,
+    })
     .from(revocationIntent)
     .innerJoin(rotationTable, and(eq(rotationTable.number, rotationNumber), eq(rotationTable.keyNumber, keyNumber)))
     .leftJoin(revocationOutcome, eq(intentNumber, number))
     .where(eq(rotationNumber, of))
     .orderBy(desc(number));
   const [last] = rows;
+  const refused = rows.filter((row) => row.outcome === 'failed' && !busyCodes.includes(row.code ?? ''));
   return {
     retirement: last === undefined ? 'none' : last.outcome === null ? 'open' : 'ended',
-    refusals: rows.filter((row) => row.outcome === 'failed').length,
-    wasRefusedLately: last?.outcome === 'failed' && last.isRecent === true,
+    refusals: refused.length,
+    wasRefusedLately: last !== undefined && refused[0] === last && last.isRecent === true,
   };
 }
 

@@ -1,4 +1,5 @@
 import { ControlPlaneError } from '@keywarden/core/client';
+import { busyCodes } from '@keywarden/core/rotation';
 import { secondOf, toMs } from '@keywarden/core/values';
 import { hasIntent, recordOutcome } from '@keywarden/db/daemon';
 import { describeError, UserError } from '@keywarden/runtime';
@@ -79,9 +80,6 @@ export async function callAndRecord(
   await recordOutcome(store.sql, intent, { outcome: 'revoked', usedInFlight, at, detail });
   return { outcome: 'revoked', why: null, usedInFlight, isFinal: true };
 }
-
-/** 423, 429 and 503: nothing was done, and the same call may succeed later. */
-const busyCodes: ControlPlaneError['code'][] = ['locked', 'rate_limited', 'unavailable'];
 
 /** Returns whether an answer shows a use that the evidence did not have. An answer may show more digits of the same time. */
 function isLater(answered: string | null, judged: string | null): boolean {

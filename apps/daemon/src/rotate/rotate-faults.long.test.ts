@@ -81,6 +81,25 @@ test('R1, R6: the policy must still request an automatic rotation at its last st
   expect(await use(bot.key)).toBe(401);
 });
 
+test('a busy control plane refuses no retirement: it is tried in each pass', async () => {
+  const { bot } = await prepare(['bot', 'survivor']);
+  await exempt('survivor');
+  await pass();
+  const secret = secretOf(bot.id);
+  await fixture.controls.setFaults([{ ...revocation, times: 1000, kind: 'status', status: 423 }]);
+  for (let days = 0; days < 9; days += 1) {
+    await use(secret);
+    await pass(day);
+  }
+  for (let passes = 0; passes < 6; passes += 1) await pass();
+  expect(await openIncidents()).toEqual([]);
+  const [tries] = await store.sql`select count(*)::int as n from keywarden.revocation_intent`;
+  expect(tries?.n).toBeGreaterThan(4);
+  await fixture.controls.setFaults([]);
+  await pass();
+  expect(await liveNames()).not.toContain('bot');
+});
+
 test('a retirement that is refused repeatedly opens an incident, and is tried once a day', async () => {
   const { bot } = await prepare(['bot', 'survivor']);
   await exempt('survivor');

@@ -36,6 +36,9 @@ export type Sighting =
   | { state: 'live'; use: Use; presentSince: string }
   | { state: 'missing' | 'gone' | 'unlisted'; use?: undefined };
 
+/** The codes of answers of a busy control plane (423, 429, 503): nothing was done, and the same call may succeed later. They refuse nothing. */
+export const busyCodes: readonly string[] = ['locked', 'rate_limited', 'unavailable'];
+
 /** The facts that a decision rests on. */
 export interface RotationFacts {
   /** The control plane's current time in ms; null while it is not known exactly enough. */
