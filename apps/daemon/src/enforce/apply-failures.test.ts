@@ -13,7 +13,7 @@ import {
   use,
   useApplyFixture,
 } from '@keywarden/testkit/daemon/apply-fixture';
-import { prepareBetween, setBetween } from '@keywarden/testkit/daemon/between-fixture';
+import { plain, prepareBetween, setBetween } from '@keywarden/testkit/daemon/between-fixture';
 import { connectionOf } from '@keywarden/testkit/daemon/fixture';
 import { expect, test } from 'vitest';
 import { renderApplied } from '../commands/applied.ts';
@@ -136,6 +136,29 @@ test('R7: a refused credential stops its connection; the rest of the plan is not
   const applied = outcomes(await apply(plan));
   expect(applied.idle).toMatch(/could not be listed again/);
   expect(applied.forgotten).toMatch(/no configured connection has listed its scope with a credential that works/);
+});
+
+test('R4: if a revocation is answered and not done, later listings open an incident, and a later plan revokes the key', async () => {
+  const { one } = await prepareBetween(['one', 'busy']);
+  const nothing = { id: Number(one?.id), name: 'one', revoked: true, last_used_at: null, last_used_from_addr: '' };
+  setBetween(async ({ method }, forward) =>
+    method === 'DELETE'
+      ? Response.json(nothing, { headers: { date: (await fetch(fixture.sandbox.url)).headers.get('date') ?? '' } })
+      : await forward(),
+  );
+  expect(outcomes(await apply(await makeStoredPlan())).one).toBe('revoked');
+  setBetween(plain);
+  await store.sql`update keywarden.revocation_outcome set at = at - interval '1 hour'`;
+  for (let listings = 0; listings < 2; listings += 1) {
+    await fixture.controls.advance(3600);
+    await fixture.reconnect();
+    await syncKeys(fixture.context, connectionOf(fixture));
+  }
+  const [incident] = await listIncidents(fixture.context.store.db, { isOpen: true, limit: 9 });
+  expect(incident).toMatchObject({ kind: 'revocation_undone', key: { name: 'one' } });
+  expect(await revokedNames()).toEqual([]);
+  expect(outcomes(await apply(await makeStoredPlan())).one).toBe('revoked');
+  expect(await revokedNames()).toEqual(['one']);
 });
 
 test('R7: a run that has lost its lock stops, and says that the store failed, not that a signal stopped it', async () => {
