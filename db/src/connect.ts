@@ -1,6 +1,7 @@
 import { isIP, isIPv6 } from 'node:net';
 import { certificateFault, codeOf, deniedByDeno, UserError } from '@keywarden/runtime';
 import postgres from 'postgres';
+import { isSessionLost } from './silence.ts';
 import type { PoolOptions, Sql, StoreRole } from './sql.ts';
 
 // Sessions of the database: their settings, and why there is none.
@@ -17,6 +18,9 @@ const jsonTypes = {
 /** The longest pause within a transaction. What is computed between two statements takes seconds. */
 const mostIdleMs = 600_000;
 
+/** How long a connection may be silent while a statement waits, until the server is asked about its session. */
+const silentMs = 60_000;
+
 /** The values of `sslmode` and `ssl` with which the driver accepts any certificate, or none. */
 const unverified = ['disable', 'false', 'allow', 'prefer', 'require'];
 
@@ -29,24 +33,42 @@ interface Connecting {
   statementTimeoutMs?: number | undefined;
   role?: StoreRole | undefined;
   pool: PoolOptions;
+  /** How long a connection may be silent while a statement waits, in ms. */
+  silenceMs?: number;
 }
 
 /** Returns a pool of sessions whose settings do not depend on those of the database. */
-export function connect(url: string, { applicationName, role, statementTimeoutMs, pool }: Connecting): Sql {
+export function connect(
+  url: string,
+  { applicationName, role, statementTimeoutMs, pool, silenceMs = silentMs }: Connecting,
+): Sql {
   const { hostname, port, searchParams } = new URL(url);
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
   // The driver looks for a host with the brackets of an IPv6 address, and splits a text without them at its colons. Its types do not have the lists that it takes.
   const address: object = isIPv6(host) ? { host: [host], port: [Number(port || 5432)] } : {};
   // The driver would compare the certificate of a server without a name with "localhost".
   const isVerified = !unverified.includes(searchParams.get('sslmode') ?? searchParams.get('ssl') ?? 'disable');
-  return postgres(url, {
+  const server = {
     ...address,
     ...(isVerified && isIP(host) !== 0 ? { ssl: { host } } : {}),
-    max: pool.max,
     connect_timeout: 10,
+    onnotice: () => undefined,
+  };
+  // The login sees the work of its sessions, and a role does not.
+  const openProbe = () =>
+    postgres(url, {
+      ...server,
+      max: 1,
+      fetch_types: false,
+      connection: { application_name: applicationName, search_path: safeSearchPath },
+    });
+  return postgres(url, {
+    ...server,
+    max: pool.max,
+    silence_timeout: silenceMs / 1000,
+    onsilence: async (pid) => await isSessionLost(openProbe, pid, silenceMs),
     // A pool of one session exists for what the session holds. The sessions of other pools come and go with the work.
     ...(pool.max === 1 ? { idle_timeout: 0, max_lifetime: null } : { idle_timeout: 60 }),
-    onnotice: () => undefined,
     ...(pool.onclose === undefined ? {} : { onclose: pool.onclose }),
     ...(pool.parsesJson ? { types: jsonTypes } : {}),
     connection: {

@@ -3,6 +3,7 @@ import { until } from '@keywarden/testkit';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import postgres from 'postgres';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
+import { connect } from './connect.ts';
 import type { Sql } from './sql.ts';
 
 // The driver behavior that we rely on when sessions end. patches/ fixes what the driver does not do, see docs/adr/0013.
@@ -24,11 +25,20 @@ afterAll(async () => {
   await store.close();
 });
 
-/** Opens a connection to the server that the test can cut. */
-async function openLine(url: URL) {
+/** How a message of the server begins that names the process of a session. Source: Postgres's protocol, BackendKeyData. */
+const backendKey = Buffer.from('4b0000000c', 'hex');
+
+/** Opens a connection to the server that the test can cut, or that can carry nothing any more. As poolers do, it may rename sessions. */
+async function openLine(url: URL, { renames = false } = {}) {
   const sockets = new Set<Socket>();
+  let opened = 0;
   const server = createServer((near) => {
+    opened += 1;
     const far = dial(Number(url.port), url.hostname);
+    far.on('data', (bytes) => {
+      const at = bytes.indexOf(backendKey);
+      if (renames && at >= 0) bytes.writeInt32BE(1, at + backendKey.length);
+    });
     for (const [one, other] of [
       [near, far],
       [far, near],
@@ -43,6 +53,8 @@ async function openLine(url: URL) {
   const port = typeof address === 'object' && address !== null ? address.port : 0;
   return {
     url: Object.assign(new URL(url), { hostname: '127.0.0.1', port: String(port) }).href,
+    opened: () => opened,
+    stall: () => sockets.forEach((socket) => socket.unpipe().on('data', () => undefined)),
     cut: () => sockets.forEach((socket) => socket.resetAndDestroy()),
     isClosed: () => [...sockets].every((socket) => socket.closed),
     close: () => {
@@ -133,4 +145,44 @@ test('queries at any moment of many losses end, each with its own answer or with
   expect(wrong).toEqual([]);
   expect(answered).toBeGreaterThan(0);
   expect(lost).toBeGreaterThan(0);
+});
+
+/** How long a connection may be silent in these tests, in ms. */
+const silenceMs = 200;
+const openPatient = (url: string) => connect(url, { applicationName: 'driver test', pool: { max: 1 }, silenceMs });
+
+test('a connection that silently carries nothing any more is given up, and the pool continues', async () => {
+  const patient = openPatient(line.url);
+  await patient`select 1`;
+  line.stall();
+  await expect(patient`insert into public.written values (3)`).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' });
+  expect(await patient`select 7 as seven`).toEqual([{ seven: 7 }]);
+  await expect(
+    patient.begin(async (tx) => {
+      await tx`insert into public.written values (4)`;
+      line.stall();
+      await tx`select 1`;
+    }),
+  ).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' });
+  expect(await patient`select 7 as seven`).toEqual([{ seven: 7 }]);
+  expect(await store.sql`select * from public.written where number in (3, 4)`).toEqual([]);
+  await patient.end({ timeout: 1 });
+});
+
+test.each([
+  ['directly', false],
+  ['behind a pooler that renames sessions', true],
+])('a statement that takes long is not given up: %s', async (_, renames) => {
+  const other = await openLine(new URL(store.url), { renames });
+  const patient = openPatient(other.url);
+  const holder = await store.sql.reserve();
+  await holder`select pg_advisory_lock(7)`;
+  const waiting = patient`select 7 as seven from (select pg_advisory_lock(7)) l`.then((rows) => [...rows]);
+  // The first connection is that of the statement. The others asked about it.
+  await Promise.race([until(() => other.opened() > 4), waiting]);
+  await holder`select pg_advisory_unlock(7)`;
+  holder.release();
+  expect(await waiting).toEqual([{ seven: 7 }]);
+  await patient.end({ timeout: 1 });
+  other.close();
 });
