@@ -90,6 +90,10 @@ export function connect(
       synchronous_commit: 'on',
       // A process that is suspended, or a machine that is cut off, within a transaction would hold its locks for hours.
       idle_in_transaction_session_timeout: mostIdleMs,
+      // The session of a client that vanished without a word ends a minute later, and with it the locks of its transaction. The usual default is two hours.
+      tcp_keepalives_idle: 30,
+      tcp_keepalives_interval: 10,
+      tcp_keepalives_count: 3,
       // Statements here are short: to compile one takes longer than to run it.
       jit: 'off',
       // Citus: the owner changes several tables in one transaction. Elsewhere, the setting means nothing.
