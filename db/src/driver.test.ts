@@ -32,7 +32,7 @@ const backendKey = Buffer.from('4b0000000c', 'hex');
 async function openLine(url: URL, { renames = false } = {}) {
   const sockets = new Set<Socket>();
   let opened = 0;
-  const server = createServer((near) => {
+  const server = createServer({ allowHalfOpen: true }, (near) => {
     opened += 1;
     const far = dial(Number(url.port), url.hostname);
     far.on('data', (bytes) => {
@@ -54,7 +54,8 @@ async function openLine(url: URL, { renames = false } = {}) {
   return {
     url: Object.assign(new URL(url), { hostname: '127.0.0.1', port: String(port) }).href,
     opened: () => opened,
-    stall: () => sockets.forEach((socket) => socket.unpipe().on('data', () => undefined)),
+    stall: () => sockets.forEach((socket) => socket.unpipe().resume()),
+    left: () => [...sockets].filter((socket) => socket.readableEnded && !socket.closed).length,
     cut: () => sockets.forEach((socket) => socket.resetAndDestroy()),
     isClosed: () => [...sockets].every((socket) => socket.closed),
     close: () => {
@@ -167,6 +168,16 @@ test('a connection that silently carries nothing any more is given up, and the p
   expect(await patient`select 7 as seven`).toEqual([{ seven: 7 }]);
   expect(await store.sql`select * from public.written where number in (3, 4)`).toEqual([]);
   await patient.end({ timeout: 1 });
+});
+
+test('a session that its pool ends on such a connection does not keep its place in the pool', async () => {
+  const idle = postgres(line.url, { max: 1, idle_timeout: 0.05 });
+  await idle`select 1`;
+  line.stall();
+  const before = line.left();
+  await until(() => line.left() > before);
+  expect(await idle`select 7 as seven`).toEqual([{ seven: 7 }]);
+  await idle.end({ timeout: 1 });
 });
 
 test.each([
