@@ -80,7 +80,7 @@ await runMain(async () => {
     const server = await listen(makeServer(app.fetch, tls), { host, port }).catch((error: unknown) => {
       throw describeListenError(error, { host, port });
     });
-    const url = `${tls === undefined ? 'http' : 'https'}://${host}:${server.port}`;
+    const url = `${tls === undefined ? 'http' : 'https'}://${server.address}`;
     // A parent process with an IPC channel (npm start) receives the address.
     process.send?.({ ready: { url } });
     log.info({ url }, 'the report listens');

@@ -1,11 +1,13 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
+import { isIPv6 } from 'node:net';
 
 /** How long answers that are being sent may take once a server stops. */
 const lastAnswersMs = 2000;
 
 export interface Listening {
-  port: number;
+  /** The host and port as an address on the web has them: `127.0.0.1:8820` or `[::1]:8820`. */
+  address: string;
   /** Stops, and cuts answers that are not finished after `lastAnswersMs`. */
   close: () => Promise<void>;
 }
@@ -13,9 +15,9 @@ export interface Listening {
 /** Listens; port 0 picks a free one. Rejects with the system's error, such as EADDRINUSE. */
 export async function listen(server: Server, { host, port }: { host: string; port: number }): Promise<Listening> {
   await once(server.listen(port, host), 'listening');
-  const address = server.address();
+  const bound = server.address();
   return {
-    port: typeof address === 'object' && address !== null ? address.port : port,
+    address: `${isIPv6(host) ? `[${host}]` : host}:${typeof bound === 'object' && bound !== null ? bound.port : port}`,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

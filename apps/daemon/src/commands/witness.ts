@@ -66,7 +66,7 @@ async function runWitness({ log: logs, name, host, port }: WitnessOptions): Prom
   const answer = getRequestListener(app.fetch, { hostname: host });
   const server = createServer((request, response) => void answer(request, response));
   const listening = await listen(server, { host, port: Number(port) });
-  const url = `http://${host}:${listening.port}`;
+  const url = `http://${listening.address}`;
   log.info({ url, public_key: signer.verifier.text }, 'the witness cosigns checkpoints');
   await aborted(signal);
   await listening.close();

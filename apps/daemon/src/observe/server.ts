@@ -59,7 +59,7 @@ export async function listenToObservers(
     const answer = getRequestListener(app.fetch, { hostname: host });
     const server = createServer((request, response) => void answer(request, response));
     const listening = await listen(server, { host, port: port ?? usualPort });
-    log.info({ url: `http://${host}:${listening.port}/metrics` }, 'the daemon serves its metrics');
+    log.info({ url: `http://${listening.address}/metrics` }, 'the daemon serves its metrics');
     return listening.close;
   } catch (error) {
     const code = codeOf(error);
