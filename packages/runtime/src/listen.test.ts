@@ -1,5 +1,9 @@
+import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { createServer as createSecureServer } from 'node:https';
+import { connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
 import { listen } from './listen.ts';
 
@@ -13,4 +17,15 @@ test.each(['localhost', ...hosts])('a server that listens on %s answers at its a
   onTestFinished(close);
   const answer = await fetch(`http://${address}`);
   expect(await answer.text()).toBe('here');
+});
+
+test('a server stops although a client holds a connection on which TLS never begins', async () => {
+  // Node itself would end the connection after two minutes.
+  const server = createSecureServer({ handshakeTimeout: 2 ** 30 });
+  const { address, close } = await listen(server, { host: '127.0.0.1', port: 0 });
+  const socket = connect(Number(new URL(`https://${address}`).port), '127.0.0.1');
+  await once(server, 'connection');
+  const received = text(socket);
+  await close();
+  expect(await received).toBe('');
 });

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
-import { isIPv6 } from 'node:net';
+import { isIPv6, type Socket } from 'node:net';
 
 /** How long answers that are being sent may take once a server stops. */
 const lastAnswersMs = 2000;
@@ -8,12 +8,18 @@ const lastAnswersMs = 2000;
 export interface Listening {
   /** The host and port as an address on the web has them: `127.0.0.1:8820` or `[::1]:8820`. */
   address: string;
-  /** Stops, and cuts answers that are not finished after `lastAnswersMs`. */
+  /** Stops, and cuts connections whose answers are not finished after `lastAnswersMs`. */
   close: () => Promise<void>;
 }
 
 /** Listens; port 0 picks a free one. Rejects with the system's error, such as EADDRINUSE. */
 export async function listen(server: Server, { host, port }: { host: string; port: number }): Promise<Listening> {
+  // A server counts a connection as its own only once its TLS has begun. One that sends nothing would delay the stop for minutes.
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
   await once(server.listen(port, host), 'listening');
   const bound = server.address();
   return {
@@ -22,7 +28,9 @@ export async function listen(server: Server, { host, port }: { host: string; por
       new Promise((resolve) => {
         server.close(() => resolve());
         server.closeIdleConnections();
-        setTimeout(() => server.closeAllConnections(), lastAnswersMs).unref();
+        setTimeout(() => {
+          for (const socket of sockets) socket.destroy();
+        }, lastAnswersMs).unref();
       }),
   };
 }
