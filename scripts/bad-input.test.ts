@@ -149,6 +149,12 @@ const cases: Case[] = [
     says: /cannot be read \(ENOENT\); fix KEYWARDEN_CONFIG/,
   },
   {
+    name: 'a port that no machine has',
+    args: ['witness', '--log', 'x', '--port', '65536'],
+    code: 2,
+    says: /^"65536" is no port; name a number from 0 to 65535\.$/,
+  },
+  {
     name: 'a data folder that cannot be written',
     env: () => ({ KEYWARDEN_DATA: '/dev/null/data' }),
     code: 1,
@@ -228,6 +234,19 @@ test.each(['report', 'sandbox'] as const)('a taken port: the %s reports it in on
     `Port ${taken} is taken; end the program that listens there, or set ${name.toUpperCase()}_PORT to another port (0 picks a free one).`,
   );
   expect(ended.code).toBe(1);
+});
+
+test.each([
+  ['127.0.0.1', () => new URL(sandbox.url).port, 'EADDRINUSE'],
+  ['192.0.2.1', () => '0', 'EADDRNOTAVAIL'],
+])('a witness that cannot listen on %s says so in one sentence', async (address, portOf, code) => {
+  const settings = { KEYWARDEN_DATA: mkdtempSync(join(tmpdir(), 'keywarden-witness-')) };
+  const port = portOf();
+  const log = 'keywarden/e632add7191a+c3e33f00+ASkxkOaRM2txI08gaKPtg8wPyGI5pAfGfASzAHH+Nyfc';
+  const args = ['witness', '--name', 'witness.example/one', '--log', log, '--host', address, '--port', port];
+  const ended = await run([...entry.keywarden, ...args], settings);
+  const sentence = `The witness cannot listen on ${address}:${port} (${code}); name another --host or --port.`;
+  expect(ended).toMatchObject({ code: 1, stderr: `${sentence}\n` });
 });
 
 test('the valid configuration works, and its machine-readable summary is only JSON', async () => {

@@ -3,6 +3,7 @@ import { getRequestListener } from '@hono/node-server';
 import { createSigningKey, parseSigningKey, parseVerifier, type Signer } from '@keywarden/core/ledger';
 import {
   aborted,
+  codeOf,
   createDataFile,
   createLogger,
   ensureDataFolder,
@@ -11,6 +12,7 @@ import {
   readDataFile,
   readEnvironment,
   stopSignal,
+  UserError,
   usageError,
 } from '@keywarden/runtime';
 import { createWitness, holdWitnessFolder } from '../witness/witness.ts';
@@ -48,7 +50,8 @@ async function runWitness({ log: logs, name, host, port }: WitnessOptions): Prom
   const log = createLogger({ level: environment.LOG_LEVEL, format: environment.LOG_FORMAT, name: 'witness' });
   const { KEYWARDEN_DATA: folder } = environment;
   ensureDataFolder(folder);
-  if (!/^\d{1,5}$/.test(port)) throw usageError(`"${port}" is no port; name a number from 0 to 65535.`);
+  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535)
+    throw usageError(`"${port}" is no port; name a number from 0 to 65535.`);
   const known = logs.map((text) => {
     const verifier = parseVerifier(text);
     if (verifier?.kind !== 'log')
@@ -65,7 +68,10 @@ async function runWitness({ log: logs, name, host, port }: WitnessOptions): Prom
   const signal = stopSignal();
   const answer = getRequestListener(app.fetch, { hostname: host });
   const server = createServer((request, response) => void answer(request, response));
-  const listening = await listen(server, { host, port: Number(port) });
+  const listening = await listen(server, { host, port: Number(port) }).catch((error: unknown) => {
+    const message = `The witness cannot listen on ${host}:${port} (${codeOf(error)}); name another --host or --port.`;
+    throw new UserError('listen', message, { cause: error });
+  });
   const url = `http://${listening.address}`;
   log.info({ url, public_key: signer.verifier.text }, 'the witness cosigns checkpoints');
   await aborted(signal);
