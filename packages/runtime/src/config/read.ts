@@ -200,8 +200,9 @@ function readConfigFile(path: string | undefined): ConfigFile {
 /** Parses a configuration's text. `file` is only its name in messages. */
 export function parseConfig(text: string, file: string): ConfigFile {
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  const broken = document.errors[0];
+  // The parser only warns of a tag that it does not know, and makes a Map of an ordered map: settings would be ignored without a word.
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, resolveKnownTags: false });
+  const broken = document.errors[0] ?? document.warnings[0];
   if (broken) throw usageError(`${place(file, lines, broken.pos[0])}: ${broken.message}.`);
   const parsed = configSchema.safeParse(valueOf(document, file) ?? {});
   if (parsed.success) return parsed.data;
