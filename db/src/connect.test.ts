@@ -96,10 +96,25 @@ test('sslmode=verify-full compares the address in DATABASE_URL with the certific
   });
 });
 
-test('a certificate that has expired is named, and the database is not said to be unreachable', async () => {
+test('a certificate that has expired or is not valid yet is named, and the database is not said to be unreachable', async () => {
   const expired = makeCertificate('127.0.0.1', ['20200101000000Z', '20210101000000Z']);
   expect(await openVerified(expired)).toMatchObject({
     message: expect.stringMatching(/has a certificate that has expired; renew it\.$/),
     canRetry: false,
   });
+  const early = makeCertificate('127.0.0.1', ['20900101000000Z', '21000101000000Z']);
+  expect(await openVerified(early)).toMatchObject({
+    message: expect.stringMatching(/has a certificate that is not valid yet; correct the clock of this machine, or/),
+    canRetry: false,
+  });
+});
+
+test.each(['require', 'verify-full'])('sslmode=%s names a database that has no TLS', async (mode) => {
+  await owner.sql.unsafe('alter system set ssl = off');
+  await owner.sql`select pg_reload_conf()`;
+  const { hostname, port } = new URL(url);
+  await until(async () => (await readFingerprint(Number(port), hostname)) === undefined);
+  await expect(
+    openStore({ databaseUrl: `${url}?sslmode=${mode}`, dataFolder, applicationName: 'test', role: 'keywarden_daemon' }),
+  ).rejects.toThrow(/ended the connection where TLS begins; turn on ssl there, or change sslmode in DATABASE_URL\.$/);
 });

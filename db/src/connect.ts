@@ -21,8 +21,13 @@ const mostIdleMs = 600_000;
 /** How long a connection may be silent while a statement waits, until the server is asked about its session. */
 const silentMs = 60_000;
 
-/** The values of `sslmode` and `ssl` with which the driver accepts any certificate, or none. */
-const unverified = ['disable', 'false', 'allow', 'prefer', 'require'];
+const sslModeOf = (url: URL) => url.searchParams.get('sslmode') || url.searchParams.get('ssl') || 'disable';
+
+/** The modes in which the driver accepts a server without TLS. */
+const unencrypted = ['disable', 'false', 'prefer'];
+
+/** The modes in which the driver accepts any certificate, or none. */
+const unverified = [...unencrypted, 'allow', 'require'];
 
 /** The limits of a session that only Keywarden sets. They are texts, because the driver leaves out the number 0. */
 const noLimits: Record<string, string> = { statement_timeout: '0', lock_timeout: '0', idle_session_timeout: '0' };
@@ -42,12 +47,13 @@ export function connect(
   url: string,
   { applicationName, role, statementTimeoutMs, pool, silenceMs = silentMs }: Connecting,
 ): Sql {
-  const { hostname, port, searchParams } = new URL(url);
+  const parsed = new URL(url);
+  const { hostname, port } = parsed;
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
   // The driver looks for a host with the brackets of an IPv6 address, and splits a text without them at its colons. Its types do not have the lists that it takes.
   const address: object = isIPv6(host) ? { host: [host], port: [Number(port || 5432)] } : {};
   // The driver would compare the certificate of a server without a name with "localhost".
-  const isVerified = !unverified.includes(searchParams.get('sslmode') ?? searchParams.get('ssl') ?? 'disable');
+  const isVerified = !unverified.includes(sslModeOf(parsed));
   const server = {
     ...address,
     ...(isVerified && isIP(host) !== 0 ? { ssl: { host } } : {}),
@@ -154,7 +160,8 @@ const refusals: Record<string, string> = {
 
 /** Returns the error for a database that cannot be used. It never contains the URL, which holds a password. */
 function describeConnectError(error: unknown, url: string, role: StoreRole | undefined): UserError {
-  const { host, pathname, username } = new URL(url);
+  const parsed = new URL(url);
+  const { host, pathname, username } = parsed;
   const code = codeOf(error);
   // protocol_violation: a startup parameter that a pooler does not pass on.
   if (code === '08P01') return new UserError('store', inWordsOfPooler(url, 'refuses'), { exit: 2, cause: error });
@@ -185,7 +192,12 @@ function describeConnectError(error: unknown, url: string, role: StoreRole | und
         cause: error,
       },
     );
-  return new UserError('store', `The database at ${host} cannot be reached (${code}); start it, or fix DATABASE_URL.`, {
+  // A server without TLS takes its first bytes for a broken request.
+  const why =
+    code === 'ECONNRESET' && !unencrypted.includes(sslModeOf(parsed))
+      ? 'ended the connection where TLS begins; turn on ssl there, or change sslmode in DATABASE_URL'
+      : `cannot be reached (${code}); start it, or fix DATABASE_URL`;
+  return new UserError('store', `The database at ${host} ${why}.`, {
     canRetry: deniedByDeno(error) === null,
     cause: error,
   });

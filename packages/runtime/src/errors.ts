@@ -69,6 +69,7 @@ const certificateFaults: Record<string, string> = {
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: notTrusted,
   ERR_TLS_CERT_ALTNAME_INVALID: 'has a certificate of another host; use an address that is in its certificate',
   CERT_HAS_EXPIRED: 'has a certificate that has expired; renew it',
+  CERT_NOT_YET_VALID: 'has a certificate that is not valid yet; correct the clock of this machine, or renew it',
   // Deno gives no code. See packages/core/src/client/network.ts.
   ERR_TLS_CERT: 'has a certificate that Deno does not accept; set DENO_CERT to the file of its authority',
 };
