@@ -172,6 +172,10 @@ const otherFields = ['branch_id', 'holder', 'expires_at'];
 
 const isOfKeys = (scope: string) => scope.startsWith('user:') || scope.startsWith('organization:');
 
+/** SQL: whether a last use is a day after its listing, which is never true (R1). It is unknown: once stored, it would hide every later use. */
+const isUseAhead = (tx: Tx, listedAt: string) =>
+  tx`coalesce(last_used_at > ${listedAt}::timestamptz + interval '1 day', false)`;
+
 /** Inserts new rows and updates changed ones. Each change adds an observation with the record as received. */
 async function saveKeys(
   tx: Tx,
@@ -190,8 +194,6 @@ async function saveKeys(
     ...('kind' in each ? { branch_id: each.branchId, holder: each.holder, expires_at: each.expiresAt } : {}),
     extra: packExtra(each.extra, { created_at: each.createdAt }),
   }));
-  // R1: a last use a day after its listing is never true. Once stored, it would hide every later use. It is unknown, like one that went back.
-  const isUseAhead = () => tx`coalesce(last_used_at > ${listedAt}::timestamptz + interval '1 day', false)`;
   await tx`
     with listed as materialized (
       select * from json_to_recordset(${toJson(rows)}::json) as t(id text, kind text, project_id text, name text,
@@ -211,7 +213,7 @@ async function saveKeys(
       insert into keywarden.credential as k (control_plane_number, scope, id, kind, organization_id, project_id, name, creator_id,
         creator_name, created_at, last_used_at, use_went_back, last_used_from, extra, branch_id, holder, expires_at, first_seen_at, present_since)
       select ${controlPlane}::bigint, ${scope}::text, id, kind, ${organizationId}::text, project_id, name, creator_id, creator_name,
-        created_at, case when not ${isUseAhead()} then last_used_at end, ${isUseAhead()}, last_used_from, extra, branch_id, holder, expires_at, ${listedAt}::timestamptz, ${listedAt}::timestamptz
+        created_at, case when not ${isUseAhead(tx, listedAt)} then last_used_at end, ${isUseAhead(tx, listedAt)}, last_used_from, extra, branch_id, holder, expires_at, ${listedAt}::timestamptz, ${listedAt}::timestamptz
       from incoming
       on conflict (control_plane_number, scope, id) where superseded_at is null do update set kind = excluded.kind, project_id = excluded.project_id,
         name = excluded.name, creator_id = excluded.creator_id, creator_name = excluded.creator_name, extra = excluded.extra,
@@ -254,15 +256,15 @@ async function saveUse(tx: Tx, { controlPlane, scope, keys }: KeyListing): Promi
  * Saves the last use of keys that the list shows as revoked. With an open intent, a use later than the last listing showed was in flight
  * (R5): the intent was judged on that listing. More digits of the same time are no other use.
  */
-async function saveEnds(tx: Tx, { controlPlane, scope, ended = [] }: KeyListing): Promise<void> {
+async function saveEnds(tx: Tx, { controlPlane, scope, listedAt, ended = [] }: KeyListing): Promise<void> {
   const rows = toJson(
     ended.map(({ id, lastUsedAt, revokedAt }) => ({ id, last_used_at: lastUsedAt, revoked_at: revokedAt })),
   );
   await tx`
     with ended as materialized (
-      select * from json_to_recordset(${rows}::json) as t(id text, last_used_at timestamptz, revoked_at timestamptz)
+      select *, ${isUseAhead(tx, listedAt)} as is_ahead from json_to_recordset(${rows}::json) as t(id text, last_used_at timestamptz, revoked_at timestamptz)
     ), used as (
-      update keywarden.credential k set last_used_at = e.last_used_at from ended e
+      update keywarden.credential k set last_used_at = case when e.is_ahead then k.last_used_at else e.last_used_at end from ended e
       where k.control_plane_number = ${controlPlane} and k.scope = ${scope} and k.id = e.id and k.superseded_at is null and k.gone_at is null
         and e.last_used_at is not null and e.last_used_at > coalesce(k.last_used_at, '-infinity')
         and date_trunc('second', e.last_used_at) is distinct from k.last_used_at
@@ -273,7 +275,8 @@ async function saveEnds(tx: Tx, { controlPlane, scope, ended = [] }: KeyListing)
       u.control_plane_number || '/' || u.scope
     from used u join keywarden.revocation_intent i on i.key_number = u.number
       left join keywarden.revocation_outcome o on o.intent_number = i.number
-    where o.intent_number is null`;
+    where o.intent_number is null
+      and not exists (select from keywarden.incident c where c.intent_number = i.number and c.kind = 'used_in_flight')`;
 }
 
 async function markAbsent(tx: Tx, { controlPlane, scope, run, listedAt, keys }: KeyListing): Promise<void> {

@@ -193,8 +193,13 @@ test('R5: a use that a list of ended credentials shows opens an incident for an 
   expect(await incidents()).toBe(0);
   await list([String(tests)]);
   await begin();
+  // Also one in the future, which is not stored.
+  await end('2126-06-01T02:00:00Z');
+  expect(await incidents()).toBe(1);
   await end('2026-06-01T02:00:00Z');
   expect(await incidents()).toBe(1);
+  const [{ used } = {}] = await store.sql`select last_used_at::text as used from keywarden.key where number = ${key}`;
+  expect(used).toContain('2026-06-01 02:00:00');
 });
 
 test('a listing made while the call may still be under way decides nothing', async () => {

@@ -175,3 +175,20 @@ test('a list that fails does not stop the other lists of its project', async () 
     await store.sql`select distinct split_part(scope, ':', 1) as kind from keywarden.key_listing where scope not like 'org%' and scope not like 'user%' order by 1`;
   expect(kinds.map(({ kind }) => String(kind))).toEqual(['jwks', 'project_member', 'project_permission']);
 });
+
+test('R1: a last use in the future of a credential that its list shows as revoked is not stored', async () => {
+  await prepareProject();
+  const { token_id: id } = await issue('old');
+  await listed();
+  await fixture.ask('DELETE', `${list}/${id}`);
+  setAnswer(async (url, response) => {
+    if (!url.endsWith('/credentials')) return response;
+    const { credentials, ...rest } = (await response.clone().json()) as { credentials: object[] };
+    const later = credentials.map((each) => ({ ...each, last_used_at: '9999-12-31T00:00:00Z' }));
+    return Response.json({ ...rest, credentials: later }, { headers: response.headers });
+  });
+  await listed();
+  const used =
+    await store.sql`select last_used_at, missing_since is null as listed from keywarden.credential where name = 'old'`;
+  expect(used).toEqual([{ last_used_at: null, listed: false }]);
+});
