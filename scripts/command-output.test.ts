@@ -50,6 +50,11 @@ test('every command with a result prints it as JSON, with --json and with -o jso
     1,
     `${file}: NOT PROVEN: its event is not in the log at that place.\n`,
   ]);
+  expect(await keywarden('ledger', '--rotate-key', '--end-former-keys')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('exclude each other'),
+  });
+  expect((await one('ledger')).public_keys).toEqual([key]);
   for (const [option, says] of [
     ['--rotate-key', 'Checkpoints are signed with a new key, too, from now on.\nLedger '],
     ['--end-former-keys', 'Checkpoints are signed with the newest key only from now on.\nLedger '],

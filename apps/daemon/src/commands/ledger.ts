@@ -37,6 +37,11 @@ export const ledgerCommand: CommandOf = {
   examples: ['', '--check', '--rotate-key', '--begin-anew "restored the backup of 2 May"'],
   needsPerson: 'the ledger or a row is not what was recorded',
   needs: storeOnly,
+  check({ rotateKey = false, endFormerKeys: end = false, beginAnew: reason }: LedgerOptions) {
+    // The second would be refused, because a new key has signed nothing yet, and the first would be done.
+    if (Number(rotateKey) + Number(end) + Number(reason !== undefined) > 1)
+      throw usageError('--rotate-key, --end-former-keys and --begin-anew exclude each other; use one of them.');
+  },
   /** Shows the ledger, after adding the events that wait. With `check`, compares everything in the store with it. */
   async run(
     context: Context,
