@@ -60,6 +60,10 @@ test.each([
   ['policy: *other\n', 'an alias (*name) cannot be resolved'],
   ['policy: {rules: [{name: a, action: report, not: &a {not: *a}}]}\n', 'an alias (*name) cannot be resolved'],
   ['policy: {quotas: !!omap [per_run: 5]}\n', 'line 1, column 18: Unresolved tag: tag:yaml.org,2002:omap'],
+  [
+    'retention: {operations: 300d}\n---\npolicy: {}\n',
+    'line 2, column 1: the file has a second document (---); keep one.',
+  ],
   ['retention: {operations: !from-vault 300d}\n', 'line 1, column 25: Unresolved tag: !from-vault'],
   [
     'connections:\n  - {name: a, url: "ftp://x", api_key_env: A}\n',

@@ -203,7 +203,11 @@ export function parseConfig(text: string, file: string): ConfigFile {
   // The parser only warns of a tag that it does not know, and makes a Map of an ordered map: settings would be ignored without a word.
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, resolveKnownTags: false });
   const broken = document.errors[0] ?? document.warnings[0];
-  if (broken) throw usageError(`${place(file, lines, broken.pos[0])}: ${broken.message}.`);
+  if (broken) {
+    // The parser's own message is for programmers.
+    const why = broken.code === 'MULTIPLE_DOCS' ? 'the file has a second document (---); keep one' : broken.message;
+    throw usageError(`${place(file, lines, broken.pos[0])}: ${why}.`);
+  }
   const parsed = configSchema.safeParse(valueOf(document, file) ?? {});
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
