@@ -133,7 +133,7 @@ const plain = /^[\w:.+-]+$/;
 /** Quotes a value if necessary. Ids, times and single words need no quotes, except the word null. */
 function quote(value: string): string {
   if (plain.test(value) && value.length > 'null'.length) return value;
-  return `"${repair(value).replaceAll(/["\\]/g, String.raw`\$&`)}"`;
+  return `"${repair(value).replaceAll('\\', String.raw`\\`).replaceAll('"', String.raw`\"`)}"`;
 }
 
 /** The times that a timestamptz returns unchanged: UTC, at most six fractional digits, no trailing zero. */

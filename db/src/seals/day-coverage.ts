@@ -1,4 +1,4 @@
-import { addDays, compareInstants, dayOf, startOfDay } from '@keywarden/core/values';
+import { addDays, compareInstants, startOfDay } from '@keywarden/core/values';
 import type { GapReason, Interval, ListedCoverage } from '../coverage/coverage.ts';
 
 /** What the archive claims to have of a day. */
@@ -12,10 +12,11 @@ export interface DayCoverage {
 export function coverageOf({ coverage, endedAt }: ListedCoverage, day: string): DayCoverage {
   const { known, unknown, created_at: createdAt } = coverage;
   const [from, to] = [startOfDay(day), startOfDay(addDays(day, 1))];
+  const isOfDay = (at: string) => compareInstants(at, from) >= 0 && compareInstants(at, to) < 0;
   const covered: DayCoverage['covered'] = known.flatMap((each) => clip(each, from, to));
-  if (dayOf(createdAt) === day)
+  if (isOfDay(createdAt))
     covered.unshift({ from, to: createdAt, from_included: true, to_included: false, reason: 'not_created' });
-  if (endedAt !== null && dayOf(endedAt) === day)
+  if (endedAt !== null && isOfDay(endedAt))
     covered.push({ from: endedAt, to, from_included: false, to_included: false, reason: 'deleted' });
   return { covered, gaps: unknown.flatMap((each) => clip(each, from, to)) };
 }
