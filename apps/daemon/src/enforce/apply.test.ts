@@ -199,7 +199,7 @@ test('R2: an own key id that no listing shows counts as unknown', async () => {
   const plan = await makeStoredPlan();
   expect(plan.document.items).toEqual([]);
   expect(plan.document.held.map((item) => item.why.text)).toEqual([
-    'connection main lists this scope, and its own key is unknown; set its key_id',
+    'connection main lists this scope, and its own key is unknown: set its key_id to an id that listings show',
   ]);
 });
 

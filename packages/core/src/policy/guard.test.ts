@@ -29,7 +29,9 @@ test("R2: a connection's own key is never revoked, through any connection and in
 
 test('R2: while a connection’s own key is unknown, no key is revoked in a scope that it sees', () => {
   const decided = decide(makeFacts([makeKey(1), survivor], { unknownOwnKey: ['second'] }));
-  expect(decided[1]).toBe('connection second lists this scope, and its own key is unknown; set its key_id');
+  expect(decided[1]).toBe(
+    'connection second lists this scope, and its own key is unknown: set its key_id to an id that listings show',
+  );
 });
 
 test('R2: an organization whose keys are all flagged keeps the most recently used one', () => {

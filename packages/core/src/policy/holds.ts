@@ -73,7 +73,7 @@ export function scopeHold(policy: Policy, scope: ScopeFacts, kind: CredentialKin
 
 function unknownOwnKeyHold({ unknownOwnKey: [connection] }: ScopeFacts): Hold | null {
   if (connection === undefined) return null;
-  const text = `connection ${connection} lists this scope, and its own key is unknown; set its key_id`;
+  const text = `connection ${connection} lists this scope, and its own key is unknown: set its key_id to an id that listings show`;
   return { kind: 'own_key_unknown', text };
 }
 

@@ -31,8 +31,8 @@ test('the plan lists held keys with the reason, and not as items', () => {
   const plan = makePlan(defaultPolicy, makeFacts(keys, { unknownOwnKey: ['main'] }));
   expect(plan.document.items).toEqual([]);
   expect(plan.document.held.map((item) => item.why.text)).toEqual([
-    'connection main lists this scope, and its own key is unknown; set its key_id',
-    'connection main lists this scope, and its own key is unknown; set its key_id',
+    'connection main lists this scope, and its own key is unknown: set its key_id to an id that listings show',
+    'connection main lists this scope, and its own key is unknown: set its key_id to an id that listings show',
   ]);
 });
 
