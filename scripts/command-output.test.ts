@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { host, idOf, keywarden, policy, sandbox, store, useGovernance } from './governance-fixture.ts';
+import { host, idOf, keywarden, keywardenWith, policy, sandbox, store, useGovernance } from './governance-fixture.ts';
 import { entry, run, settingsFor, start } from './processes.ts';
 
 useGovernance();
@@ -64,6 +64,8 @@ test('every command with a result prints it as JSON, with --json and with -o jso
   const [code, { checks }] = (await parsed('check', '--json')) as [number, { checks: object[] }];
   expect(code).toBe(3);
   expect(checks).toContainEqual({ check: 'clock', state: 'ok', message: 'the sandbox keeps its own time' });
+  const unlisted = await keywardenWith({ CONTROL_PLANE_KEY_ID: '999999' }, 'check');
+  expect(unlisted.stdout).toContain('its own key is unknown, because it lists no key 999999, and no key');
   await keywarden('sync', 'operations');
   for (const words of [
     ['keys', 'list'],

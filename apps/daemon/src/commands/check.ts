@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import { hasCode } from '@keywarden/core/client';
+import { ControlPlaneError, collect, hasCode } from '@keywarden/core/client';
 import { countOf } from '@keywarden/core/values';
 import { listLastingTokens, listSuspectScopes } from '@keywarden/db/daemon';
 import { isEncrypted, listMisplacedTables, listUnsafeSettings, openStore, whyNodesMissing } from '@keywarden/db/store';
@@ -51,7 +51,7 @@ export const checkCommand: CommandOf = {
         identity = await identify(configured, { config, limiters: new Map(), signal });
         const whose = identity.isPersonal ? 'user' : 'organization';
         if (!identity.isPersonal) await requireWholeOrganization(identity, signal);
-        return `${configured.name} acts for ${whose} ${identity.accountId} at ${configured.url}${ownKeyInWords(configured)}`;
+        return `${configured.name} acts for ${whose} ${identity.accountId} at ${configured.url}${await ownKeyInWords(configured, identity, signal)}`;
       });
       worst = Math.max(worst, code);
       if (identity !== undefined) worst = Math.max(worst, checkClock(report, { config, identity }));
@@ -149,10 +149,22 @@ async function describeApprovals(
   return { isBlocked: false, message };
 }
 
-function ownKeyInWords({ keyId }: Config['connections'][number]): string {
-  return keyId === null
-    ? '; its own key is unknown, and no key that it can list is revoked: set key_id'
-    : `; its own key is ${keyId}`;
+/** Describes the connection's own key. No listing may show an id that is wrong, and then nothing is revoked (R2). */
+async function ownKeyInWords(
+  { keyId }: Config['connections'][number],
+  { client, isPersonal, accountId }: Identity,
+  signal: AbortSignal,
+): Promise<string> {
+  const unknown = (why: string, fix: string) =>
+    `; its own key is unknown${why}, and no key that it can list is revoked: ${fix}`;
+  if (keyId === null) return unknown('', 'set key_id');
+  const pages = isPersonal ? client.personalKeys({ signal }) : client.organizationKeys(accountId, { signal });
+  const listed = await collect(pages).catch((error: unknown) => {
+    if (error instanceof ControlPlaneError) return null; // a pass reports why its keys cannot be listed
+    throw error;
+  });
+  const isUnlisted = listed !== null && !listed.items.some(({ id }) => id === keyId);
+  return isUnlisted ? unknown(`, because it lists no key ${keyId}`, 'correct key_id') : `; its own key is ${keyId}`;
 }
 
 /** Checks a sink as far as that is possible without a key. */
