@@ -54,7 +54,7 @@ const schema = z.object({
   KEYWARDEN_DATA: text.transform((value) => resolve(value ?? '.keywarden')),
   CONTROL_PLANE_URL: url('https:', 'http:'),
   CONTROL_PLANE_API_KEY: text,
-  CONTROL_PLANE_KEY_ID: text.refine((value) => value === undefined || /^\d{1,18}$/.test(value), {
+  CONTROL_PLANE_KEY_ID: text.refine((value) => value === undefined || /^\d{1,19}$/.test(value), {
     error: () => 'must be the number of a key',
   }),
   REPORT_HOST: text.transform((value) => value ?? '127.0.0.1'),
