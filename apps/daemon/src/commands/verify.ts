@@ -114,7 +114,7 @@ function eventInWords(event: ProvenEvent, result: ReceiptResult): string {
     value === null || typeof value === 'string' ? [`${name}: ${value ?? 'none'}`] : [],
   );
   const lines = [
-    `${type} of ${subject} is event ${index} of ${size} in the ledger ${origin}.`,
+    `${type} of ${subject} is event ${index}, counted from 0, of the ${size} in the ledger ${origin}.`,
     `The database recorded it at ${recorded}, by its own clock. Its row says that it was at ${at}.`,
     ...values,
     ...Object.entries(personal).map(([name, value]) => `${name}: ${value}`),

@@ -59,3 +59,10 @@ test('the events about a record are those of all its rows: decisions, signatures
     expect((await fixture.ask(path, { as: 'auditor' })).text).toContain('/ledger/events?about=');
   expect((await fixture.ask('/v1/ledger/events?about=project/1', { as: 'auditor' })).status).toBe(400);
 });
+
+test('the page of an event names its place in the tree as receipts do: counted from 0, unlike its number', async () => {
+  const { body } = await fixture.ask('/v1/ledger/events?limit=1', { as: 'auditor' });
+  const [event] = body.items;
+  const { text } = await fixture.ask(`/ledger/events/${String(event?.number)}`, { as: 'auditor' });
+  expect(text).toContain(`event ${String(event?.leaf_index)}, counted from 0, of the `);
+});

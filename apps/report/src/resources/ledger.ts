@@ -128,7 +128,7 @@ function addReceipts(app: OpenAPIHono<Env>, pages: Pages, { db }: Services): voi
     const isProven = typeof proven !== 'string';
     const shown: [string, Part][] = isProven
       ? [
-          ['Position', `event ${proven.index} of ${proven.size} in ${proven.origin}`],
+          ['Position', `event ${proven.index}, counted from 0, of the ${proven.size} in ${proven.origin}`],
           ['Time of the row', time(proven.at)],
           ['Witnesses', proven.witnesses.map(({ name }) => name).join(', ') || 'none'],
           ...Object.entries({ ...proven.content, ...proven.personal }).map(([name, value]): [string, Part] => [
