@@ -66,3 +66,15 @@ test('the page of an event names its place in the tree as receipts do: counted f
   const { text } = await fixture.ask(`/ledger/events/${String(event?.number)}`, { as: 'auditor' });
   expect(text).toContain(`event ${String(event?.leaf_index)}, counted from 0, of the `);
 });
+
+test('the page of an event names the witnesses that cosigned its checkpoint, and says that it did not check them', async () => {
+  const pageOf = async () => {
+    const { text } = await fixture.ask('/ledger/events/1', { as: 'auditor' });
+    return /Witnesses \(not checked here\)<\/dt>\s*<dd>([^<]*)</.exec(text)?.[1];
+  };
+  expect(await pageOf()).toBe('none');
+  await fixture.store.sql`
+    insert into keywarden.ledger_cosignature (size, witness, lines)
+    select max(size), 'witness.example/one', ${`\u2014 witness.example/one ${Buffer.alloc(76).toString('base64')}\n`} from keywarden.ledger_checkpoint`;
+  expect(await pageOf()).toBe('witness.example/one');
+});

@@ -28,6 +28,7 @@ export {
   type Verifier,
 } from './note.ts';
 export { hashOperation, readMembers, sealedColumns } from './operations.ts';
+export { parseProof } from './proof.ts';
 export * from './receipt.ts';
 export { createLateness, createTimeOrder, isRecordedAtItsTime, toleranceMs } from './recording-times.ts';
 export * from './seal.ts';
