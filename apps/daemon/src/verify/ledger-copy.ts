@@ -163,8 +163,12 @@ function listTiles(folder: string): string[] {
 }
 
 /** Returns the checkpoint of a file that a key of its ledger signed, or why it proves nothing, as a sentence without a subject. */
-export const openCheckpoint = (file: string, options: VerifyOptions): CosignedCheckpoint | string =>
-  openSigned(read(file)?.toString() ?? '', options);
+export function openCheckpoint(file: string, options: VerifyOptions): CosignedCheckpoint | string {
+  const note = read(file)?.toString();
+  return note === undefined
+    ? 'is missing: the folder is no copy of a ledger, or a part of one; name an archive as its zip file'
+    : openSigned(note, options);
+}
 
 function readEarlier(
   folder: string,

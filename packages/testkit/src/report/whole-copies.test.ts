@@ -41,6 +41,16 @@ test('the whole ledger, as its routes serve it, is proven; and each change of it
   expect(await verifyPath(copy, packs.fixture.ledger.publicKey)).toMatchObject({ rank: 0 });
 });
 
+test('a folder without a checkpoint, such as an unpacked archive, is called no copy, and proves nothing', async () => {
+  const folder = mkdtempSync(join(packs.folder, 'unpacked-'));
+  writeFileSync(join(folder, 'manifest.json'), '{}');
+  const { rank, words } = await verifyPath(folder, packs.fixture.ledger.publicKey);
+  expect({ rank, words }).toEqual({
+    rank: 2,
+    words: expect.stringContaining('its checkpoint is missing: the folder is no copy'),
+  });
+});
+
 test('a copy with folders, links or endless files in the place of files is refused in a sentence', async () => {
   const { publicKey } = packs.fixture.ledger;
   const make = async (edit: (copy: string) => void) => {
