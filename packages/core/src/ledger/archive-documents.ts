@@ -22,10 +22,10 @@ Add the public keys of witnesses, and it says whether they cosigned. Name the fo
 seals.
 
 The folder docs/verify of Keywarden's source has a second verifier, without code of Keywarden. It checks the receipts, and operations with their seals, with
-Go's own packages. It reads the files of the unpacked archive:
+Go's own packages, which Debian has in golang-go and golang-golang-x-mod-dev. It reads the files of the unpacked archive:
 
     unzip -d FOLDER ${name}
-    go run *.go 'PUBLIC KEY' FOLDER
+    GO111MODULE=off GOPATH=/usr/share/gocode go run *.go 'PUBLIC KEY' FOLDER
 
 docs/LEDGER.md describes the formats, and what is not proven.
 `;
@@ -43,6 +43,7 @@ const verifyPages = [
   'c58b8edd0470f615d82dde0908900071136b4d45a0bc07eb8a06d13fff460f47',
   'c19c9eb150c120f577b960e1ee19780c7bf1e624e21a13013dc014318755f373',
   '5195df45d224c9215eaf2bd11cd82578fc13bcad49060b06db2d59b79113d0b3',
+  '9e59a618fef9bac13f7838e55f1e01d08e5cce4f21b23d5aa836f4eb42f19271',
 ];
 
 /** Returns whether a version of Keywarden wrote this page, for this ledger and some archive. A changed page could tell auditors to trust another key. */
