@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { verifyReceipt } from '@keywarden/core/ledger';
+import { createSigningKey, parseSigningKey, verifyReceipt } from '@keywarden/core/ledger';
 import { makeReceipts, readNewestCheckpoint, readPlacedEvents } from '@keywarden/db/daemon';
 import { readEnvironment } from '@keywarden/runtime';
 import { buildGoVerifier } from '@keywarden/testkit/report/go-verifier';
@@ -88,4 +88,14 @@ test('Go’s packages and ours agree on receipts of a growing ledger, and on eac
   });
   expect(verdicts.slice(0, receipts.length)).toEqual(receipts.map(() => ({ ours: true, go: true })));
   expect(verdicts.slice(receipts.length)).toEqual(tampered.map(() => ({ ours: false, go: false })));
+});
+
+test('the Go verifier refuses a file of a gigabyte without reading it into memory', () => {
+  const key = parseSigningKey(createSigningKey('test', 'log'))?.verifier.text ?? '';
+  const file = join(folder, 'zeros');
+  writeFileSync(file, '');
+  truncateSync(file, 1_000_000_000);
+  const limited = ['-c', 'ulimit -v 1500000; exec "$@"', 'sh', verifier, key, file];
+  const { status, stdout } = spawnSync('sh', limited, { encoding: 'utf8' });
+  expect([status, stdout]).toEqual([1, expect.stringContaining('it is no receipt')]);
 });
