@@ -40,7 +40,11 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: verify KEY FILE_OR_FOLDER...")
 		os.Exit(2)
 	}
-	key = must(note.NewVerifier(os.Args[1]))
+	var err error
+	if key, err = note.NewVerifier(os.Args[1]); err != nil {
+		fmt.Fprintf(os.Stderr, "%q is no public key of a ledger (%v); keywarden ledger prints it\n", os.Args[1], err)
+		os.Exit(2)
+	}
 	for _, path = range os.Args[2:] {
 		verify()
 	}

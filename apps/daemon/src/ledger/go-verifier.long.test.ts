@@ -99,3 +99,10 @@ test('the Go verifier refuses a file of a gigabyte without reading it into memor
   const { status, stdout } = spawnSync('sh', limited, { encoding: 'utf8' });
   expect([status, stdout]).toEqual([1, expect.stringContaining('it is no receipt')]);
 });
+
+test('the Go verifier refuses a text that is no key of a ledger in one sentence', () => {
+  for (const key of ['', 'no key', parseSigningKey(createSigningKey('test', 'witness'))?.verifier.text ?? '']) {
+    const { status, stderr } = spawnSync(verifier, [key, folder], { encoding: 'utf8' });
+    expect([status, stderr]).toEqual([2, expect.stringMatching(/^"[^"\n]*" is no public key of a ledger [^\n]*\n$/)]);
+  }
+});
