@@ -2,7 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createSigningKey, parseSigningKey, verifyReceipt } from '@keywarden/core/ledger';
+import { fileURLToPath } from 'node:url';
+import { createSigningKey, parseSigningKey, verifyPage, verifyReceipt } from '@keywarden/core/ledger';
 import { makeReceipts, readNewestCheckpoint, readPlacedEvents } from '@keywarden/db/daemon';
 import { readEnvironment } from '@keywarden/runtime';
 import { buildGoVerifier } from '@keywarden/testkit/report/go-verifier';
@@ -105,4 +106,14 @@ test('the Go verifier refuses a text that is no key of a ledger in one sentence'
     const { status, stderr } = spawnSync(verifier, [key, folder], { encoding: 'utf8' });
     expect([status, stderr]).toEqual([2, expect.stringMatching(/^"[^"\n]*" is no public key of a ledger [^\n]*\n$/)]);
   }
+});
+
+test('the Go command in the VERIFY.md of an archive runs as it is written', () => {
+  const [command = ''] = /GO111MODULE.*/.exec(verifyPage('test', 'archive.zip')) ?? [];
+  const key = parseSigningKey(createSigningKey('test', 'log'))?.verifier.text ?? '';
+  const cwd = fileURLToPath(new URL('../../../../docs/verify', import.meta.url));
+  const env = { ...process.env, GOCACHE: join(folder, 'cache') };
+  const filled = command.replace('PUBLIC KEY', key).replace('FOLDER', folder);
+  const { stdout } = spawnSync('sh', ['-c', filled], { cwd, env, encoding: 'utf8' });
+  expect(stdout).toContain(`${folder}: NOT PROVEN: "open ${folder}/manifest.json`);
 });
