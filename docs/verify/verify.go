@@ -52,6 +52,9 @@ func main() {
 	os.Exit([]int{0, 1, 3, 1}[code])
 }
 
+// No receipt has so many bytes.
+const mostBytes = 64_000_000
+
 // verify checks a file or folder. Whatever fails below ends here.
 func verify() {
 	defer func() {
@@ -70,8 +73,7 @@ func verify() {
 	digest := sha256.New()
 	must(io.Copy(digest, file))
 	name := fmt.Sprintf("%x", digest.Sum(nil))
-	// No receipt is longer: what is cut here is none.
-	text := string(must(io.ReadAll(io.NewSectionReader(file, 0, 64_000_000))))
+	text := string(must(io.ReadAll(io.NewSectionReader(file, 0, mostBytes))))
 	isArchive := strings.HasPrefix(text, "PK")
 	if exported[name] {
 		delete(exported, name)
@@ -79,6 +81,7 @@ func verify() {
 		prove(!isArchive, "its contents, which are compared only in the folder of its files")
 		return
 	}
+	require(len(text) < mostBytes, "it is no receipt: it is too long")
 	require(!isArchive, "it is an archive: unpack it, and name the folder, or name the receipt of its export before it")
 	found := open(text)
 	say("proven: %q of %q, recorded %q; it says that it was at %q: %.10000q %q", found.leaf["type"], found.leaf["subject"], found.leaf["recorded"],
