@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { endPause, openPause, readPause } from '@keywarden/db/daemon';
+import { endPause, hasOpenIncident, openPause, readPause } from '@keywarden/db/daemon';
 import { codeOf, requireDataFolder, UserError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 import { armMachine, betweenMarks, disarmMachine, moveMark, whyNotEnforcing } from '../enforce/high-water-mark.ts';
@@ -69,7 +69,7 @@ export const resumeCommand: CommandOf = {
     const wasArmed = (await whyNotEnforcing(context)) === null;
     if (!wasArmed && hasDaemon) {
       await armMachine(context, userName());
-      lines.push(armed, 'In the next version, only keywarden arm does this.');
+      lines.push(armed, ...(await whyNotYet(context)), 'In the next version, only keywarden arm does this.');
     }
     return {
       json: { paused: false, was_paused: wasPaused, armed: wasArmed || hasDaemon, was_armed: wasArmed },
@@ -79,6 +79,12 @@ export const resumeCommand: CommandOf = {
 };
 
 const armed = 'This machine now automatically enforces everything in mode: enforce on this store.';
+
+/** The permission holds, but an incident of the ledger stops all daemons. */
+const whyNotYet = async ({ store }: Context): Promise<string[]> =>
+  (await hasOpenIncident(store.db, 'ledger_inconsistent'))
+    ? ['It begins once the incident about the ledger is closed: keywarden incidents has the reason.']
+    : [];
 
 export const armCommand: CommandOf = {
   name: 'arm',
@@ -95,6 +101,7 @@ export const armCommand: CommandOf = {
     const pause = await readPause(context.store.db);
     const lines = [
       isArmed ? 'Automatic enforcement is already permitted on this machine.' : armed,
+      ...(await whyNotYet(context)),
       ...(pause === null ? [] : ['Keywarden is paused: run keywarden resume to end the pause.']),
     ];
     return { json: { armed: true, was_armed: isArmed, paused: pause !== null }, text: lines.join('\n') };

@@ -17,7 +17,7 @@ import {
 } from '@keywarden/testkit/daemon/apply-fixture';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
-import { pauseCommand } from '../commands/pause.ts';
+import { armCommand, pauseCommand, resumeCommand } from '../commands/pause.ts';
 import { armMachine, betweenMarks, disarmMachine } from './high-water-mark.ts';
 
 useApplyFixture();
@@ -121,6 +121,18 @@ test('R7: a pause is in force although its machine cannot write a mark, and says
     needsPerson: true,
   });
   expect(await pass()).toMatchObject({ automatic: null, why: expect.stringMatching(/^paused by .*a full disk/) });
+});
+
+test('G4: arm and resume say that nothing is enforced while an incident about the ledger is open', async () => {
+  await prepare(['one'], { policy: enforced() });
+  const expected = { text: expect.stringMatching(/\nIt begins once the incident about the ledger is closed/) };
+  await store.sql`insert into keywarden.incident (kind, detail) values ('ledger_inconsistent', '{"why": "a test"}')`;
+  expect(await resumeCommand.run?.(fixture.context as never, {} as never)).toMatchObject(expected);
+  expect(await armCommand.run?.(fixture.context as never, {} as never)).toMatchObject(expected);
+  expect(await pass()).toMatchObject({ automatic: null, why: expect.stringMatching(/^the ledger in this store/) });
+  await store.sql`update keywarden.incident set closed_at = now(), closed_by = 'ada'`;
+  const permitted = { text: expect.not.stringContaining('incident') };
+  expect(await armCommand.run?.(fixture.context as never, {} as never)).toMatchObject(permitted);
 });
 
 test('R10: a dump from before a pause also counts as an older store', async () => {
