@@ -1,18 +1,12 @@
 import { crc32, deflateRawSync } from 'node:zlib';
 import { strToU8, unzipSync, zipSync } from 'fflate';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { download, type Files, pack, verifyBytes } from './packs.ts';
-import { createPacks, type Packs, period } from './packs-fixture.ts';
+import { expect, test } from 'vitest';
+import { download, pack, verifyBytes } from './packs.ts';
+import { operations, packs, period, usePacks } from './packs-fixture.ts';
 
 // Archives that programs read in different ways.
 
-let packs: Packs;
-let operations: Files;
-beforeAll(async () => {
-  packs = await createPacks(inject('postgresUrl'));
-  ({ operations } = packs);
-});
-afterAll(async () => await packs.close());
+usePacks();
 
 const readInWays = expect.stringContaining('different programs read it in different ways');
 const noArchive = expect.stringMatching(/different programs read it in different ways|it is no whole zip archive/);

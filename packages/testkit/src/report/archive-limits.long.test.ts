@@ -1,18 +1,12 @@
 import { truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { amend, change, type Files, linesOf, pack, verifyBytes, verifyPath } from './packs.ts';
-import { createPacks, type Packs } from './packs-fixture.ts';
+import { expect, test } from 'vitest';
+import { amend, change, linesOf, pack, verifyBytes, verifyPath } from './packs.ts';
+import { operations, packs, usePacks } from './packs-fixture.ts';
 
 // Files and archives that would need too much memory or time.
 
-let packs: Packs;
-let operations: Files;
-beforeAll(async () => {
-  packs = await createPacks(inject('postgresUrl'));
-  ({ operations } = packs);
-});
-afterAll(async () => await packs.close());
+usePacks();
 
 test('a file of one gigabyte is refused with little memory', async () => {
   const file = join(packs.folder, 'huge');

@@ -2,17 +2,13 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { join } from 'node:path';
 import { formatCheckpoint, parseSigningKey, parseVerifier, signNote } from '@keywarden/core/ledger';
 import { copyLedger } from '@keywarden/daemon';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { verifyPath } from './packs.ts';
-import { createPacks, type Packs } from './packs-fixture.ts';
+import { packs, usePacks } from './packs-fixture.ts';
 
 // A copy of the whole ledger, as a command downloads it.
 
-let packs: Packs;
-beforeAll(async () => {
-  packs = await createPacks(inject('postgresUrl'));
-});
-afterAll(async () => await packs.close());
+usePacks();
 
 const newFolder = () => mkdtempSync(join(packs.folder, 'copy-'));
 type Source = Parameters<typeof copyLedger>[0];

@@ -2,30 +2,13 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { canonicalJson } from '@keywarden/core/values';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import {
-  change,
-  copyLedger,
-  download,
-  editLines,
-  type Files,
-  forge,
-  leaveOutFiles,
-  pack,
-  unpack,
-  verifyTogether,
-} from './packs.ts';
-import { createPacks, type Packs } from './packs-fixture.ts';
+import { expect, test } from 'vitest';
+import { change, copyLedger, editLines, type Files, forge, leaveOutFiles, pack, verifyTogether } from './packs.ts';
+import { evidence, packs, usePacks } from './packs-fixture.ts';
 
 // An archive of evidence, checked with the public key alone; and each way to change it.
 
-let packs: Packs;
-let evidence: Files;
-beforeAll(async () => {
-  packs = await createPacks(inject('postgresUrl'));
-  ({ evidence } = packs);
-});
-afterAll(async () => await packs.close());
+usePacks();
 
 test('an archive of evidence proves what the ledger has, and says what it does not', async () => {
   const { rank, words } = await packs.verify(evidence);
@@ -268,47 +251,4 @@ test('a name as long as a line is cut in what is printed', async () => {
   );
   const { rank, words } = await packs.verify(long(evidence));
   expect([rank, words]).toEqual([2, expect.stringMatching(/it has the row x{200} twice/)]);
-});
-
-test('what changed after the tree was signed has no receipt yet, and contradicts nothing', async () => {
-  const { fixture } = packs;
-  const post = async (path: string, body?: object) => await fixture.ask(path, { as: 'operator', method: 'POST', body });
-  const { body: opened } = await post('/v1/reviews', { title: 'changed', keys: { organization_id: 'acme' } });
-  const decide = async (decision: string) =>
-    await post(`/v1/reviews/${String(opened.id)}/decisions`, {
-      keys: [fixture.keys['12']],
-      decision,
-      reason: 'looked at',
-    });
-  await decide('keep');
-  await fixture.ledger.sign();
-  await decide('revoke');
-  await post(`/v1/reviews/${String(opened.id)}/signature`);
-  const [incident] = (await fixture.ask('/v1/incidents?limit=1', { as: 'auditor' })).body.items;
-  await fixture.store.sql`
-    update keywarden.incident set closed_at = now(), closed_by = 'ada', note = 'seen' where number = ${String(incident?.id)}`;
-  const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
-  const download_ = async () => unpack(await download(fixture, `/v1/evidence?from=2026-05-01&to=${tomorrow}`));
-  const before = await packs.verify(await download_());
-  expect([before.rank, JSON.parse(before.words).verdict.wrong]).toEqual([1, []]);
-  await fixture.ledger.sign();
-  expect((await packs.verify(await download_())).rank).toBe(1);
-});
-
-test('a rotation that moved in the period and again after it stays due', async () => {
-  const { fixture } = packs;
-  await fixture.ledger.sign();
-  const until = new Date().toISOString();
-  const path = `/v1/evidence?from=2026-05-01&to=${until}`;
-  await fixture.store.sql`
-    insert into keywarden.rotation_event (rotation_number, sequence, state, at, why)
-    select rotation_number, max(sequence) + 1, (array_agg(state order by sequence desc))[1], now(), 'a test' from keywarden.rotation_event group by rotation_number`;
-  await fixture.ledger.sign();
-  const whole = unpack(await download(fixture, path));
-  expect((await packs.verify(whole)).rank).toBe(1);
-  const cut = forge(
-    /-rotations\.ndjson$/,
-    editLines((lines) => lines.slice(1)),
-  )(whole);
-  expect((await packs.verify(cut)).rank).toBe(2);
 });

@@ -1,6 +1,6 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   change,
   copyLedger,
@@ -13,17 +13,11 @@ import {
   pack,
   verifyTogether,
 } from './packs.ts';
-import { createPacks, type Packs } from './packs-fixture.ts';
+import { evidence, packs, usePacks } from './packs-fixture.ts';
 
 // Gaps in the archive of operations, which an archive of evidence must not lose.
 
-let packs: Packs;
-let evidence: Files;
-beforeAll(async () => {
-  packs = await createPacks(inject('postgresUrl'));
-  ({ evidence } = packs);
-});
-afterAll(async () => await packs.close());
+usePacks();
 
 const sealsFile = /seals-with-gaps\.ndjson$/;
 const filesWithGaps: [string, RegExp][] = [

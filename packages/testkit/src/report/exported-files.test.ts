@@ -5,17 +5,13 @@ import { createSigningKey } from '@keywarden/core/ledger';
 import { readReceipt } from '@keywarden/db/report';
 import { createTestLedger } from '@keywarden/testkit/store/ledger';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { change, download, pack, unpack, verifyTogether } from './packs.ts';
-import { createPacks, type Packs } from './packs-fixture.ts';
+import { packs, usePacks } from './packs-fixture.ts';
 
 // Files that the report exported, each checked with the receipt of its export.
 
-let packs: Packs;
-beforeAll(async () => {
-  packs = await createPacks(inject('postgresUrl'));
-});
-afterAll(async () => await packs.close());
+usePacks();
 
 const sha256Of = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex');
 

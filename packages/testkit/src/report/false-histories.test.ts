@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeOperationPartitions, saveOperationPage } from '@keywarden/db/daemon';
 import { makeWireOperation } from '@keywarden/testkit/store/rows';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import {
   amend,
   copyLedger,
@@ -17,16 +17,12 @@ import {
   verifyBytes,
   verifyTogether,
 } from './packs.ts';
-import { createPacks, type Packs } from './packs-fixture.ts';
+import { packs, usePacks } from './packs-fixture.ts';
 
 // What an owner of the database writes into it, and the daemon signs: the receipts are genuine, and the archive or the copy of the ledger shows what is wrong.
 
-let packs: Packs;
-beforeAll(async () => {
-  packs = await createPacks(inject('postgresUrl'));
-  packs.fixture.store.isTampered();
-});
-afterAll(async () => await packs.close());
+usePacks();
+beforeAll(() => packs.fixture.store.isTampered());
 
 const operationsOf = async (from: string, to: string): Promise<Files> =>
   unpack(await download(packs.fixture, `/v1/exports/sealed-operations?from=${from}&to=${to}&project_id=quiet-river`));

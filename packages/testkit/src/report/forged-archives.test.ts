@@ -3,7 +3,7 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createSigningKey, parseSigningKey } from '@keywarden/core/ledger';
 import { strToU8, unzipSync, zipSync } from 'fflate';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   amend,
   change,
@@ -18,15 +18,11 @@ import {
   verifyPath,
   verifyTogether,
 } from './packs.ts';
-import { createPacks, type Packs } from './packs-fixture.ts';
+import { packs, usePacks } from './packs-fixture.ts';
 
 // Archives that somebody made up, or that hide something behind another form of the same text.
 
-let packs: Packs;
-beforeAll(async () => {
-  packs = await createPacks(inject('postgresUrl'));
-});
-afterAll(async () => await packs.close());
+usePacks();
 
 test('an archive without a single receipt proves nothing of what it has', async () => {
   const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');

@@ -12,7 +12,7 @@ import {
 } from '@keywarden/core/ledger';
 import { makeOperationPartitions, saveOperationPage } from '@keywarden/db/daemon';
 import { makeWireOperation } from '@keywarden/testkit/store/rows';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   amend,
   copyLedger,
@@ -25,17 +25,11 @@ import {
   verifyPath,
   verifyTogether,
 } from './packs.ts';
-import { createPacks, type Packs, period } from './packs-fixture.ts';
+import { operations, packs, period, usePacks } from './packs-fixture.ts';
 
 // A copy of the whole ledger, and archives beside it.
 
-let packs: Packs;
-let operations: Files;
-beforeAll(async () => {
-  packs = await createPacks(inject('postgresUrl'));
-  ({ operations } = packs);
-});
-afterAll(async () => await packs.close());
+usePacks();
 
 test('a witness of the given keys that has not cosigned is named', async () => {
   const witness = parseSigningKey(createSigningKey('witness.example/one', 'witness'));

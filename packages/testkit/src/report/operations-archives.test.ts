@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createSigningKey } from '@keywarden/core/ledger';
 import { createTestLedger } from '@keywarden/testkit/store/ledger';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   amend,
   change,
@@ -15,17 +15,11 @@ import {
   verifyBytes,
   verifyTogether,
 } from './packs.ts';
-import { createPacks, type Packs } from './packs-fixture.ts';
+import { operations, packs, usePacks } from './packs-fixture.ts';
 
 // An archive of operations, checked with the public key alone; and each way to change it.
 
-let packs: Packs;
-let operations: Files;
-beforeAll(async () => {
-  packs = await createPacks(inject('postgresUrl'));
-  ({ operations } = packs);
-});
-afterAll(async () => await packs.close());
+usePacks();
 
 test('an archive of operations is proven, day by day, with the public key alone', async () => {
   const { rank, words } = await packs.verify(operations);

@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { sized } from '../sized.ts';
 import { amend, type Files, forge, linesOf, pack, unpack } from './packs.ts';
-import { createPacks, type Packs } from './packs-fixture.ts';
+import { packs, usePacks } from './packs-fixture.ts';
 
 // An auditor verifies an archive with one program and reads it with others. Random changes of honest archives: what `verify` accepts, every other reader of
 // ZIP and JSON must read as the honest archive.
 
-let packs: Packs;
-beforeAll(async () => {
-  packs = await createPacks(inject('postgresUrl'));
-});
-afterAll(async () => await packs.close());
+usePacks();
 
 /** Returns a small random generator of whole numbers below a bound. */
 function randomOf(seed: number): (below: number) => number {

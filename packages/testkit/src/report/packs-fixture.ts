@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { saveOperationPage } from '@keywarden/db/daemon';
+import { afterAll, beforeAll, inject } from 'vitest';
 import { makeWireOperation } from '../store/rows.ts';
 import { type Fixture, makeFixture } from './fixture.ts';
 import { download, type Files, pack, unpack, verifyBytes } from './packs.ts';
@@ -20,7 +21,21 @@ export interface Packs {
   close(): Promise<void>;
 }
 
-export async function createPacks(postgresUrl: string): Promise<Packs> {
+/** What the tests of a file share; `usePacks` sets it before the first of them. */
+export let packs: Packs;
+export let operations: Files;
+export let evidence: Files;
+
+/** Makes packs for the tests of a file, and removes them at its end. */
+export function usePacks(): void {
+  beforeAll(async () => {
+    packs = await createPacks(inject('postgresUrl'));
+    ({ operations, evidence } = packs);
+  });
+  afterAll(async () => await packs.close());
+}
+
+async function createPacks(postgresUrl: string): Promise<Packs> {
   const fixture = await makeFixture(postgresUrl);
   const folder = mkdtempSync(join(tmpdir(), 'keywarden-packs-'));
   const { store, daemon, ledger } = fixture;

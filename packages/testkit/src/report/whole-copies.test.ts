@@ -9,17 +9,13 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { copyLedger, verifyPath } from './packs.ts';
-import { createPacks, type Packs } from './packs-fixture.ts';
+import { packs, usePacks } from './packs-fixture.ts';
 
 // A copy of the whole ledger: as its routes serve it, changed, continued, and with other things in the place of files.
 
-let packs: Packs;
-beforeAll(async () => {
-  packs = await createPacks(inject('postgresUrl'));
-});
-afterAll(async () => await packs.close());
+usePacks();
 
 test('the whole ledger, as its routes serve it, is proven; and each change of it is refused', async () => {
   const copy = mkdtempSync(join(packs.folder, 'copy-'));
