@@ -140,7 +140,7 @@ const daySeconds = 86_460;
 async function passOneDay(fixture: Fixture): Promise<Rotated | null> {
   const { sql } = fixture.owner;
   await sql`update keywarden.rotation_mint set created_at = created_at - interval '1 hour' where created_at > now() - interval '1 hour'`;
-  await sql`update keywarden.revocation_intent set created_at = created_at - interval '2 minutes' where created_at > now() - interval '1 minute'`;
+  await sql`update keywarden.revocation_intent set created_at = created_at - interval '1 hour' where created_at > now() - interval '1 hour'`;
   await sql`update keywarden.rotation_event set recorded_at = recorded_at - interval '1 hour' where recorded_at > now() - interval '1 hour'`;
   await sql`update keywarden.revocation_outcome set at = at - interval '1 day' where at > now() - interval '1 day'`;
   await fixture.controls.advance(daySeconds - 3700);

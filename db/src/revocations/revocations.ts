@@ -56,12 +56,12 @@ export async function hasIntent(db: Db, intent: string): Promise<boolean> {
 
 /**
  * Returns the condition that an intent for a key, joined with its outcome if there is one, may have revoked the key. A refused call counts too, because
- * its answer may be wrong. It stops counting once two listings begun after it still show the key.
+ * its answer may be wrong. It stops counting once two listings that no replica's lag explains still show the key.
  */
 export function mayHaveRevoked(of: typeof credential | typeof key): SQL {
   const { lastListingNumber, createdAt } = revocationIntent;
   const { outcome } = revocationOutcome;
-  const isLater = raw`${keyListing.number} > ${lastListingNumber} and ${keyListing.begunAt} > ${createdAt}`;
+  const isLater = raw`${keyListing.number} > ${lastListingNumber} and ${keyListing.begunAt} > ${createdAt} + ${mostLag}::interval`;
   return raw`(${outcome} is null or ${outcome} in ('revoked', 'gone')
     or ${outcome} = 'failed' and (${of.goneAt} is not null or ${of.missingSince} is not null or (
       select count(*) from (
@@ -106,7 +106,7 @@ export async function recordOutcome(
 /**
  * Ends the intents that a crash or a lost response left open, using the listings made since. Returns how many it ended. A key that two
  * listings in a row lack is gone, and not known to be revoked by us (R4). A key that two listings still show was not revoked, if both began
- * over a minute after the intent. One listing may be of a replica that lags. A key that was revoked and that two listings show much later opens an
+ * so long after the intent that no replica lags behind it. A key that was revoked and that two listings show much later opens an
  * incident: the control plane's answer was false, or has become so. Call it after each save of a listing.
  */
 export async function reconcileIntents(
@@ -123,7 +123,7 @@ export async function reconcileIntents(
       and (k.gone_at is not null or k.missing_since is null and 1 < (
         select count(*) from keywarden.key_listing l
         where l.control_plane_number = ${controlPlane} and l.scope = ${scope} and l.number > i.last_listing_number
-          and l.why_suspect is null and l.begun_at > i.created_at + interval '1 minute'))
+          and l.why_suspect is null and l.begun_at > i.created_at + ${mostLag}::interval))
     on conflict (intent_number) do nothing
     returning intent_number`;
   await reportUndone(sql, { controlPlane, scope });

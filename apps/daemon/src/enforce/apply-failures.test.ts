@@ -256,7 +256,7 @@ test('if the store is full during an apply, the outcome of each key is reported,
   expect(applied.stopped).toMatch(/^the store failed \(53100\)/);
   expect(applied.items.map(({ outcome }) => outcome)).toEqual(['revoked', 'unknown']);
   expect(await revokedNames()).toHaveLength(2);
-  await store.sql`update keywarden.revocation_intent set created_at = created_at - interval '2 minutes'`;
+  await store.sql`update keywarden.revocation_intent set created_at = created_at - interval '10 minutes'`;
   for (let listings = 0; listings < 2; listings += 1) {
     await fixture.controls.advance(3600);
     await fixture.reconnect();

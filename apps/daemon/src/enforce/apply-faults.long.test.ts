@@ -25,8 +25,8 @@ const planned = ['one', 'three', 'two'];
 /** Does what a daemon does after any failure: lists, lists again an hour later, and applies the plan once more. */
 async function recover(plan: Parameters<typeof apply>[0]): Promise<void> {
   await fixture.controls.setFaults([]);
-  // Listings decide an intent only if they begin a minute after it. The test does not wait for that minute.
-  await store.sql`update keywarden.revocation_intent set created_at = created_at - interval '2 minutes'`;
+  // Listings decide an intent only if they begin five minutes after it. The test does not wait for them.
+  await store.sql`update keywarden.revocation_intent set created_at = created_at - interval '10 minutes'`;
   for (const seconds of [3600, 3600]) {
     await fixture.controls.advance(seconds);
     await fixture.reconnect();

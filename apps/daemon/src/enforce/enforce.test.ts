@@ -121,7 +121,7 @@ test('R3, R6: lost responses count for the daily quota and for the canary', asyn
   await fixture.controls.setFaults([{ method: 'DELETE', path, kind: 'lose_response' }]);
   for (let hour = 0; hour < 5; hour += 1) {
     await pass();
-    await store.sql`update keywarden.revocation_intent set created_at = created_at - interval '2 minutes'`;
+    await store.sql`update keywarden.revocation_intent set created_at = created_at - interval '10 minutes'`;
   }
   expect(await revokedNames()).toHaveLength(1);
   await pass(day);
@@ -230,7 +230,7 @@ test('R7: a key whose revocation always fails does not block the others of its s
   await fixture.controls.setFaults([{ method: 'DELETE', path, kind: 'status', status: 404, times: 1 }]);
   await pass();
   expect(await revokedNames()).toEqual([]);
-  await store.sql`update keywarden.revocation_intent set created_at = created_at - interval '2 minutes'`;
+  await store.sql`update keywarden.revocation_intent set created_at = created_at - interval '10 minutes'`;
   for (let passes = 0; passes < 2; passes += 1) await pass();
   expect(await revokedNames()).toEqual(['two']);
   expect(one).toBeDefined();

@@ -25,8 +25,8 @@ import {
 export const path = '/organizations/{org_id}/api_keys';
 
 /**
- * Ages everything that is measured by the local clock, so that tests do not wait. For example, an intent is decided by listings that begin a minute
- * after it, and a mint by those that begin five minutes after it.
+ * Ages everything that is measured by the local clock, so that tests do not wait. For example, an intent is decided by listings that begin five
+ * minutes after it.
  */
 export async function age(): Promise<void> {
   for (const table of ['rotation_mint', 'revocation_intent'])
