@@ -198,8 +198,8 @@ function readEarlier(
 /** Returns the trees of receipts and archives that the copy must continue. One of more events, or of another ledger, is not compared. */
 function earlierOf(beside: Beside[], newest: ledger.Checkpoint, { unproven }: Verdict): Earlier[] {
   return beside.flatMap(({ file, head }) => {
-    if (head.origin !== newest.origin) addSentence(unproven, `${file} is of another ledger, ${head.origin}`);
-    else if (head.size > newest.size)
+    if (head.origin !== newest.origin) return [];
+    if (head.size > newest.size)
       addSentence(unproven, `${file} is newer than the copy: its tree has ${head.size} events`);
     else return [{ name: file, size: head.size, root: ledger.decodeHash(head.root) ?? ledger.emptyRoot }];
     return [];

@@ -71,10 +71,12 @@ export async function verifyFiles(
     results.set(file, verifyCopy(file, options, [...beside, ...smaller]));
   }
   if (results.size > 1) addForks(results);
-  return files.flatMap((file) => {
+  const inOrder = files.flatMap((file) => {
     const result = results.get(file);
     return result === undefined ? [] : [{ file, result }];
   });
+  addOtherLedgers(inOrder);
+  return inOrder;
 }
 
 /** Throws a UserError for a witness that has the key of a ledger: the signer of the ledger could cosign it, too. */
@@ -105,6 +107,19 @@ function addForks(results: Map<string, Result>): void {
     const why = `it is of another history of ${origin} than ${other}: the key of this ledger has signed both`;
     if (result.kind === 'archive') addSentence(result.verdict.wrong, why);
     else result.event = why;
+  }
+}
+
+/** Names the files of another ledger than the first one: a ledger that began anew does not continue the former one. */
+function addOtherLedgers(results: { file: string; result: Result }[]): void {
+  let first: { file: string; origin: string } | null = null;
+  for (const { file, result } of results) {
+    const { head } = result.kind === 'archive' ? result : treeOf(result);
+    if (head === null) continue;
+    first ??= { file, origin: head.origin };
+    if (head.origin === first.origin) continue;
+    const { unproven } = result.kind === 'archive' ? result.verdict : result;
+    addSentence(unproven, `it is of the ledger ${head.origin}, and ${first.file} is of another one, ${first.origin}`);
   }
 }
 

@@ -52,11 +52,16 @@ function entryOf({ type, subject, recorded = recordedAt, content: members, ...ed
 const same = (text: string) => text;
 
 /** Signs a tree of at most 256 events. `cosignedAt` is in seconds since 1970. */
-export function signEvents(events: OwnEvent[], signers: Signer[], cosignedAt = Date.parse(recordedAt) / 1000) {
+export function signEvents(
+  events: OwnEvent[],
+  signers: Signer[],
+  cosignedAt = Date.parse(recordedAt) / 1000,
+  origin = ledgerName,
+) {
   const entries = events.map(entryOf);
   const hashes = entries.map(({ leaf }) => hashLeaf(leaf));
   const root = rootOfLeaves(hashes);
-  const checkpoint = signNote(formatCheckpoint({ origin: ledgerName, size: events.length, root }), signers, cosignedAt);
+  const checkpoint = signNote(formatCheckpoint({ origin, size: events.length, root }), signers, cosignedAt);
   return {
     receipt(index: number): string {
       const { leaf = '', content = '' } = entries[index] ?? {};

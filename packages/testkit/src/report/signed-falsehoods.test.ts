@@ -33,9 +33,10 @@ function write(bytes: Uint8Array | string): string {
   writeFileSync(file, bytes);
   return file;
 }
-function copyOf(...events: OwnEvent[]): string {
+const copyOf = (...events: OwnEvent[]) => writeCopy(signEvents(events, [key]));
+function writeCopy(signed: ReturnType<typeof signEvents>): string {
   const copy = mkdtempSync(join(folder, 'copy-'));
-  signEvents(events, [key]).writeCopy(copy);
+  signed.writeCopy(copy);
   return copy;
 }
 const archive = (...seals: OwnEvent[]) => write(pack(archiveFiles(seals)));
@@ -109,6 +110,16 @@ test('a day that was sealed again with fewer operations is not proven completely
   const [copy] = await verify([copyOf(...fewer)]);
   expect([copy?.rank, copy?.words]).toEqual([1, expect.stringMatching(/with 2 operations less/)]);
   expect(await ranks([copyOf(empty, sealOf(2, { day, operations: 0, replaces: '1' }))])).toEqual([0]);
+});
+
+test('files of two ledgers are proven in part, because neither ledger continues the other', async () => {
+  const later = createKey('log', `${key.verifier.name}/later`);
+  const anew = signEvents([first], [later], undefined, later.verifier.name);
+  const paths = [copyOf(first), writeCopy(anew), write(anew.receipt(0)), copyOf(first)];
+  const results = await verify(paths, [key, later]);
+  expect(results.map(({ rank }) => rank)).toEqual([0, 1, 1, 0]);
+  for (const { words } of results.slice(1, 3))
+    expect(words).toContain(`it is of the ledger ${later.verifier.name}, and ${paths[0]} is of another one`);
 });
 
 test('a copy that only an ended key signed is not proven', async () => {
