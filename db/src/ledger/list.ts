@@ -22,15 +22,21 @@ interface LedgerRecord {
 /** Returns the number that an id has; that of no row if it is none. */
 const numberOf = (id: string) => (/^\d{1,18}$/.test(id) ? id : '0');
 
+/** The subjects of the intents that meet a condition, and of their outcomes. */
+const revocationsOf = (condition: SQL) =>
+  sql`select t || number from keywarden.revocation_intent cross join unnest('{revocation_intent/,revocation_outcome/}'::text[]) t where ${condition}`;
+
 /** The subjects of the events about each kind of record: a query with one column. */
 const subjectsOf = {
   plan: (id) => sql`select 'plan/' || ${id}
     union all select 'plan_rejection/' || number from keywarden.plan_rejection where plan_id = ${id}
-    union all select t || number from keywarden.plan_approval cross join unnest('{plan_approval/,approval_end/}'::text[]) t where plan_id = ${id}`,
+    union all select t || number from keywarden.plan_approval cross join unnest('{plan_approval/,approval_end/}'::text[]) t where plan_id = ${id}
+    union all ${revocationsOf(sql`plan_id = ${id}`)}`,
   revocation: (id) => sql`values ('revocation_intent/' || ${id}), ('revocation_outcome/' || ${id})`,
   rotation: (id) => sql`select 'rotation/' || number from keywarden.rotation where id = ${id}
     union all select 'rotation_event/' || rotation_number || '/' || sequence from keywarden.rotation_event
-      join keywarden.rotation r on r.number = rotation_number where r.id = ${id}`,
+      join keywarden.rotation r on r.number = rotation_number where r.id = ${id}
+    union all ${revocationsOf(sql`rotation_number = (select number from keywarden.rotation where id = ${id})`)}`,
   review: (id) => sql`values ('review/' || ${id}), ('review_signature/' || ${id})
     union all select 'review_decision/' || number from keywarden.review_decision where review_number = ${numberOf(id)}::bigint`,
   campaign: (id) => sql`select 'review_campaign/' || ${id}

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createDataFile, readDataFile, writeDataFile } from './environment.ts';
+import { createDataFile, readDataFile, readEnvironment, writeDataFile } from './environment.ts';
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
@@ -22,4 +22,9 @@ test('a file of the data folder that exists is not created again, and nothing el
   writeDataFile(folder, 'key', 'third');
   expect(readDataFile(folder, 'key')).toBe('third');
   expect(readdirSync(folder)).toEqual(['key']);
+});
+
+test('an address to listen on may have the brackets that it has in URLs', () => {
+  const hostOf = (value: string) => readEnvironment({ REPORT_HOST: value, DAEMON_HOST: value }).REPORT_HOST;
+  expect(['[::1]', '::1', 'localhost', '[]'].map(hostOf)).toEqual(['::1', '::1', 'localhost', '[]']);
 });

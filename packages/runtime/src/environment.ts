@@ -43,6 +43,9 @@ const url = (...protocols: string[]) =>
     error: () => `must be an address that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
   });
 
+/** A name or address to listen on; an IPv6 address may have the brackets that it has in URLs. */
+const host = text.transform((value) => value?.replace(/^\[(.+)\]$/, '$1') ?? '127.0.0.1');
+
 /** A setting that weakens a protection; only 1 turns it on. */
 const allowance = checked((value) => value === '1', '1 or unset').transform((value) => value === '1');
 
@@ -57,7 +60,7 @@ const schema = z.object({
   CONTROL_PLANE_KEY_ID: text.refine((value) => value === undefined || /^\d{1,19}$/.test(value), {
     error: () => 'must be the number of a key',
   }),
-  REPORT_HOST: text.transform((value) => value ?? '127.0.0.1'),
+  REPORT_HOST: host,
   REPORT_PORT: port(8820),
   REPORT_TOKEN: text.refine((value) => value === undefined || value.length >= 20, {
     error: () => 'must have 20 characters or more',
@@ -77,7 +80,7 @@ const schema = z.object({
   }),
   REPORT_REQUESTS_PER_MINUTE: count(600),
   REPORT_OPEN_CHECKPOINT: allowance,
-  DAEMON_HOST: text.transform((value) => value ?? '127.0.0.1'),
+  DAEMON_HOST: host,
   DAEMON_PORT: port(undefined),
   LEDGER_KEY: text,
   LEDGER_PUBLIC_KEY: text,

@@ -29,7 +29,7 @@ test.each(['plans', 'reviews', 'campaigns', 'exemptions', 'incidents', 'revocati
   },
 );
 
-test('the events about a record are those of all its rows: decisions, signatures, outcomes and transitions', async () => {
+test('the events about a record are those of all its rows: decisions, signatures, revocations and transitions', async () => {
   const { store, planId } = fixture;
   const post = async (path: string, body?: object) =>
     await fixture.ask(path, { as: 'operator', method: 'POST', ...(body === undefined ? {} : { body }) });
@@ -38,8 +38,11 @@ test('the events about a record are those of all its rows: decisions, signatures
   const { id } = (await post('/v1/reviews', { title: 'Winter', keys: { organization_id: 'other' } })).body;
   await post(`/v1/reviews/${id}/decisions`, { keys: [fixture.keys['13']], decision: 'keep', reason: 'used' });
   await post(`/v1/reviews/${id}/signature`);
-  await fixture.ledger.sign();
   const [intent] = await store.sql`select number from keywarden.revocation_intent`;
+  await store.sql`
+    insert into keywarden.revocation_intent (rotation_number, key_number, attempt, connection, last_listing_number)
+    select number, key_number, 9, 'main', (select max(number) from keywarden.key_listing) from keywarden.rotation where id = 'abcd2345'`;
+  await fixture.ledger.sign();
   const typesOf = async (about: string) => {
     const { body } = await fixture.ask(`/v1/ledger/events?about=${encodeURIComponent(about)}`, { as: 'auditor' });
     return body.items.map(({ type }) => String(type)).toSorted();
@@ -50,10 +53,12 @@ test('the events about a record are those of all its rows: decisions, signatures
     'plan.approved',
     'plan.rejected',
     'plan.stored',
+    'revocation.ended',
+    'revocation.intended',
   ]);
   expect(await typesOf(`review/${id}`)).toEqual(['review.decided', 'review.opened', 'review.signed']);
   expect(await typesOf(`revocation/${intent?.number}`)).toEqual(['revocation.ended', 'revocation.intended']);
-  expect(await typesOf('rotation/abcd2345')).toEqual(['rotation.begun', 'rotation.moved']);
+  expect(await typesOf('rotation/abcd2345')).toEqual(['revocation.intended', 'rotation.begun', 'rotation.moved']);
   expect(await typesOf('review/no-number')).toEqual([]);
   for (const path of [`/plans/${planId}`, `/reviews/${id}`])
     expect((await fixture.ask(path, { as: 'auditor' })).text).toContain('/ledger/events?about=');
