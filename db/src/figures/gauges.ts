@@ -25,7 +25,8 @@ export const gauges = {
   keywarden_rotations: 'Rotations by state',
   keywarden_incidents_open: 'Open incidents by kind',
   keywarden_paused: 'Whether revoking is paused',
-  keywarden_job_done_age_seconds: 'Time since the last successful job of each kind for each account',
+  keywarden_job_done_age_seconds:
+    'Time since the last successful job of each kind for each account; without one, since its first attempt',
   keywarden_notices_unaccepted: 'Notices that no channel has accepted yet',
   keywarden_ledger_events: 'Events in the signed ledger',
   keywarden_ledger_waiting_seconds: 'How long the oldest event has waited to be added to the ledger; 0 if none waits',
@@ -113,7 +114,8 @@ async function readRecords(sql: Sql, witnesses: string[]): Promise<Gauge[]> {
     select 'keywarden_paused', '{}', (exists (select from keywarden.pause where resumed_at is null))::int
     union all
     select 'keywarden_job_done_age_seconds', jsonb_build_object('kind', kind, 'account', account),
-      extract(epoch from now() - max(finished_at))::float8 from keywarden.job_run where outcome = 'done' group by kind, account
+      extract(epoch from now() - coalesce(max(finished_at) filter (where outcome = 'done'), min(started_at)))::float8
+    from keywarden.job_run group by kind, account
     union all
     select 'keywarden_notices_unaccepted', '{}', count(*) from keywarden.notice_message where accepted_at is null and cancelled_at is null
     union all

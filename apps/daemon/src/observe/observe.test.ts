@@ -95,6 +95,16 @@ test('a connection that is newer than its control plane is not late: its first p
   expect(age).toBeLessThan(86_400);
 });
 
+test('a kind of job that was never done is late from its first attempt on', async () => {
+  await store.sql`insert into keywarden.job_run (job_id, kind, account, attempt, replica, started_at, finished_at, outcome)
+    select gen_random_uuid(), 'enforce', 'never', n, gen_random_uuid(), now() - (6 - n) * interval '1 hour', now(), 'failed'
+    from generate_series(1, 2) n`;
+  const text = await (await appOf(() => Promise.resolve(null)).request('/metrics')).text();
+  const age = valueOf(text, 'keywarden_job_done_age_seconds', { kind: 'enforce', account: 'never' });
+  expect(age).toBeGreaterThan(4.9 * 3600);
+  expect(age).toBeLessThan(5.5 * 3600);
+});
+
 test('a configured witness that has never cosigned is late from the first checkpoint on', async () => {
   await store.sql`update keywarden.ledger_checkpoint set made_at = now() - interval '2 hours'`;
   const text = await (await appOf(() => Promise.resolve(null)).request('/metrics')).text();
