@@ -184,7 +184,7 @@ const describeFailure = (error: unknown, failed: FailedConnection): unknown =>
 
 /** Returns the sentence for a connection that does not respond as it should. */
 function failureInWords(
-  { code, status, message }: ControlPlaneError,
+  { code, status, message, networkCode }: ControlPlaneError,
   { name, url, usesSandbox }: FailedConnection,
 ): string {
   if (code === 'unauthenticated')
@@ -193,7 +193,7 @@ function failureInWords(
     return `The control plane at ${url} answers ${status} (connection ${name}: ${message}); try again later, or check the connection's key.`;
   if (!['unreachable', 'unavailable', 'timed_out'].includes(code))
     return `The server at ${url} does not respond like a control plane (${message}); check CONTROL_PLANE_URL.`;
-  const fault = certificateFault(/\((\w+)\)$/.exec(message)?.[1] ?? '');
+  const fault = certificateFault(networkCode ?? '');
   if (fault !== undefined) return `The control plane at ${url} ${fault} (connection ${name}).`;
   const repair = usesSandbox
     ? 'start the sandbox with npm start or npm run sandbox, or set CONTROL_PLANE_URL and CONTROL_PLANE_API_KEY'

@@ -24,11 +24,13 @@ export class ControlPlaneError extends Error {
   readonly requestId: string | null;
   /** The wait before the next attempt that the response asks for, in ms; 0 if it asks for none. */
   readonly retryAfterMs: number;
+  /** The system's code of a request without a whole response, such as ECONNRESET; otherwise null. */
+  readonly networkCode: string | null;
 
   constructor(
     code: ControlPlaneErrorCode,
     message: string,
-    details: { status?: number | null; requestId?: string | null; retryAfterMs?: number } = {},
+    details: Partial<Pick<ControlPlaneError, 'status' | 'requestId' | 'retryAfterMs' | 'networkCode'>> = {},
   ) {
     super(redact(message));
     this.name = 'ControlPlaneError';
@@ -36,6 +38,7 @@ export class ControlPlaneError extends Error {
     this.status = details.status ?? null;
     this.requestId = details.requestId ?? null;
     this.retryAfterMs = details.retryAfterMs ?? 0;
+    this.networkCode = details.networkCode ?? null;
   }
 
   get canRetry(): boolean {

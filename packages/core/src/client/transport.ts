@@ -186,7 +186,8 @@ async function attemptOnce(
         ? { status: null, wasSent: true, isWhole: true }
         : { status: null, wasSent: status !== null || !neverSent(cause) };
     const message = hide(options, `${method} ${route}: ${describeLoss(options, request, cause)}`);
-    const error = new ControlPlaneError(lossCode(request, failure), message, { status, requestId });
+    const code = cause instanceof ControlPlaneError ? null : networkCode(cause);
+    const error = new ControlPlaneError(lossCode(request, failure), message, { status, requestId, networkCode: code });
     return { kind: 'failure', failure, retryAfterMs: 0, error };
   } finally {
     onAttempt({ method, route, attempt, status, durationMs: time.now() - startedMs, requestId });
