@@ -119,6 +119,25 @@ test('an exemption is attributed when it is granted, shown and ended', async () 
   expect(await bad({ for: undefined })).toBe(400);
 });
 
+test('an exemption that is asked for several times is granted once, so that one end ends it', async () => {
+  const body = { keys: [fixture.keys['12'], fixture.keys['13']], reason: 'asked again', for: '30d' };
+  const grant = async (change: object = {}) =>
+    await fixture.ask('/v1/exemptions', { as: 'operator', method: 'POST', body: { ...body, ...change } });
+  const answers = await Promise.all([grant(), grant(), grant({ keys: body.keys.toReversed() })]);
+  expect(answers.map(({ status }) => status)).toEqual([201, 201, 201]);
+  const ids = answers.map(({ body: { id } }) => String(id));
+  expect(new Set(ids).size).toBe(1);
+  const others = await Promise.all([
+    grant({ keys: body.keys.slice(1) }),
+    grant({ reason: 'another' }),
+    grant({ for: '31d' }),
+  ]);
+  expect(new Set([...others.map(({ body: { id } }) => String(id)), ...ids]).size).toBe(4);
+  const ended = await fixture.ask(`/v1/exemptions/${ids[0]}/end`, { as: 'operator', method: 'POST' });
+  expect(ended.body).toMatchObject({ state: 'ended' });
+  expect((await grant()).body.id).not.toBe(ids[0]);
+});
+
 test('the reason of an exemption that also covers other organizations is hidden from a token of one', async () => {
   const { body } = await fixture.ask('/v1/exemptions', {
     as: 'operator',

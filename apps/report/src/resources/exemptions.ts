@@ -73,7 +73,7 @@ export function addExemptions(app: OpenAPIHono<Env>, pages: Pages, services: Ser
   addRoute(app, {
     method: 'post',
     path: '/v1/exemptions',
-    summary: 'Grants an exemption to existing keys, with an end and a reason',
+    summary: 'Grants an exemption to existing keys, with an end and a reason; asked again, it returns the one in force',
     access: allow('operator'),
     body: grant,
     response: exemptionItem,

@@ -655,7 +655,7 @@ export interface paths {
         get: operations["getExemptions"];
         put?: never;
         /**
-         * Grants an exemption to existing keys, with an end and a reason
+         * Grants an exemption to existing keys, with an end and a reason; asked again, it returns the one in force
          * @description Role operator. Shows what the token can see.
          */
         post: operations["postExemptions"];
@@ -4752,7 +4752,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description Grants an exemption to existing keys, with an end and a reason */
+            /** @description Grants an exemption to existing keys, with an end and a reason; asked again, it returns the one in force */
             201: {
                 headers: {
                     [name: string]: unknown;
