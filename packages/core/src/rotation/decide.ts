@@ -90,7 +90,8 @@ function awaitListing(rotation: Rotation, facts: RotationFacts): Step {
   if (successor.state === 'live') return old.state === 'gone' ? oldIsGone(rotation, facts) : move('overlapping');
   if (successor.state === 'gone') return successorIsGone();
   // The sink has its secret in the place of one that works.
-  if (listingsSinceMint >= 2) return move('stalled', 'two listings do not show its successor', true);
+  if (successor.state === 'unlisted' && listingsSinceMint >= 2)
+    return move('stalled', 'two listings do not show its successor', true);
   if (isOverdue(rotation, nowMs)) return move('stalled', 'no listing shows its successor', true);
   return wait('no listing has shown its successor yet');
 }

@@ -108,6 +108,11 @@ test('a rotation whose successor two listings do not show stalls at once, and re
   expect(decide(rotationOf('stalled'), factsOf({ listingsSinceMint: 3 }))).toMatchObject({ to: 'adopted' });
 });
 
+test('a rotation whose successor one listing does not show, after others did, waits for the next one', () => {
+  const facts = factsOf({ successor: { state: 'missing' } });
+  expect(decide(rotationOf('delivered'), facts)).toMatchObject({ do: 'wait' });
+});
+
 test('an orphan that no listing shows does not hold its lineage forever, and opens an incident', () => {
   const facts = factsOf({ successor: { state: 'unlisted' } });
   const lately = { ...rotationOf('orphaned', { outcome: 'lost' }), since: ago(13) };
