@@ -103,7 +103,7 @@ async function readMintFacts(
   };
 }
 
-/** Returns the results of the attempts to revoke the old key. */
+/** Returns the results of the attempts to revoke the old key. Busy answers refuse nothing, unless they still come a day after the first attempt. */
 async function readRetirement(
   db: Db,
   of: string,
@@ -115,6 +115,7 @@ async function readRetirement(
       outcome,
       code: raw<string | null>`${detail} ->> 'code'`,
       isRecent: raw<boolean | null>`${at} > now() - interval '1 day'`,
+      isLong: raw<boolean | null>`${at} > min(${at}) over () + interval '1 day'`,
     })
     .from(revocationIntent)
     .innerJoin(rotationTable, and(eq(rotationTable.number, rotationNumber), eq(rotationTable.keyNumber, keyNumber)))
@@ -122,7 +123,8 @@ async function readRetirement(
     .where(eq(rotationNumber, of))
     .orderBy(desc(number));
   const [last] = rows;
-  const refused = rows.filter((row) => row.outcome === 'failed' && !busyCodes.includes(row.code ?? ''));
+  const isRefusal = (row: (typeof rows)[number]) => row.isLong === true || !busyCodes.includes(row.code ?? '');
+  const refused = rows.filter((row) => row.outcome === 'failed' && isRefusal(row));
   return {
     retirement: last === undefined ? 'none' : last.outcome === null ? 'open' : 'ended',
     refusals: refused.length,

@@ -100,6 +100,28 @@ test('a busy control plane refuses no retirement: it is tried in each pass', asy
   expect(await liveNames()).not.toContain('bot');
 });
 
+test('a control plane that stays busy for days refuses the retirement: that opens an incident, and is tried once a day', async () => {
+  const { bot } = await prepare(['bot', 'survivor']);
+  await exempt('survivor');
+  await pass();
+  const secret = secretOf(bot.id);
+  await fixture.controls.setFaults([{ ...revocation, times: 1000, kind: 'status', status: 423 }]);
+  for (let days = 0; days < 14; days += 1) {
+    await use(secret);
+    await age();
+    await pass(day);
+  }
+  const count = async () => await store.sql`select count(*)::int as n from keywarden.revocation_intent`;
+  const before = await count();
+  for (let passes = 0; passes < 3; passes += 1) await pass();
+  expect(await count()).toEqual(before);
+  expect(await openIncidents()).toEqual([
+    ['rotation_stalled', 'bot', 'the control plane refuses to revoke the old key'],
+  ]);
+  await live(bot, 3);
+  await expectWhole(bot);
+});
+
 test('a retirement that is refused repeatedly opens an incident, and is tried once a day', async () => {
   const { bot } = await prepare(['bot', 'survivor']);
   await exempt('survivor');
