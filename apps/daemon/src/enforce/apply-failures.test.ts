@@ -98,6 +98,24 @@ test('two concurrent applies of the same plan revoke each key once', async () =>
   expect(intents?.n).toBe(3);
 });
 
+test('R4: a key with an unsettled attempt is not tried until five minutes later, and the message says so', async () => {
+  await prepare(['idle', 'busy']);
+  const plan = await makeStoredPlan();
+  const path = '/organizations/{org_id}/api_keys/{key_id}';
+  await fixture.controls.setFaults([{ method: 'DELETE', path, kind: 'drop', times: 1 }]);
+  expect(outcomes(await apply(plan)).idle).toMatch(/decide its outcome/);
+  const age = (time: string) =>
+    store.sql`
+    update keywarden.revocation_intent set created_at = now() - ${time}::interval`;
+  await age('4 minutes');
+  await syncKeys(fixture.context, connectionOf(fixture));
+  expect(outcomes(await apply(plan)).idle).toMatch(/unsettled; wait five minutes, run keywarden sync keys/);
+  expect(await revokedNames()).toEqual([]);
+  await age('6 minutes');
+  await syncKeys(fixture.context, connectionOf(fixture));
+  expect(outcomes(await apply(plan)).idle).toBe('revoked');
+});
+
 test('R4: a response that does not confirm the revocation of this very key is unknown', async () => {
   await prepare(['idle', 'busy']);
   const plan = await makeStoredPlan();

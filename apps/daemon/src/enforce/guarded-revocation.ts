@@ -75,7 +75,7 @@ async function revokeOnce(context: Context, task: GuardedRevocation, target: Tar
       if (intent !== undefined) return await callAndRecord(context, task, { ...target, intent, ready });
       const pause = await whyPaused(context);
       return skipped(
-        notNow(pause ?? 'an earlier attempt is unsettled; run keywarden sync keys in a minute, then try again'),
+        notNow(pause ?? 'an earlier attempt is unsettled; wait five minutes, run keywarden sync keys, then try again'),
       );
     });
   });

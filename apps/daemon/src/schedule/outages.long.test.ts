@@ -146,7 +146,7 @@ test('during an apply: exactly the flagged keys are revoked, each once, and each
   };
   for (let hour = 0; hour < 8; hour += 1) await pass(1);
   await interrupted;
-  // Listings decide an intent only if they begin a minute after it. The test does not wait for that minute.
+  // Listings decide an intent only if they begin five minutes after it. The test does not wait for that.
   await store.sql`alter table keywarden.revocation_intent disable trigger user`;
   await store.sql`update keywarden.revocation_intent set created_at = created_at - interval '10 minutes'`;
   for (let hour = 0; hour < 4; hour += 1) await pass(1);
