@@ -71,9 +71,9 @@ func verify() {
 	file := must(os.Open(path))
 	defer file.Close()
 	digest := sha256.New()
+	text := string(must(io.ReadAll(io.TeeReader(io.LimitReader(file, mostBytes), digest))))
 	must(io.Copy(digest, file))
 	name := fmt.Sprintf("%x", digest.Sum(nil))
-	text := string(must(io.ReadAll(io.NewSectionReader(file, 0, mostBytes))))
 	isArchive := strings.HasPrefix(text, "PK")
 	if exported[name] {
 		delete(exported, name)

@@ -101,6 +101,12 @@ test('the Go verifier refuses a file of a gigabyte without reading it into memor
   expect([status, stdout]).toEqual([1, expect.stringContaining('it is no receipt')]);
 });
 
+test('the Go verifier reads a pipe like a file', () => {
+  const key = parseSigningKey(createSigningKey('test', 'log'))?.verifier.text ?? '';
+  const { stdout } = spawnSync('sh', ['-c', 'echo text | "$0" "$1" /dev/stdin', verifier, key], { encoding: 'utf8' });
+  expect(stdout).toContain('it is no receipt');
+});
+
 test('the Go verifier refuses a text that is no key of a ledger in one sentence', () => {
   for (const key of ['', 'no key', parseSigningKey(createSigningKey('test', 'witness'))?.verifier.text ?? '']) {
     const { status, stderr } = spawnSync(verifier, [key, folder], { encoding: 'utf8' });
