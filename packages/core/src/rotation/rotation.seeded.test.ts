@@ -85,6 +85,12 @@ test('T1: the old key’s quiet time starts at the delivery at the earliest, so 
   );
 });
 
+test('T1: the old key must be quiet for 7 days, also if its rotation asks for less', () => {
+  const rotation = { ...rotationOf('overlapping'), quietForMs: dayMs };
+  expect(whyNotAdopted(rotation, factsOf({ old: used(6) }))).toMatch(/quiet for 7 days/);
+  expect(whyNotAdopted(rotation, factsOf({ old: used(7) }))).toBeNull();
+});
+
 test('a rotation is late if its successor is unused or its old key still used, but not while it waits for quiet', () => {
   const rotation = rotationOf('overlapping');
   expect(whyLate(rotation, factsOf({ successor: unused }))).toBe('no use of its successor was observed within 14 days');
@@ -144,6 +150,14 @@ test.each([
   ['an unknown use', { use: { state: 'unknown' } as const }],
 ])('T2: a key with %s is not an orphan', (_name, change) => {
   expect(whyNoOrphan(mintOf(), { ...orphan, ...change }, { sink: 'lacks' })).not.toBeNull();
+});
+
+test('T2: a use by Keywarden itself while it minted its own key leaves an orphan, and a later or an unknown use does not', () => {
+  const own = { sink: 'lacks', ownUseUntil: ago(19) } as const;
+  const usedAt = (days: number) => ({ ...orphan, use: { state: 'used', at: ago(days), from: null } as const });
+  expect(whyNoOrphan(mintOf(), usedAt(19), own)).toBeNull();
+  expect(whyNoOrphan(mintOf(), usedAt(18), own)).toBe('it was used');
+  expect(whyNoOrphan(mintOf(), { ...orphan, use: { state: 'unknown' } }, own)).toBe('it was used');
 });
 
 test.each(['has', 'unknown'] as const)('T2: a key whose sink answers %s is not an orphan', (sink) => {
