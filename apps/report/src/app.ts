@@ -19,6 +19,7 @@ import { createFailureLimit, createLimits } from './limits/limits.ts';
 import { createMetrics } from './metrics.ts';
 import { badParameter, issueInWords, Problem, renderProblem, toLoggedProblem } from './problem.ts';
 import { addResources } from './resources/index.ts';
+import { hasEtag } from './route.ts';
 import { archiveRoutes } from './routes/archive.ts';
 import { assetRoutes } from './routes/assets.ts';
 import { describeApi } from './routes/docs.ts';
@@ -113,10 +114,9 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
   app.route('/ledger', ledgerRoutes(services, authenticated(services, throwUnauthenticated)));
 
   app.use('/v1/*', authenticated(services, throwUnauthenticated));
-  // Files need no ETag; their last line has their hash.
   const revalidate = etag();
   app.use('/v1/*', async (c, next) => {
-    if (/^\/v1\/(exports|evidence)/.test(c.req.path)) return await next();
+    if (!hasEtag(c.req.path)) return await next();
     c.header('cache-control', 'private, no-cache');
     return await revalidate(c, next);
   });

@@ -61,6 +61,9 @@ const problems = {
   503: problem('The store does not answer in time'),
 };
 
+/** Returns whether answers of a path have an ETag. Files need none; their last line has their hash. */
+export const hasEtag = (path: string): boolean => !/^\/v1\/(exports|evidence)/.test(path);
+
 /** Adds a route: its description, its access check, its validation and its handler. */
 export function addRoute<
   P extends Schema = z.ZodObject,
@@ -95,7 +98,13 @@ export function addRoute<
       ...(params === undefined ? {} : { params }),
       ...(body === undefined ? {} : { body: { required: true, content: { 'application/json': { schema: body } } } }),
     },
-    responses: { [status]: { description: summary, content }, ...problems },
+    responses: {
+      [status]: { description: summary, content },
+      ...(method === 'get' && hasEtag(path)
+        ? { 304: { description: 'It has not changed since the answer with the ETag in If-None-Match' } }
+        : {}),
+      ...problems,
+    },
   };
   const route = createRoute({
     ...config,

@@ -279,3 +279,16 @@ test.each(named.filter(([, { spans }]) => !spans))(
     expect([sample.status ?? 200, 409]).toContain(own.status);
   },
 );
+
+test('P1: the description has a 304 for each route whose answers have an ETag, and for no other', async () => {
+  const { text } = await fixture.ask('/openapi.json', { as: null });
+  const { paths } = JSON.parse(text) as { paths: Record<string, Record<string, { responses: object }>> };
+  const compared = new Set<boolean>();
+  for (const [name, sample] of named.filter(([, { method }]) => method === undefined)) {
+    const { status, headers } = await send(sample, 'operator');
+    if (status !== 200) continue; // a sample above makes the record
+    expect([name, '304' in (paths[sample.path]?.get?.responses ?? {})]).toEqual([name, headers.has('etag')]);
+    compared.add(headers.has('etag'));
+  }
+  expect(compared.size).toBe(2);
+});

@@ -2954,6 +2954,13 @@ export interface operations {
                     };
                 };
             };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description A parameter is unknown or invalid */
             400: {
                 headers: {
@@ -3151,6 +3158,13 @@ export interface operations {
                     };
                 };
             };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description A parameter is unknown or invalid */
             400: {
                 headers: {
@@ -3321,6 +3335,13 @@ export interface operations {
                     "application/json": components["schemas"]["Key"];
                 };
             };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description A parameter is unknown or invalid */
             400: {
                 headers: {
@@ -3401,6 +3422,13 @@ export interface operations {
                         next_cursor: string | null;
                     };
                 };
+            };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A parameter is unknown or invalid */
             400: {
@@ -3483,6 +3511,13 @@ export interface operations {
                     };
                 };
             };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description A parameter is unknown or invalid */
             400: {
                 headers: {
@@ -3555,6 +3590,13 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Credential"];
                 };
+            };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A parameter is unknown or invalid */
             400: {
@@ -3637,6 +3679,13 @@ export interface operations {
                     };
                 };
             };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description A parameter is unknown or invalid */
             400: {
                 headers: {
@@ -3717,6 +3766,13 @@ export interface operations {
                         next_cursor: string | null;
                     };
                 };
+            };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A parameter is unknown or invalid */
             400: {
@@ -3803,6 +3859,13 @@ export interface operations {
                         next_cursor: string | null;
                     };
                 };
+            };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A parameter is unknown or invalid */
             400: {
@@ -3975,6 +4038,13 @@ export interface operations {
                     };
                 };
             };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description A parameter is unknown or invalid */
             400: {
                 headers: {
@@ -4145,6 +4215,13 @@ export interface operations {
                     };
                 };
             };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description A parameter is unknown or invalid */
             400: {
                 headers: {
@@ -4223,6 +4300,13 @@ export interface operations {
                     };
                 };
             };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description A parameter is unknown or invalid */
             400: {
                 headers: {
@@ -4294,6 +4378,13 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["PlanWithDocument"];
                 };
+            };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A parameter is unknown or invalid */
             400: {
@@ -4374,6 +4465,13 @@ export interface operations {
                         next_cursor: string | null;
                     };
                 };
+            };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A parameter is unknown or invalid */
             400: {
@@ -4687,6 +4785,13 @@ export interface operations {
                     };
                 };
             };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description A parameter is unknown or invalid */
             400: {
                 headers: {
@@ -4920,6 +5025,13 @@ export interface operations {
                     };
                 };
             };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description A parameter is unknown or invalid */
             400: {
                 headers: {
@@ -4991,6 +5103,13 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Rotation"];
                 };
+            };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A parameter is unknown or invalid */
             400: {
@@ -5070,6 +5189,13 @@ export interface operations {
                         next_cursor: string | null;
                     };
                 };
+            };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A parameter is unknown or invalid */
             400: {
@@ -5224,6 +5350,13 @@ export interface operations {
                         next_cursor: string | null;
                     };
                 };
+            };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A parameter is unknown or invalid */
             400: {
@@ -5446,6 +5579,13 @@ export interface operations {
                     "application/json": components["schemas"]["Review"];
                 };
             };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description A parameter is unknown or invalid */
             400: {
                 headers: {
@@ -5527,6 +5667,13 @@ export interface operations {
                     };
                 };
             };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description A parameter is unknown or invalid */
             400: {
                 headers: {
@@ -5606,6 +5753,13 @@ export interface operations {
                         next_cursor: string | null;
                     };
                 };
+            };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A parameter is unknown or invalid */
             400: {
@@ -5762,6 +5916,13 @@ export interface operations {
                     };
                 };
             };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description A parameter is unknown or invalid */
             400: {
                 headers: {
@@ -5917,6 +6078,13 @@ export interface operations {
                     };
                 };
             };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description A parameter is unknown or invalid */
             400: {
                 headers: {
@@ -6062,6 +6230,13 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Campaign"];
                 };
+            };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A parameter is unknown or invalid */
             400: {
@@ -6225,6 +6400,13 @@ export interface operations {
                         next_cursor: string | null;
                     };
                 };
+            };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A parameter is unknown or invalid */
             400: {
@@ -6390,6 +6572,13 @@ export interface operations {
                     };
                 };
             };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description A parameter is unknown or invalid */
             400: {
                 headers: {
@@ -6478,6 +6667,13 @@ export interface operations {
                     };
                 };
             };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description A parameter is unknown or invalid */
             400: {
                 headers: {
@@ -6555,6 +6751,13 @@ export interface operations {
                         next_cursor: string | null;
                     };
                 };
+            };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A parameter is unknown or invalid */
             400: {
@@ -6636,6 +6839,13 @@ export interface operations {
                     };
                 };
             };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description A parameter is unknown or invalid */
             400: {
                 headers: {
@@ -6715,6 +6925,13 @@ export interface operations {
                     };
                 };
             };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description A parameter is unknown or invalid */
             400: {
                 headers: {
@@ -6787,6 +7004,13 @@ export interface operations {
                         next_cursor: string | null;
                     };
                 };
+            };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A parameter is unknown or invalid */
             400: {
@@ -6869,6 +7093,13 @@ export interface operations {
                     };
                 };
             };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description A parameter is unknown or invalid */
             400: {
                 headers: {
@@ -6946,6 +7177,13 @@ export interface operations {
                         next_cursor: string | null;
                     };
                 };
+            };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A parameter is unknown or invalid */
             400: {
@@ -7031,6 +7269,13 @@ export interface operations {
                     };
                 };
             };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description A parameter is unknown or invalid */
             400: {
                 headers: {
@@ -7109,6 +7354,13 @@ export interface operations {
                         next_cursor: string | null;
                     };
                 };
+            };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A parameter is unknown or invalid */
             400: {
@@ -7419,6 +7671,13 @@ export interface operations {
                     };
                 };
             };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             /** @description A parameter is unknown or invalid */
             400: {
                 headers: {
@@ -7490,6 +7749,13 @@ export interface operations {
                 content: {
                     "text/plain": string;
                 };
+            };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A parameter is unknown or invalid */
             400: {
@@ -7708,6 +7974,13 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Me"];
                 };
+            };
+            /** @description It has not changed since the answer with the ETag in If-None-Match */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A parameter is unknown or invalid */
             400: {
