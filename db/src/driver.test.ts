@@ -1,5 +1,6 @@
 import { createServer, connect as dial, type Socket } from 'node:net';
-import { until } from '@keywarden/testkit';
+import { Transform } from 'node:stream';
+import { realTime, until } from '@keywarden/testkit';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import postgres from 'postgres';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
@@ -25,11 +26,34 @@ afterAll(async () => {
   await store.close();
 });
 
+/** How long a connection may be silent in these tests, in ms. */
+const silenceMs = 200;
+
+/** A slow connection pauses after so many bytes. The system tells a sender of its progress in steps of about a megabyte. */
+const pauseBytes = 8_000_000;
+const pauseMs = 400;
+
+/** Returns a stream that passes bytes on with pauses. */
+function pausing(ms: number): Transform {
+  let passed = 0;
+  return new Transform({
+    transform(bytes: Buffer, _encoding, done) {
+      const pauses = Math.floor(passed / pauseBytes);
+      passed += bytes.length;
+      const isPause = ms > 0 && Math.floor(passed / pauseBytes) > pauses;
+      void (isPause ? realTime(ms, 'a line that is slow') : Promise.resolve()).then(() => done(null, bytes));
+    },
+  });
+}
+
 /** How a message of the server begins that names the process of a session. Source: Postgres's protocol, BackendKeyData. */
 const backendKey = Buffer.from('4b0000000c', 'hex');
 
-/** Opens a connection to the server that the test can cut, or that can carry nothing any more. As poolers do, it may rename sessions. */
-async function openLine(url: URL, { renames = false } = {}) {
+/**
+ * Opens a connection to the server that the test can cut, or that can carry nothing any more. As poolers do, it may rename sessions. A slow
+ * one takes what a client sends with pauses.
+ */
+async function openLine(url: URL, { renames = false, isSlow = false } = {}) {
   const sockets = new Set<Socket>();
   let opened = 0;
   const server = createServer({ allowHalfOpen: true }, (near) => {
@@ -46,7 +70,10 @@ async function openLine(url: URL, { renames = false } = {}) {
       sockets.add(one);
       one.on('error', () => other.destroy()).on('close', () => other.destroy());
     }
-    near.pipe(far).pipe(near);
+    near
+      .pipe(pausing(isSlow ? pauseMs : 0))
+      .pipe(far)
+      .pipe(near);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
@@ -148,9 +175,8 @@ test('queries at any moment of many losses end, each with its own answer or with
   expect(lost).toBeGreaterThan(0);
 });
 
-/** How long a connection may be silent in these tests, in ms. */
-const silenceMs = 200;
-const openPatient = (url: string) => connect(url, { applicationName: 'driver test', pool: { max: 1 }, silenceMs });
+const openPatient = (url: string, ms = silenceMs) =>
+  connect(url, { applicationName: 'driver test', pool: { max: 1 }, silenceMs: ms });
 
 test('a connection that silently carries nothing any more is given up, and the pool continues', async () => {
   const patient = openPatient(line.url);
@@ -194,6 +220,19 @@ test.each([
   await holder`select pg_advisory_unlock(7)`;
   holder.release();
   expect(await waiting).toEqual([{ seven: 7 }]);
+  await patient.end({ timeout: 1 });
+  other.close();
+});
+
+test('a statement whose text takes long to send is not given up while the line takes more of it', async () => {
+  const other = await openLine(new URL(store.url), { isSlow: true });
+  const patient = openPatient(other.url, 4 * pauseMs);
+  const measure = async (value: string) => await patient`select length(${value}) as bytes`;
+  // Once it is prepared, the server learns of the statement only with the end of its values.
+  await measure('short');
+  const bytes = 40_000_000;
+  expect([...(await measure('x'.repeat(bytes)))]).toEqual([{ bytes }]);
+  expect(other.opened()).toBe(1);
   await patient.end({ timeout: 1 });
   other.close();
 });
