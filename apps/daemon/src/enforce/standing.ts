@@ -49,15 +49,19 @@ export async function approvedByReport(
 
 /** Returns why the approvals and rejections of the plan do not allow its next key; null if they do. Automatic enforcement needs no approval. */
 export async function whyNotApproved(
-  { store }: Pick<Context, 'store'>,
+  context: Pick<Context, 'store' | 'environment'>,
   planId: string,
   via: PlanApprovalVia,
 ): Promise<string | null> {
-  const { rejection, approvers, needed } = await readStanding(store.sql, planId);
+  const { rejection, approvers, needed } = await readStanding(context.store.sql, planId);
   if (rejection !== null)
     return `plan ${planId} was rejected by ${rejection.by} (${rejection.reason}); an approval in the report overrules that`;
   if (via === 'enforcement' || approvers.length >= needed) return null;
   if (needed === 1)
-    return `the approval of plan ${planId} is no longer valid: another run of the plan has ended, or a day has passed. Apply the plan again for the remaining keys`;
+    return (
+      // A failover may have lost the approval.
+      (await approvalScope(context)).why ??
+      `the approval of plan ${planId} is no longer valid: another run of the plan has ended, or a day has passed. Apply the plan again for the remaining keys`
+    );
   return `plan ${planId} needs approvals from ${needed} persons (second_person_above), and has ${approvers.length === 0 ? 'none' : `those of ${approvers.join(', ')}`}: ask another operator to approve it in the report, then apply again`;
 }

@@ -26,11 +26,16 @@ export interface TestPostgres {
 
 /**
  * Starts an embedded Postgres in a folder that is removed with it, with a migrated database to copy. Tests do not wait for the disk. A benchmark sets
- * `isDurable` and gets the production settings. With TEST_POSTGRES, an administrator's address, it uses that server instead, and changes none of its settings.
+ * `isDurable` and gets the production settings. With `other` or TEST_POSTGRES, an administrator's address, it uses that server instead, and changes none of its settings.
  * Tests that interrupt the server, or need two of them, fail there.
  */
-export async function startTestPostgres({ isDurable = false } = {}): Promise<TestPostgres> {
-  const { TEST_POSTGRES: other } = process.env;
+export async function startTestPostgres({
+  isDurable = false,
+  other = process.env.TEST_POSTGRES,
+}: {
+  isDurable?: boolean;
+  other?: string | undefined;
+} = {}): Promise<TestPostgres> {
   const folder = mkdtempSync(join(tmpdir(), 'keywarden-test-'));
   const postgres = other ? { url: other, close: () => Promise.resolve() } : await openEmbedded(folder);
   const administrator = await openStore({ ...options, databaseUrl: postgres.url, migrations: 'none' });
