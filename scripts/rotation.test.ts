@@ -82,8 +82,17 @@ test('a key is rotated from the command line to its end, and each step shows its
 test('R10: without a key argument it is the daemon’s pass, which waits for arm', async () => {
   const waiting = await keywarden('rotate');
   expect(waiting).toMatchObject({ code: 3, stdout: expect.stringContaining('to permit it, run keywarden arm') });
-  await keywarden('arm');
+  expect(await keywarden('arm')).not.toMatchObject({ stdout: expect.stringContaining('rotations of these') });
   expect(await keywarden('rotate')).toMatchObject({ code: 0, stdout: 'No rotation is open, and none is due.\n' });
+});
+
+test('R10: arm names a successor whose rotation the store does not have, as after a failover', async () => {
+  const { id } = await ask<{ id: number }>('POST', '/api_keys', { key_name: 'lost kw-abcd2345-1' });
+  await keywarden('sync', 'keys');
+  const { stdout } = await keywarden('arm');
+  expect(stdout).toMatch(
+    new RegExp(`does not have the rotations of these successors.*: lost kw-abcd2345-1 \\(${id} of user:`),
+  );
 });
 
 test('a rotation is abandoned, and both of its keys stay', async () => {

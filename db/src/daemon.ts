@@ -86,7 +86,12 @@ export {
   reconcileIntents,
   recordOutcome,
 } from './revocations/revocations.ts';
-export { listSuspectedOrphans, readRotationFacts, type SuspectedOrphan } from './rotations/facts.ts';
+export {
+  listLostSuccessors,
+  listSuspectedOrphans,
+  readRotationFacts,
+  type SuspectedOrphan,
+} from './rotations/facts.ts';
 export * from './rotations/reads.ts';
 export { answerRotationRequest, listRotationRequests } from './rotations/requests.ts';
 export { advanceRotation, openRotation, type RotatedKey, type StoredRotation } from './rotations/rotations.ts';

@@ -4,10 +4,11 @@ import {
   currentMint,
   type MintIntent,
   type RotationFacts,
+  rotationIdIn,
   type Sighting,
   wantsSink,
 } from '@keywarden/core/rotation';
-import { and, countDistinct, desc, eq, isNull, sql as raw } from 'drizzle-orm';
+import { and, asc, countDistinct, desc, eq, isNull, like, sql as raw } from 'drizzle-orm';
 import { toKeyFacts } from '../keys/facts.ts';
 import { mostLag } from '../keys/key-listing.ts';
 import { toInstant } from '../schema/columns.ts';
@@ -229,5 +230,25 @@ export async function listSuspectedOrphans({ db, sql }: Pick<Store, 'db' | 'sql'
         isUnclear: row.is_unclear === true,
       },
     ];
+  });
+}
+
+/**
+ * Lists the live keys with the names of successors whose rotation the store does not have, by scope: an older store lacks it, or another store has it. Those
+ * of one scope are oldest first.
+ */
+export async function listLostSuccessors(db: Db): Promise<{ id: string; name: string; scope: string }[]> {
+  const { id, name, scope, goneAt, missingSince } = key;
+  const named = await db
+    .select({ id, name, scope })
+    .from(key)
+    .where(and(like(name, '% kw-%'), isNull(goneAt), isNull(missingSince)))
+    .orderBy(asc(scope), asc(key.createdAt));
+  const rotations = named.flatMap((each) => rotationIdIn(each.name) ?? []);
+  const known = await db.select({ id: rotationTable.id }).from(rotationTable).where(anyOf(rotationTable.id, rotations));
+  const isKnown = new Set(known.map((each) => each.id));
+  return named.filter((each) => {
+    const rotation = rotationIdIn(each.name);
+    return rotation !== null && !isKnown.has(rotation);
   });
 }

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
-import { endPause, hasOpenIncident, openPause, readPause } from '@keywarden/db/daemon';
-import { codeOf, requireDataFolder, UserError } from '@keywarden/runtime';
+import { someOf } from '@keywarden/core/values';
+import { endPause, hasOpenIncident, listLostSuccessors, openPause, readPause } from '@keywarden/db/daemon';
+import { codeOf, printableCell, requireDataFolder, UserError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 import { armMachine, betweenMarks, disarmMachine, moveMark, whyNotEnforcing } from '../enforce/high-water-mark.ts';
 import type { CommandOf } from './command.ts';
@@ -86,6 +87,21 @@ const whyNotYet = async ({ store }: Context): Promise<string[]> =>
     ? ['It begins once the incident about the ledger is closed: keywarden incidents has the reason.']
     : [];
 
+/** Successors whose rotation an older store lacks have no owner and no exemption of their predecessors, and nothing else names them. */
+const lostInWords = (lost: { id: string; name: string; scope: string }[]): string[] =>
+  lost.length === 0
+    ? []
+    : [
+        `This store does not have the rotations of these successors, and judges them like any other key: ${someOf(
+          lost.map(({ id, name, scope }) => `${printableCell(name)} (${id} of ${printableCell(scope)})`),
+          mostNamed,
+        )}.`,
+        'Before a rule revokes them, assign their owners and exemptions again, or revoke those whose secret no one has ("Restore" in docs/OPERATIONS.md).',
+      ];
+
+/** The most keys that a message names. */
+const mostNamed = 20;
+
 export const armCommand: CommandOf = {
   name: 'arm',
   about: 'Permit automatic enforcement on this machine, once you have checked the store',
@@ -99,12 +115,17 @@ export const armCommand: CommandOf = {
     const isArmed = (await whyNotEnforcing(context)) === null;
     if (!isArmed) await armMachine(context, userName());
     const pause = await readPause(context.store.db);
+    const lost = await listLostSuccessors(context.store.db);
     const lines = [
       isArmed ? 'Automatic enforcement is already permitted on this machine.' : armed,
       ...(await whyNotYet(context)),
       ...(pause === null ? [] : ['Keywarden is paused: run keywarden resume to end the pause.']),
+      ...lostInWords(lost),
     ];
-    return { json: { armed: true, was_armed: isArmed, paused: pause !== null }, text: lines.join('\n') };
+    return {
+      json: { armed: true, was_armed: isArmed, paused: pause !== null, lost_successors: lost },
+      text: lines.join('\n'),
+    };
   },
 };
 

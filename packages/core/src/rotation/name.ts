@@ -1,13 +1,16 @@
 /** The control plane takes names of 1 to 64 characters. */
 const longest = 64;
 
-const suffix = / kw-[a-z0-9]{8}-\d+$/;
+const suffix = / kw-([a-z0-9]{8})-\d+$/;
 
 /** Returns a rotation's short id: eight letters and digits, 40 bits. `random` returns that many random bytes. */
 export function makeRotationId(random: (bytes: number) => Uint8Array): string {
   const digits = '0123456789abcdefghjkmnpqrstvwxyz'; // 32 digits, without those that look alike
   return [...random(8)].map((byte) => digits[byte % 32]).join('');
 }
+
+/** Returns the id of the rotation that a successor's name has; null for any other name. */
+export const rotationIdIn = (name: string): string | null => suffix.exec(name.trim())?.[1] ?? null;
 
 /** Returns a key's name without what rotations have added. */
 export function lineageName(name: string): string {
