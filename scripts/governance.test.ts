@@ -247,5 +247,8 @@ test('above second_person_above keys, apply waits for a second person’s approv
     true,
   );
   await use('first');
-  expect((await two('apply', planned.plan_id, '--yes')).stdout).toMatch(/revoked/);
+  await store.sql`insert into keywarden.incident (kind, scope, detail) values ('high_water_mark', 'store', '{}')`;
+  const applied = await two('apply', planned.plan_id, '--yes');
+  expect(applied.stdout).toMatch(/revoked/);
+  expect(applied.stderr).toMatch(/^Before you apply: this store is not the one .* It may lack exemptions, rejections/m);
 });

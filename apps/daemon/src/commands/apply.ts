@@ -7,7 +7,7 @@ import { usableConnections } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { type Applied, applyPlan, remainingItems } from '../enforce/apply.ts';
 import { whyPaused } from '../enforce/guarded-revocation.ts';
-import { betweenMarks } from '../enforce/high-water-mark.ts';
+import { approvalScope, betweenMarks } from '../enforce/high-water-mark.ts';
 import { readDocument } from '../enforce/plan.ts';
 import { whyNotApproved } from '../enforce/standing.ts';
 import { appliedToJson, renderApplied } from './applied.ts';
@@ -43,6 +43,9 @@ export const applyCommand: CommandOf = {
     if (pause !== null) throw new UserError('held', `Nothing is revoked: ${pause}.`, { exit: 3 });
     const refusal = await whyNot(context, planId);
     if (refusal !== null) throw new UserError('held', `Nothing is revoked: ${refusal}.`, { exit: 3 });
+    const { why: doubt } = await approvalScope(context);
+    if (doubt !== null)
+      context.progress.note(`Before you apply: ${doubt}. It may lack exemptions, rejections and decisions of reviews.`);
     const question =
       remaining.length === 0
         ? { text: `Permit the keys of plan ${planId} that ${breakers} open breakers hold? Type yes: `, answer: 'yes' }
