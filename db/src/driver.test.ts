@@ -234,5 +234,6 @@ test('a statement whose text takes long to send is not given up while the line t
   expect([...(await measure('x'.repeat(bytes)))]).toEqual([{ bytes }]);
   expect(other.opened()).toBe(1);
   await patient.end({ timeout: 1 });
+  await realTime(5 * pauseMs, 'the timer of this connection, which must not outlive it');
   other.close();
 });
