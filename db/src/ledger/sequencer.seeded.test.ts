@@ -147,7 +147,10 @@ test('sequencers at the same time add each event once', async () => {
   );
   const leaves = await readLeaves();
   expect(leaves.map(({ index }) => index)).toEqual(leaves.map((_leaf, index) => index));
-  expect((await readHeads()).map(({ size }) => size)).toEqual([0, 200, 400, 600, 800, 1000]);
+  // One that places events after another, and signs before it, signs for both.
+  const sizes = (await readHeads()).map(({ size }) => size);
+  expect([sizes[0], sizes.at(-1)]).toEqual([0, 1000]);
+  expect(sizes).toEqual([0, 200, 400, 600, 800, 1000].filter((size) => sizes.includes(size)));
 });
 
 test('proofs from the store are those of its leaves', async () => {
