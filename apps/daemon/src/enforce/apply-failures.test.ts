@@ -22,10 +22,12 @@ import { applyPlan } from './apply.ts';
 
 useApplyFixture();
 
+const revocation = '/organizations/{org_id}/api_keys/{key_id}';
+
 test('R4: a lost response leaves the intent open; two listings show that the key is gone, and it is not called again', async () => {
   await prepare(['idle', 'forgotten', 'busy']);
   const plan = await makeStoredPlan();
-  const fault = { method: 'DELETE', path: '/organizations/{org_id}/api_keys/{key_id}', times: 1 };
+  const fault = { method: 'DELETE', path: revocation, times: 1 };
   await fixture.controls.setFaults([{ ...fault, kind: 'lose_response' }]);
   const applied = await apply(plan);
   expect(outcomes(applied).idle).toMatch(/^unknown: /);
@@ -49,13 +51,7 @@ test('R5: a use that the revocation response reveals stops the run', async () =>
   const plan = await makeStoredPlan();
   // The call waits a moment at the control plane, and the key is used in that moment.
   await fixture.controls.setFaults([
-    {
-      method: 'DELETE',
-      path: '/organizations/{org_id}/api_keys/{key_id}',
-      kind: 'latency',
-      latency_ms: 1500,
-      times: 1,
-    },
+    { method: 'DELETE', path: revocation, kind: 'latency', latency_ms: 1500, times: 1 },
   ]);
   const applying = apply(plan);
   await until(async () => (await store.sql`select 1 from keywarden.revocation_intent`).length > 0);
@@ -79,9 +75,7 @@ test('R5: a use that the revocation response reveals stops the run', async () =>
 test("R7: one key's failure does not stop the others, and it may be tried again", async () => {
   await prepare(['idle', 'forgotten', 'busy']);
   const plan = await makeStoredPlan();
-  await fixture.controls.setFaults([
-    { method: 'DELETE', path: '/organizations/{org_id}/api_keys/{key_id}', kind: 'status', status: 403, times: 1 },
-  ]);
+  await fixture.controls.setFaults([{ method: 'DELETE', path: revocation, kind: 'status', status: 403, times: 1 }]);
   const applied = await apply(plan);
   expect(outcomes(applied)).toMatchObject({ forgotten: 'revoked' });
   expect(outcomes(applied).idle).toMatch(/^failed: .*403/);
@@ -101,18 +95,16 @@ test('two concurrent applies of the same plan revoke each key once', async () =>
 test('R4: a key with an unsettled attempt is not tried until five minutes later, and the message says so', async () => {
   await prepare(['idle', 'busy']);
   const plan = await makeStoredPlan();
-  const path = '/organizations/{org_id}/api_keys/{key_id}';
-  await fixture.controls.setFaults([{ method: 'DELETE', path, kind: 'drop', times: 1 }]);
+  await fixture.controls.setFaults([{ method: 'DELETE', path: revocation, kind: 'drop', times: 1 }]);
   expect(outcomes(await apply(plan)).idle).toMatch(/decide its outcome/);
-  const age = (time: string) =>
-    store.sql`
-    update keywarden.revocation_intent set created_at = now() - ${time}::interval`;
-  await age('4 minutes');
-  await syncKeys(fixture.context, connectionOf(fixture));
+  const listLater = async (time: string) => {
+    await store.sql`update keywarden.revocation_intent set created_at = now() - ${time}::interval`;
+    await syncKeys(fixture.context, connectionOf(fixture));
+  };
+  await listLater('4 minutes');
   expect(outcomes(await apply(plan)).idle).toMatch(/unsettled; wait five minutes, run keywarden sync keys/);
   expect(await revokedNames()).toEqual([]);
-  await age('6 minutes');
-  await syncKeys(fixture.context, connectionOf(fixture));
+  await listLater('6 minutes');
   expect(outcomes(await apply(plan)).idle).toBe('revoked');
 });
 
@@ -210,13 +202,7 @@ test('R7: a pause stops every revocation, and resume allows it again', async () 
 test('R7: a pause waits for the call in progress, and no call follows it', async () => {
   await prepare(['idle', 'forgotten', 'busy']);
   const plan = await makeStoredPlan();
-  const slow = {
-    method: 'DELETE',
-    path: '/organizations/{org_id}/api_keys/{key_id}',
-    kind: 'latency',
-    latency_ms: 1000,
-  };
-  await fixture.controls.setFaults([slow]);
+  await fixture.controls.setFaults([{ method: 'DELETE', path: revocation, kind: 'latency', latency_ms: 1000 }]);
   const applying = apply(plan);
   await until(async () => (await store.sql`select 1 from keywarden.revocation_intent`).length > 0);
   await openPause(fixture.context.store, { by: 'ada', reason: null }, lock);
