@@ -96,7 +96,7 @@ const lostInWords = (lost: { id: string; name: string; scope: string }[]): strin
           lost.map(({ id, name, scope }) => `${printableCell(name)} (${id} of ${printableCell(scope)})`),
           mostNamed,
         )}.`,
-        'Before a rule revokes them, assign their owners and exemptions again, or revoke those whose secret no one has ("Restore" in docs/OPERATIONS.md).',
+        'If a rule may revoke one of them, run keywarden disarm now, assign its owner and exemptions again, then run keywarden arm. A key whose secret no one has can be revoked.',
       ];
 
 /** The most keys that a message names. */
