@@ -33,10 +33,10 @@ export async function prepareSandbox(
  */
 export async function bringToPresent({ controlUrl }: { controlUrl: string }, sync: () => Promise<void>): Promise<void> {
   const controls = createControls(controlUrl);
-  const now = await controls.now();
-  const behindMs = Date.now() - Date.parse(now);
-  if (behindMs < dayMs) return;
+  if (Date.now() - Date.parse(await controls.now()) < dayMs) return;
   await sync();
+  // Read again: the sandbox's clock runs during the sync too.
+  const now = await controls.now();
   console.error(`Moving the sandbox's clock from ${now.slice(0, 10)} to the current time ...`);
   // Busier than by default, so that the months in between look like those before.
   await controls.setWork({ operations_per_day: 6 });
