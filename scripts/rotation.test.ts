@@ -86,13 +86,12 @@ test('R10: without a key argument it is the daemon’s pass, which waits for arm
   expect(await keywarden('rotate')).toMatchObject({ code: 0, stdout: 'No rotation is open, and none is due.\n' });
 });
 
-test('R10: arm names a successor whose rotation the store does not have, as after a failover', async () => {
+test('R10: check and arm name a successor whose rotation the store does not have, as after a failover', async () => {
   const { id } = await ask<{ id: number }>('POST', '/api_keys', { key_name: 'lost kw-abcd2345-1' });
   await keywarden('sync', 'keys');
-  const { stdout } = await keywarden('arm');
-  expect(stdout).toMatch(
-    new RegExp(`does not have the rotations of these successors.*: lost kw-abcd2345-1 \\(${id} of user:`),
-  );
+  const named = new RegExp(`does not have the rotations of these successors.*: lost kw-abcd2345-1 \\(${id} of user:`);
+  expect((await keywarden('check')).stderr).toMatch(named);
+  expect((await keywarden('arm')).stdout).toMatch(named);
 });
 
 test('a rotation is abandoned, and both of its keys stay', async () => {

@@ -1,7 +1,7 @@
 import { dirname, join } from 'node:path';
 import { ControlPlaneError, collect, hasCode } from '@keywarden/core/client';
 import { countOf } from '@keywarden/core/values';
-import { listLastingTokens, listSuspectScopes } from '@keywarden/db/daemon';
+import { listLastingTokens, listLostSuccessors, listSuspectScopes } from '@keywarden/db/daemon';
 import { isEncrypted, listMisplacedTables, listUnsafeSettings, openStore, whyNodesMissing } from '@keywarden/db/store';
 import {
   type Environment,
@@ -19,6 +19,7 @@ import { fileSink } from '../rotate/sinks/file.ts';
 import { openSink } from '../rotate/sinks/open.ts';
 import { type CheckReport, createCheckReport } from './check-report.ts';
 import type { CommandOf } from './command.ts';
+import { lostInWords } from './common.ts';
 import { listExposures } from './exposures.ts';
 import type { OutputOptions } from './output.ts';
 import { requireAppLogin } from './session.ts';
@@ -102,6 +103,7 @@ async function readStored(config: Config, environment: Environment) {
       }),
       suspectScopes: await listSuspectScopes(store.sql),
       lasting: await listLastingTokens(store.db),
+      lostSuccessors: await listLostSuccessors(store.db),
       missingNodes: await whyNodesMissing(store.sql),
     };
   } finally {
@@ -121,6 +123,10 @@ function reportStored(report: CheckReport, stored: Stored): number {
   for (const { scope, since, why: whySuspect } of stored.suspectScopes) {
     const why = `each listing of the keys of ${scope} is suspect since ${since}, and none of them is revoked: ${whySuspect}`;
     report.add('listings', 'warning', why);
+  }
+  if (stored.lostSuccessors.length > 0) {
+    const fix = 'If a rule may revoke one of them, assign its owner and exemptions again before you run keywarden arm.';
+    report.add('successors', 'warning', `${lostInWords(stored.lostSuccessors)} ${fix}`);
   }
   return missingNodes === null ? exitCode.done : exitCode.failed;
 }

@@ -1,8 +1,8 @@
 import { userInfo } from 'node:os';
-import { addDays, isInstant, parseDuration, startOfDay } from '@keywarden/core/values';
-import { listOrganizationIds } from '@keywarden/db/daemon';
+import { addDays, isInstant, parseDuration, someOf, startOfDay } from '@keywarden/core/values';
+import { type listLostSuccessors, listOrganizationIds } from '@keywarden/db/daemon';
 import type { Db } from '@keywarden/db/store';
-import { usageError } from '@keywarden/runtime';
+import { printableCell, usageError } from '@keywarden/runtime';
 
 /** Returns the name of the user who runs the command. In many containers the user has no name: then returns its number. */
 export function userName(): string {
@@ -44,7 +44,14 @@ export function requireNumber(text: string, { of, list }: { of: string; list: st
   if (!/^\d{1,18}$/.test(text)) throw usageError(`${text} is not ${of}; keywarden ${list} shows them.`);
 }
 
+/** The most keys or organizations that a message names. */
 const mostNamed = 10;
+
+/** Names successors whose rotation the store lacks: they have no owner and no exemption of their predecessors. Only `check` and `arm` name them. */
+export function lostInWords(lost: Awaited<ReturnType<typeof listLostSuccessors>>): string {
+  const names = lost.map(({ id, name, scope }) => `${printableCell(name)} (${id} of ${printableCell(scope)})`);
+  return `This store does not have the rotations of these successors, and judges them like any other key: ${someOf(names, mostNamed)}.`;
+}
 
 /** Throws a UserError if the store has no organization with this id. It names those that are meant most probably. */
 export async function requireOrganization(db: Db, id: string): Promise<void> {

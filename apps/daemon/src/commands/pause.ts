@@ -1,11 +1,10 @@
 import { existsSync } from 'node:fs';
-import { someOf } from '@keywarden/core/values';
 import { endPause, hasOpenIncident, listLostSuccessors, openPause, readPause } from '@keywarden/db/daemon';
-import { codeOf, printableCell, requireDataFolder, UserError } from '@keywarden/runtime';
+import { codeOf, requireDataFolder, UserError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 import { armMachine, betweenMarks, disarmMachine, moveMark, whyNotEnforcing } from '../enforce/high-water-mark.ts';
 import type { CommandOf } from './command.ts';
-import { userName } from './common.ts';
+import { lostInWords, userName } from './common.ts';
 import { inEmergency, storeOnly } from './session.ts';
 
 export const pauseCommand: CommandOf = {
@@ -87,21 +86,6 @@ const whyNotYet = async ({ store }: Context): Promise<string[]> =>
     ? ['It begins once the incident about the ledger is closed: keywarden incidents has the reason.']
     : [];
 
-/** Successors whose rotation an older store lacks have no owner and no exemption of their predecessors, and nothing else names them. */
-const lostInWords = (lost: { id: string; name: string; scope: string }[]): string[] =>
-  lost.length === 0
-    ? []
-    : [
-        `This store does not have the rotations of these successors, and judges them like any other key: ${someOf(
-          lost.map(({ id, name, scope }) => `${printableCell(name)} (${id} of ${printableCell(scope)})`),
-          mostNamed,
-        )}.`,
-        'If a rule may revoke one of them, run keywarden disarm now, assign its owner and exemptions again, then run keywarden arm. A key whose secret no one has can be revoked.',
-      ];
-
-/** The most keys that a message names. */
-const mostNamed = 20;
-
 export const armCommand: CommandOf = {
   name: 'arm',
   about: 'Permit automatic enforcement on this machine, once you have checked the store',
@@ -120,7 +104,12 @@ export const armCommand: CommandOf = {
       isArmed ? 'Automatic enforcement is already permitted on this machine.' : armed,
       ...(await whyNotYet(context)),
       ...(pause === null ? [] : ['Keywarden is paused: run keywarden resume to end the pause.']),
-      ...lostInWords(lost),
+      ...(lost.length === 0
+        ? []
+        : [
+            lostInWords(lost),
+            'If a rule may revoke one of them, run keywarden disarm now, assign its owner and exemptions again, then run keywarden arm. A key whose secret no one has can be revoked.',
+          ]),
     ];
     return {
       json: { armed: true, was_armed: isArmed, paused: pause !== null, lost_successors: lost },
