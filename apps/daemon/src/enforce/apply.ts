@@ -133,7 +133,7 @@ function storeFailureOf({ signal }: Context, error: unknown): string {
 /** Returns the item that a store failure cut short, perhaps between the call and its outcome. */
 function lostItem(context: Context, item: PlanItem, error: unknown): AppliedItem {
   const code = storeFailureOf(context, error);
-  const why = `the store failed (${code}) during its revocation; the next listings decide its outcome`;
+  const why = `the store failed (${code}) during its revocation; the next listings show whether the key is gone`;
   return { item, outcome: 'unknown', why, usedInFlight: false, isFinal: false, storeFailure: code };
 }
 

@@ -24,11 +24,12 @@ const sandbox = { onSecret: (secret: string) => void secrets.push(secret) };
 const newest = () => secrets.at(-1) ?? '';
 
 async function expectNowhereInStore(): Promise<void> {
-  const tables =
-    await store.sql`select relname from pg_class where relnamespace = 'keywarden'::regnamespace and relkind in ('r', 'p')`;
-  expect(tables.length).toBeGreaterThan(30);
-  for (const { relname } of tables) {
-    const rows = await store.sql`select row_to_json(t)::text as row from keywarden.${store.sql(relname)} t`;
+  const tables = await store.sql`
+    select relnamespace::regnamespace::text as schema, relname from pg_class
+    where relnamespace::regnamespace::text in ('keywarden', 'keywarden_jobs') and relkind in ('r', 'p')`;
+  expect(tables.length).toBeGreaterThan(40);
+  for (const { schema, relname } of tables) {
+    const rows = await store.sql`select row_to_json(t)::text as row from ${store.sql(schema)}.${store.sql(relname)} t`;
     expect(rows.filter(({ row }) => String(row).includes(newest()))).toEqual([]);
   }
 }
