@@ -74,7 +74,7 @@ test.each([
     'connections:\n  - {name: a, url: "https://x", api_key_env: A, api_key_file: /b}\n',
     'exactly one of api_key_env and api_key_file',
   ],
-  ['connections:\n  - {name: a, url: "https://x", api_key_env: A, share: 0}\n', 'connections.0.share'],
+  ['connections:\n  - {name: a, url: "https://x", api_key_env: A, share: 0.009}\n', 'connections.0.share'],
   ['connections:\n  - {name: a, url: "https://x", api_key_env: A, share: 1.1}\n', 'connections.0.share'],
   [
     'connections:\n  - &a {name: a, url: "https://x", api_key_env: A}\n  - *a\n',

@@ -3,6 +3,8 @@ import { dayMs, duration, schedule } from '@keywarden/core/values';
 import { z } from 'zod';
 import { sinkSchema } from './sink-schema.ts';
 
+/** With less than seven requests a minute, a call to revoke a key often gets its permit after the key's listing is too old. */
+const leastShare = 0.01;
 const address = z.url({ protocol: /^https?$/, error: 'an address must begin with https:// or http://' });
 
 const connectionSchema = z
@@ -15,7 +17,7 @@ const connectionSchema = z
       .union([z.int().positive(), z.string().regex(/^\d{1,19}$/)])
       .transform(String)
       .optional(),
-    share: z.number().gt(0).max(1).default(0.5),
+    share: z.number().min(leastShare).max(1).default(0.5),
   })
   .refine((connection) => (connection.api_key_env === undefined) !== (connection.api_key_file === undefined), {
     error: 'a connection has exactly one of api_key_env and api_key_file',
