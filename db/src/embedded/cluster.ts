@@ -4,7 +4,6 @@ import {
   chownSync,
   closeSync,
   existsSync,
-  linkSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -16,7 +15,7 @@ import {
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { codeOf, readDataFile, UserError } from '@keywarden/runtime';
+import { codeOf, createDataFile, readDataFile, UserError } from '@keywarden/runtime';
 import type { Launch } from './launch.ts';
 
 /** The cluster's superuser. Its password is in the data folder. */
@@ -26,10 +25,11 @@ export const superuser = 'keywarden';
 export function ensureCluster(dataFolder: string, launch: Launch): void {
   if (existsSync(join(launch.cluster, 'PG_VERSION'))) return;
   removeLeftovers(launch);
-  const password = ensurePassword(dataFolder);
+  // It is created once, however many processes try.
+  createDataFile(dataFolder, 'postgres-password', randomBytes(24).toString('base64url'));
   const fresh = `${launch.cluster}.new-${process.pid}`;
   const passwordFile = `${fresh}.password`;
-  writeFileSync(passwordFile, password, { mode: 0o600 });
+  writeFileSync(passwordFile, readPassword(dataFolder), { mode: 0o600 });
   if (launch.owner !== undefined) chownSync(passwordFile, launch.owner, launch.owner);
   const args = [
     '-D',
@@ -66,20 +66,6 @@ function removeLeftovers({ cluster }: Launch): void {
     const pid = Number(/^postgres\.new-(\d+)/.exec(name)?.[1] ?? '0');
     if (pid !== 0 && !isAlive(pid)) rmSync(join(dirname(cluster), name), { recursive: true, force: true });
   }
-}
-
-/** Returns the password of the cluster. It is created once. */
-function ensurePassword(dataFolder: string): string {
-  const made = join(dataFolder, `postgres-password.${process.pid}`);
-  writeFileSync(made, `${randomBytes(24).toString('base64url')}\n`, { mode: 0o600 });
-  try {
-    linkSync(made, join(dataFolder, 'postgres-password')); // created complete in one step, and only if none exists
-  } catch (error) {
-    if (codeOf(error) !== 'EEXIST') throw error;
-  } finally {
-    rmSync(made, { force: true });
-  }
-  return readPassword(dataFolder);
 }
 
 export function readPassword(dataFolder: string): string {
