@@ -1,5 +1,5 @@
-import { setTimeout } from 'node:timers/promises';
 import { type Attributes, context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
+import { within } from './lifetime.ts';
 
 /** The longest that an absent or hanging collector can delay the end of a process. */
 const lastSpansMs = 2000;
@@ -32,10 +32,11 @@ export async function startTracing(endpoint: string | undefined, service: string
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   trace.setGlobalTracerProvider(provider);
   return async () => {
-    await Promise.race([
+    await within(
+      lastSpansMs,
       provider.shutdown().catch(() => undefined),
-      setTimeout(lastSpansMs, undefined, { ref: false }),
-    ]);
+      undefined,
+    );
     trace.disable();
     context.disable();
   };

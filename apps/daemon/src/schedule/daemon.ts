@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openJobIncident } from '@keywarden/db/daemon';
 import { countUnsettled, createBoss, describeBossError, failedQueue, jobKinds, overPostgres } from '@keywarden/db/jobs';
 import { assertCurrent } from '@keywarden/db/store';
-import { UserError } from '@keywarden/runtime';
+import { UserError, within } from '@keywarden/runtime';
 import { Cron } from 'croner';
 import type { Context } from '../context.ts';
 import { reportCurrentPolicy } from '../current-policy.ts';
@@ -97,10 +97,8 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
     const { ms } = config.shutdown_timeout;
     const force = setTimeout(() => forced.abort(new Error('the daemon stops')), ms * (1 - handBackShare));
     await Promise.all([...jobKinds, failedQueue].map((kind) => queues.offWork(kind, { wait: false })));
-    const isOver = new AbortController();
-    const late = sleep(ms, 'late', { signal: isOver.signal }).catch(() => 'ended');
-    const end = await Promise.race([allEnded(running).then(async () => await sequencing), late]);
-    isOver.abort();
+    const ended = allEnded(running).then(async () => await sequencing);
+    const end = await within(ms, ended, 'late');
     clearTimeout(force);
     if (end === 'late') log.error({ jobs: running.size }, 'jobs did not end in time; another replica takes them over');
     // Fails the jobs that still count as active: a job that did not end in time is free for others at once.
