@@ -9,8 +9,8 @@ export {
   type GapReason,
   gapReasons,
   type Interval,
-  listCoverage,
   type ProjectCoverage,
+  streamCoverage,
 } from './coverage/coverage.ts';
 export { endExemption, grantExemption } from './exemptions/exemptions.ts';
 export { type Exemption, exemptionList } from './exemptions/list.ts';

@@ -1,6 +1,12 @@
 export { findShards, isCluster } from './cluster.ts';
 export { areOwnKeys, connectionItem, connectionList, listBlindSpots } from './connections/list.ts';
-export { gapReasons, listCoverage, operationCoverage, type ProjectCoverage } from './coverage/coverage.ts';
+export {
+  gapReasons,
+  listCoverage,
+  operationCoverage,
+  type ProjectCoverage,
+  streamCoverage,
+} from './coverage/coverage.ts';
 export { endExemptionAs, grantExemptionAs } from './exemptions/exemptions.ts';
 export { coversOnly, exemptionItem, exemptionList } from './exemptions/list.ts';
 export {

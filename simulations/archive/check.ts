@@ -1,4 +1,5 @@
-import { checkSeals, listCoverage } from '@keywarden/db/daemon';
+import { checkSeals } from '@keywarden/db/daemon';
+import { listCoverage } from '@keywarden/db/report';
 import type { Store } from '@keywarden/db/store';
 import type { Scenario } from './scenario.ts';
 

@@ -69,6 +69,25 @@ export interface ListedCoverage {
 /** A project `p` has ended then, if its control plane lists it as deleted: nothing is requested of later times. */
 export const endedAt = sql`case when p.deleted_at is not null then greatest(p.missing_since, p.deleted_at) end`;
 
+/** The projects whose coverage is read; all by default. */
+interface CoverageFilter {
+  /** The projects' numbers in the store. */
+  numbers?: string[];
+  projectId?: string | undefined;
+  organizations?: string[] | null;
+}
+
+const batch = 500;
+
+/** Yields what `listCoverage` returns for all of these projects, some at a time. */
+export async function* streamCoverage(db: Reader, filter: CoverageFilter): AsyncGenerator<ListedCoverage[]> {
+  let rows: ListedCoverage[] = [];
+  do {
+    rows = await listCoverage(db, { ...filter, after: rows.at(-1)?.number ?? null, limit: batch });
+    yield rows;
+  } while (rows.length === batch);
+}
+
 /** Lists the covered intervals of each project, and the intervals that are not covered, in the order of the projects' numbers. */
 export async function listCoverage(
   db: Reader,
@@ -78,14 +97,7 @@ export async function listCoverage(
     organizations = null,
     after = null,
     limit,
-  }: {
-    /** The projects' numbers in the store. */
-    numbers?: string[];
-    projectId?: string | undefined;
-    organizations?: string[] | null;
-    after?: string | null;
-    limit: number;
-  },
+  }: CoverageFilter & { after?: string | null; limit: number },
 ): Promise<ListedCoverage[]> {
   const isAsked = and(
     when(wanted, (some) => sql`p.number = any(${sql.param(some)}::bigint[])`),

@@ -3,11 +3,11 @@ import {
   gapReasons,
   type Interval,
   type InventoryCoverage,
-  listCoverage,
   listInventoryCoverage,
   listRejectedRows,
   type ProjectCoverage,
   type StoredRejectedRow,
+  streamCoverage,
 } from '@keywarden/db/daemon';
 import type { Db } from '@keywarden/db/store';
 import { usageError } from '@keywarden/runtime';
@@ -15,8 +15,6 @@ import type { Context } from '../context.ts';
 import type { CommandOf } from './command.ts';
 import { type Columns, type Listed, list, type OutputOptions } from './output.ts';
 import { inEmergency } from './session.ts';
-
-const batch = 500;
 
 interface CoverageOptions {
   project?: string;
@@ -51,12 +49,8 @@ export const coverageCommand: CommandOf = {
 /** Returns the coverage of all projects, or of one. */
 async function readCoverage(db: Db, project: string | undefined): Promise<ProjectCoverage[]> {
   const found: ProjectCoverage[] = [];
-  for (let after: string | null = null; ; ) {
-    const rows = await listCoverage(db, { projectId: project, after, limit: batch });
+  for await (const rows of streamCoverage(db, { projectId: project }))
     found.push(...rows.map(({ coverage }) => coverage));
-    if (rows.length < batch) break;
-    after = rows.at(-1)?.number ?? null;
-  }
   if (project === undefined || found.length > 0) return found;
   throw usageError(`The store has no project ${project}. Run keywarden sync operations to read the projects.`);
 }

@@ -94,17 +94,12 @@ export async function* attachReviews(
   return [lines, { ...csv, records: lines.records }, ...documents];
 }
 
-const projectsAtOnce = 500;
-
 /** Writes what the archive is known to hold: the covered intervals of each project, and the complete listings of each scope. */
 export async function* attachCoverage(snapshot: store.Snapshot, zip: Zip): AsyncGenerator<Uint8Array, Attachments> {
   const projects = writeLines(zip, 'coverage/operations.ndjson');
-  for (let after: string | null = null; ; ) {
-    const rows = await store.listCoverage(snapshot, { after, limit: projectsAtOnce });
+  for await (const rows of store.streamCoverage(snapshot, {})) {
     projects.write(rows.map((row) => JSON.stringify(row.coverage)));
     yield zip.take();
-    after = rows.at(-1)?.number ?? null;
-    if (rows.length < projectsAtOnce) break;
   }
   const scopes = await store.listInventoryCoverage(snapshot);
   return [projects.end(), attach(zip, 'coverage/keys.ndjson', scopes)];

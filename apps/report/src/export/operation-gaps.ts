@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { gapSettlingMs, mostGapsListed } from '@keywarden/core/ledger';
-import { listCoverage, operationCoverage, type Reader } from '@keywarden/db/report';
+import { operationCoverage, type Reader, streamCoverage } from '@keywarden/db/report';
 
 /** An interval of a project for which the archive may lack operations, and the reason. */
 export const operationGap = z.strictObject({
@@ -11,8 +11,6 @@ export const operationGap = z.strictObject({
   reason: operationCoverage.shape.unknown.element.shape.reason,
 });
 export type OperationGap = z.output<typeof operationGap>;
-
-const batch = 500;
 
 /** Returns the coverage gaps of the archive in a time range, for the projects of the given organizations. */
 export async function readOperationGaps(
@@ -39,9 +37,8 @@ export async function readOperationGaps(
   const settledMs = settledAt === undefined ? Infinity : Date.parse(settledAt) - gapSettlingMs;
   const holes: OperationGap[] = [];
   let count = 0;
-  for (let after: string | null = null; ; ) {
-    const projects = await listCoverage(reader, { projectId, organizations, after, limit: batch });
-    for (const { coverage } of projects) {
+  for await (const projects of streamCoverage(reader, { projectId, organizations }))
+    for (const { coverage } of projects)
       for (const hole of coverage.unknown) {
         if (Date.parse(hole.to) < fromMs || Date.parse(hole.from) >= toMs) continue;
         if (hole.reason === 'recent' && Date.parse(hole.from) > settledMs) continue;
@@ -50,8 +47,5 @@ export async function readOperationGaps(
         const { control_plane, project_id } = coverage;
         holes.push({ control_plane, project_id, from: hole.from, to: hole.to, reason: hole.reason });
       }
-    }
-    if (projects.length < batch) return { holes, holes_not_named: count - holes.length };
-    after = projects.at(-1)?.number ?? null;
-  }
+  return { holes, holes_not_named: count - holes.length };
 }
