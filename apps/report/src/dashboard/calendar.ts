@@ -1,7 +1,7 @@
 import { dayMs, dayNumbered } from '@keywarden/core/values';
 import type { ProjectCoverage } from '@keywarden/db/report';
 import { html } from 'hono/html';
-import type { Html } from './html.ts';
+import type { Html, Part } from './html.ts';
 
 /** The coverage of a day: complete, complete except for times that still settle, partial, none, or outside the project's lifetime. */
 type DayState = 'known' | 'recent' | 'partly' | 'unknown' | 'outside';
@@ -81,25 +81,12 @@ const words: Record<DayState, string> = {
 
 /** Returns a calendar of a project's days: a row per month, newest first, and a cell per day. */
 export function renderCalendar(days: Day[], name: (month: string) => Html): Html {
-  const months = Map.groupBy(days, ({ date }) => date.slice(0, 7));
-  return html`<div class="scroll" role="region" aria-label="Coverage by day" tabindex="0">
-      <table class="calendar">
-        <caption class="hidden">Coverage by day</caption>
-        <tbody>
-          ${[...months].toReversed().map(
-            ([month, ofMonth]) => html`<tr>
-              <th scope="row">${name(month)}</th>
-              ${padding(ofMonth)}
-              ${ofMonth.map(
-                ({ date, state }) =>
-                  html`<td class="day ${state}" title="${date}: ${words[state]}"><span class="hidden">${date}: ${words[state]}</span></td>`,
-              )}
-            </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>
-    ${legend()}`;
+  const months = [...Map.groupBy(days, ({ date }) => date.slice(0, 7))].toReversed();
+  const rows = months.map(([month, ofMonth]) => ({
+    name: name(month),
+    cells: [padding(ofMonth), ...ofMonth.map(({ date, state }) => cell(state, date, `${date}: ${words[state]}`))],
+  }));
+  return renderRows('day', rows);
 }
 
 /** Returns the empty cells before the first day, if the first month is not whole. */
@@ -109,29 +96,18 @@ function padding([first]: Day[]) {
 }
 
 /** Returns a table of the coverage of projects by month. */
-export function renderMonths(rows: { name: Html; days: Day[] }[]): Html {
-  const states = rows.map(({ name, days }) => ({ name, ofMonths: monthStates(days) }));
+export function renderMonths(projects: { name: Html; days: Day[] }[]): Html {
+  const states = projects.map(({ name, days }) => ({ name, ofMonths: monthStates(days) }));
   const months = [...new Set(states.flatMap(({ ofMonths }) => [...ofMonths.keys()]))];
-  return html`<div class="scroll" role="region" aria-label="Coverage by month" tabindex="0">
-      <table class="calendar months">
-        <caption class="hidden">Coverage by month</caption>
-        <thead>
-          <tr><th scope="col">Project</th>${months.map((month) => html`<th scope="col">${month.slice(2)}</th>`)}</tr>
-        </thead>
-        <tbody>
-          ${states.map(
-            ({ name, ofMonths }) => html`<tr>
-              <th scope="row">${name}</th>
-              ${months.map((month) => {
-                const state = ofMonths.get(month) ?? 'outside';
-                return html`<td class="day ${state}" title="${month}: ${words[state]}"><span class="hidden">${words[state]}</span></td>`;
-              })}
-            </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>
-    ${legend()}`;
+  const rows = states.map(({ name, ofMonths }) => ({
+    name,
+    cells: months.map((month) => {
+      const state = ofMonths.get(month) ?? 'outside';
+      return cell(state, month, words[state]);
+    }),
+  }));
+  const heads = months.map((month) => html`<th scope="col">${month.slice(2)}</th>`);
+  return renderRows('month', rows, html`<thead><tr><th scope="col">Project</th>${heads}</tr></thead>`);
 }
 
 /** Returns the coverage of each month of a project's days. */
@@ -148,8 +124,20 @@ function monthState(days: Day[]): DayState {
   return inside.every(({ state }) => state === 'unknown') ? 'unknown' : 'partly';
 }
 
-function legend(): Html {
-  return html`<ul class="legend">
-    ${Object.entries(words).map(([state, text]) => html`<li><span class="day ${state}"></span> ${text}</li>`)}
-  </ul>`;
+const cell = (state: DayState, of: string, text: string) =>
+  html`<td class="day ${state}" title="${of}: ${words[state]}"><span class="hidden">${text}</span></td>`;
+
+function renderRows(by: 'day' | 'month', rows: { name: Html; cells: Part[] }[], head: Part = ''): Html {
+  return html`<div class="scroll" role="region" aria-label="Coverage by ${by}" tabindex="0">
+      <table class="calendar${by === 'month' ? ' months' : ''}">
+        <caption class="hidden">Coverage by ${by}</caption>
+        ${head}
+        <tbody>
+          ${rows.map(({ name, cells }) => html`<tr><th scope="row">${name}</th>${cells}</tr>`)}
+        </tbody>
+      </table>
+    </div>
+    <ul class="legend">
+      ${Object.entries(words).map(([state, text]) => html`<li><span class="day ${state}"></span> ${text}</li>`)}
+    </ul>`;
 }
