@@ -1,6 +1,6 @@
 import type { z } from '@hono/zod-openapi';
 import type { Measured as KeyMeasure } from '@keywarden/core/policy';
-import { dayMs } from '@keywarden/core/values';
+import { before, dayMs } from '@keywarden/core/values';
 import * as store from '@keywarden/db/report';
 import { operationGap, readOperationGaps } from '../export/operation-gaps.ts';
 import type { Measure } from './controls.ts';
@@ -27,18 +27,13 @@ export interface Measured {
 export async function take(snapshot: store.Snapshot, measure: Measure, period: Period): Promise<Measured> {
   const { from, to, asOf } = period;
   const shown = (list: store.List): Measured => ({ ...rowsOf(snapshot, list), isException: false });
-  const exceptions = (of: store.InventoryKind, filter: store.KeyFilter, because: string): Measured => ({
-    schema: store.assessedItems[of],
-    batches: store.judgeListed(
-      snapshot,
-      store.inventoryList(of, { asOf, isThere: true, ...filter }, { organizations: null }),
-      because,
-    ),
-    isException: true,
-  });
-  const unreviewed = (of: store.InventoryKind, days: number) => {
+  const unreviewed = (of: store.InventoryKind, days: number): Measured => {
     const since = daysBefore(asOf, days);
-    return exceptions(of, { notReviewedSince: since }, `no review that was signed since ${since} includes it`);
+    const filter = { asOf, isThere: true, notReviewedSince: since };
+    const list = store.inventoryList(of, filter, { organizations: null });
+    const because = `no review that was signed since ${since} includes it`;
+    const batches = store.judgeListed(snapshot, list, because);
+    return { schema: store.assessedItems[of], batches, isException: true };
   };
   const assessed = (of: store.InventoryKind, measured: KeyMeasure): Measured => ({
     schema: store.assessedItems[of],
@@ -77,7 +72,7 @@ export async function take(snapshot: store.Snapshot, measure: Measure, period: P
 }
 
 /** Returns the instant so many days before another. */
-export const daysBefore = (at: string, days: number) => new Date(Date.parse(at) - days * dayMs).toISOString();
+export const daysBefore = (at: string, days: number) => before(at, days * dayMs);
 
 /**
  * Returns the period's newest plan with the findings that it had then. The same facts give the same plan again, which counts as created at that time.
@@ -109,7 +104,7 @@ function rowsOf(snapshot: store.Snapshot, list: store.List): Pick<Measured, 'sch
   return { schema: list.schema, batches: toRows(snapshot.stream(list)) };
 }
 
-async function* toRows(batches: AsyncIterable<string[]>): AsyncGenerator<store.Assessed> {
+async function* toRows(batches: AsyncIterable<string[]> | string[][]): AsyncGenerator<store.Assessed> {
   for await (const exceptions of batches) yield { exceptions, unknown: [] };
 }
 
@@ -128,9 +123,5 @@ async function takeHistory(snapshot: store.Snapshot, days: number, { asOf }: Per
   const { holes, holes_not_named: more } = await readOperationGaps(snapshot, request);
   const missing = more === 0 ? {} : { missing: `${more} more intervals are not listed here.` };
   const items = holes.map((hole) => JSON.stringify(hole));
-  return { schema: operationGap, batches: oneBatch(items), isException: true, ...missing };
-}
-
-async function* oneBatch(items: string[]): AsyncGenerator<store.Assessed> {
-  yield await Promise.resolve({ exceptions: items, unknown: [] });
+  return { schema: operationGap, batches: toRows([items]), isException: true, ...missing };
 }

@@ -12,7 +12,7 @@ export function createZip(modifiedAt: Date) {
   const zip = new Zip((error, chunk) => {
     if (error !== null) throw error;
     bytes += chunk.length;
-    if (bytes > mostBytes) throw tooLarge('An archive has at most 4 GB; ask for fewer days or projects.');
+    if (bytes > mostBytes) throw cannotBeDone('An archive has at most 4 GB; ask for fewer days or projects.');
     ready.push(chunk);
   });
   return {
@@ -20,7 +20,7 @@ export function createZip(modifiedAt: Date) {
     add(name: string) {
       files += 1;
       if (files > mostFiles)
-        throw tooLarge(`An archive has at most ${mostFiles} files; ask for fewer days or projects.`);
+        throw cannotBeDone(`An archive has at most ${mostFiles} files; ask for fewer days or projects.`);
       const file = new ZipDeflate(name);
       file.mtime = modifiedAt;
       zip.add(file);
@@ -38,5 +38,3 @@ export function createZip(modifiedAt: Date) {
     },
   };
 }
-
-const tooLarge = (detail: string) => cannotBeDone(detail);
