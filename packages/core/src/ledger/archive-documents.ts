@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { sha256 } from '../values/json.ts';
 
 // The documents in an archive that verification compares letter by letter.
 
@@ -51,10 +51,8 @@ export function isVerifyPage(text: string, origin: string): boolean {
   const [, of] = /^# How to check this archive\n\nThe ledger is `([^`]*)`/.exec(text) ?? [];
   const [, name] = / keywarden verify ([\w.-]{1,300}) --key/.exec(text) ?? [];
   if (name === undefined || of !== origin) return false;
-  return verifyPages.includes(hashOf(text.replace(`\`${origin}\``, '`ORIGIN`').replaceAll(` ${name}`, ' NAME')));
+  return verifyPages.includes(sha256(text.replace(`\`${origin}\``, '`ORIGIN`').replaceAll(` ${name}`, ' NAME')));
 }
-
-const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');
 
 /** Returns the file of a policy in an archive of evidence, from its canonical JSON: its name and its text. */
 export function policyFile(policy: { usedFrom: string; sha256: string; document: string }): {
