@@ -39,26 +39,14 @@ export function openBreakers(
     ({ key, held }) => !key.isAcknowledged && (held === null || temporaryHoldKinds.includes(held.kind)),
   );
   const flagged = Map.groupBy(counted, ({ key }) => key.scope);
-  return facts.scopes
-    .map(({ scope, missing, goneLately }) => ({ scope, active: (live.get(scope) ?? 0) + missing, goneLately }))
-    .filter(({ active, goneLately }) => active + goneLately >= leastKeysForBreaker)
-    .map(({ scope, active }) => {
-      const keys = flagged.get(scope) ?? [];
-      return { active, keys, percent, scope };
-    })
-    .filter(({ keys, active }) => keys.length * 100 > percent * active)
-    .map(({ active, keys, scope }) => {
-      const numbers = keys.map(({ key }) => key.number).toSorted();
-      return {
-        active,
-        condemned: keys.length,
-        flagged: keys.length,
-        flagged_sha256: sha256(numbers.join()),
-        percent,
-        scope,
-      };
-    })
-    .toSorted((a, b) => (a.scope < b.scope ? -1 : 1));
+  const breakers = facts.scopes.flatMap(({ scope, missing, goneLately }) => {
+    const active = (live.get(scope) ?? 0) + missing;
+    const numbers = (flagged.get(scope) ?? []).map(({ key }) => key.number).toSorted();
+    const count = numbers.length;
+    if (active + goneLately < leastKeysForBreaker || count * 100 <= percent * active) return [];
+    return [{ active, condemned: count, flagged: count, flagged_sha256: sha256(numbers.join()), percent, scope }];
+  });
+  return breakers.toSorted((a, b) => (a.scope < b.scope ? -1 : 1));
 }
 
 /** A key that its rule and organization allow to be revoked automatically. `waits` says why it waits; null if it may be revoked now. */
@@ -136,28 +124,23 @@ function waitsForCanary(
   const now = nowMs ?? Number.NaN;
   const revokedMs = revoked.map(toMs).filter((ms) => now - ms <= canaryLastsMs);
   const first = revokedMs.length === 0 ? null : Math.min(...revokedMs);
-  const canary = first === null && !taken.has(scope) ? undefined : { atMs: first };
-  const step = canaryStep(canary, { nowMs: now, waitMs: wait.ms });
-  if (step === 'first') taken.add(scope);
-  if (step !== 'wait') return null;
+  if (first === null && !taken.has(scope)) {
+    taken.add(scope);
+    return null;
+  }
+  if (mayFollowCanary(first, { nowMs: now, waitMs: wait.ms })) return null;
   return first === null
     ? `one key of its scope is revoked first, the others ${wait.text} later`
     : `a key of its scope was revoked first, at ${new Date(first).toISOString()}; the others follow ${wait.text} later`;
 }
 
-/** The key of a group that an automatic action takes first. `atMs` is when its action was done, in ms; null until then. */
-export interface Canary {
-  atMs: number | null;
-}
-
 /**
- * R6: returns what an automatic action may do with a key of a group. first: the group has no canary, and this key may become it. wait: the canary's
- * action is not done, or not yet for `waitMs`. follow: the canary's action was done for that long. An unknown time (`nowMs` is NaN) waits.
+ * R6: returns whether an automatic action may follow the canary of its group, whose own action was done at `canaryMs` (null: not yet). An unknown time (`nowMs` is
+ * NaN) waits.
  */
-export function canaryStep(
-  canary: Canary | undefined,
+export function mayFollowCanary(
+  canaryMs: number | null,
   { nowMs, waitMs }: { nowMs: number; waitMs: number },
-): 'first' | 'wait' | 'follow' {
-  if (canary === undefined) return 'first';
-  return canary.atMs !== null && nowMs - canary.atMs >= waitMs ? 'follow' : 'wait';
+): boolean {
+  return canaryMs !== null && nowMs - canaryMs >= waitMs;
 }

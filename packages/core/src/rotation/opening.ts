@@ -1,4 +1,4 @@
-import { canaryStep, type Finding, type Policy } from '../policy/index.ts';
+import { type Finding, mayFollowCanary, type Policy } from '../policy/index.ts';
 import { dayMs } from '../values/index.ts';
 import { toMs } from '../values/time.ts';
 
@@ -52,9 +52,8 @@ export function openingLimits({ enforcement, quotas }: Policy, facts: OpeningFac
         return { whyNot: 'its last rotation failed within a day', isTransient: true };
       if (open >= most) return { whyNot: `at most ${most} rotations are open at once`, isTransient: true };
       const first = facts.canaryOf(rule.name, key.scope);
-      const hasNone = first === undefined && !taken.has(`${rule.name} ${key.scope}`);
-      const canary = hasNone ? undefined : { atMs: first == null ? null : toMs(first) };
-      if (canaryStep(canary, { nowMs, waitMs: wait.ms }) !== 'wait') return null;
+      if (first === undefined && !taken.has(`${rule.name} ${key.scope}`)) return null;
+      if (mayFollowCanary(first == null ? null : toMs(first), { nowMs, waitMs: wait.ms })) return null;
       const whyNot = `one key of its scope goes first, the others ${wait.text} after its successor was delivered`;
       return { whyNot, isTransient: true };
     },
