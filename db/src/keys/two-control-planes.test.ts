@@ -166,7 +166,10 @@ test('R4: listings of one control plane end no intent of another one, and its ow
     lease: undefined,
   });
   await store.sql`update keywarden.revocation_intent set created_at = created_at - interval '1 hour'`;
-  const settledBy = async (controlPlane: string) => await reconcileIntents(daemon.sql, { controlPlane, scope });
+  const settledBy = async (controlPlane: string) => {
+    await reconcileIntents(daemon.sql, { controlPlane, scope });
+    return (await store.sql`select from keywarden.revocation_outcome`).length;
+  };
   for (let listings = 0; listings < 2; listings += 1) await list(other, ['1']);
   expect(await settledBy(one)).toBe(0);
   for (let listings = 0; listings < 2; listings += 1) await list(one, ['1']);

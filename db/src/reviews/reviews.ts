@@ -118,10 +118,9 @@ const signatureResult = z.union([
   z.strictObject({ changed: z.literal(true) }),
 ]);
 
-/** Opens an incident for each signed review whose content differs from what was signed. Returns how many there are. */
-export async function reportBrokenReviews(sql: Sql): Promise<number> {
-  const [row] = await sql`select keywarden.report_broken_reviews() as broken`;
-  return Number(row?.broken);
+/** Opens an incident for each signed review whose content differs from what was signed. */
+export async function reportBrokenReviews(sql: Sql): Promise<void> {
+  await sql`select keywarden.report_broken_reviews()`;
 }
 
 /** Returns the canonical JSON that a review's hash is computed from: the review without the fields that the signature adds, and each key with its decision. */

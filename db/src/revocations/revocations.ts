@@ -104,16 +104,16 @@ export async function recordOutcome(
 }
 
 /**
- * Ends the intents that a crash or a lost response left open, using the listings made since. Returns how many it ended. A key that two
- * listings in a row lack is gone, and not known to be revoked by us (R4). A key that two listings still show was not revoked, if both began
- * so long after the intent that no replica lags behind it. A key that was revoked and that two listings show much later opens an
- * incident: the control plane's answer was false, or has become so. Call it after each save of a listing.
+ * Ends the intents that a crash or a lost response left open, using the listings made since. A key that two listings in a row lack is gone, and not known to
+ * be revoked by us (R4). A key that two listings still show was not revoked, if both began so long after the intent that no replica lags behind it. A key that
+ * was revoked and that two listings show much later opens an incident: the control plane's answer was false, or has become so. Call it after each save of a
+ * listing.
  */
 export async function reconcileIntents(
   sql: Sql,
   { controlPlane, scope }: { controlPlane: string; scope: string },
-): Promise<number> {
-  const rows = await sql`
+): Promise<void> {
+  await sql`
     insert into keywarden.revocation_outcome (intent_number, outcome, detail)
     select i.number, case when k.gone_at is null then 'not_revoked' else 'gone' end, '{"by": "listing"}'
     from keywarden.revocation_intent i
@@ -124,10 +124,8 @@ export async function reconcileIntents(
         select count(*) from keywarden.key_listing l
         where l.control_plane_number = ${controlPlane} and l.scope = ${scope} and l.number > i.last_listing_number
           and l.why_suspect is null and l.begun_at > i.created_at + ${mostLag}::interval))
-    on conflict (intent_number) do nothing
-    returning intent_number`;
+    on conflict (intent_number) do nothing`;
   await reportUndone(sql, { controlPlane, scope });
-  return rows.length;
 }
 
 /**
