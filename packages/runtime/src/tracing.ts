@@ -1,5 +1,6 @@
 import { type Attributes, context, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import { within } from './lifetime.ts';
+import { describeError } from './log.ts';
 
 /** The longest that an absent or hanging collector can delay the end of a process. */
 const lastSpansMs = 2000;
@@ -43,17 +44,12 @@ export async function startTracing(endpoint: string | undefined, service: string
 }
 
 /** Runs work as a span, which is the parent of the spans within it. Records an error only by class and code. */
-export async function traced<T>(
-  name: string,
-  attributes: Attributes,
-  work: () => Promise<T>,
-  describe: (error: unknown) => string,
-): Promise<T> {
-  return await tracer().startActiveSpan(name, { attributes }, async (span) => {
+export async function traced(name: string, attributes: Attributes, work: () => Promise<void>): Promise<void> {
+  await tracer().startActiveSpan(name, { attributes }, async (span) => {
     try {
-      return await work();
+      await work();
     } catch (error) {
-      span.setStatus({ code: SpanStatusCode.ERROR, message: describe(error) });
+      span.setStatus({ code: SpanStatusCode.ERROR, message: describeError(error).code });
       throw error;
     } finally {
       span.end();

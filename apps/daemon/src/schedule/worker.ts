@@ -65,7 +65,7 @@ export async function runJob(worker: Worker, kind: JobKind, job: Job<JobData>): 
       'keywarden.attempt': job.retryCount + 1,
     };
     const work = async () => await run({ ...context, log, signal }, connections);
-    await traced(`job ${kind}`, attributes, work, (error) => describeError(error).code);
+    await traced(`job ${kind}`, attributes, work);
     await finishJobRun(sql, { number, outcome: 'done', connections });
     end('done');
     log.info({ ms: Math.round(performance.now() - startedMs) }, 'done');
