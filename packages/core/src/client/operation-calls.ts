@@ -3,7 +3,7 @@ import { ControlPlaneError } from './errors.ts';
 import { type CallOptions, followPages, type ListOptions, type Page } from './pagination.ts';
 import { fetchPage, fetchPageEnd, type PageEnd, parse } from './replies.ts';
 import type { Call } from './transport.ts';
-import { type OperationEnd, type Time, type WaitOptions, waitForOperations } from './wait.ts';
+import { type Time, type WaitOptions, waitForOperations } from './wait.ts';
 
 /** Returns the client's methods for operations. */
 export function operationCalls(call: Call, time: Time) {
@@ -31,9 +31,6 @@ export function operationCalls(call: Call, time: Time) {
     throw new ControlPlaneError('invalid_response', `${route} returned another operation`, { status, requestId });
   };
 
-  const waitFor = (operations: readonly { projectId: string; id: string }[], wait: WaitOptions = {}) =>
-    waitForOperations((each, signal) => operation(each.projectId, each.id, { signal }), operations, { ...wait, time });
-
   return {
     /**
      * Lists a project's operations in pages, newest first; `limit` is at most 1000. A cursor is the time of a page's last row, and the next page
@@ -55,14 +52,11 @@ export function operationCalls(call: Call, time: Time) {
     /** Returns one operation. Rejects with `not_found` if it is unknown, or older than the control plane keeps. */
     operation,
 
-    /** Polls an operation until it ends; `WaitOptions` sets the interval and the deadline. */
-    async waitForOperation(projectId: string, operationId: string, wait: WaitOptions = {}): Promise<OperationEnd> {
-      const [end] = await waitFor([{ projectId, id: operationId }], wait);
-      if (end === undefined) throw new Error('waiting for one operation returned no result');
-      return end;
-    },
-
-    /** Polls several operations, such as those of a created branch, until each ends. Returns the results in the order of the operations. */
-    waitForOperations: waitFor,
+    /** Polls operations, such as those of a created branch, until each ends. Returns the results in their order; `WaitOptions` sets the interval and the deadline. */
+    waitForOperations: (operations: readonly { projectId: string; id: string }[], wait: WaitOptions = {}) =>
+      waitForOperations((each, signal) => operation(each.projectId, each.id, { signal }), operations, {
+        ...wait,
+        time,
+      }),
   };
 }
