@@ -5,7 +5,7 @@ import { guardedSteps, openConnections, type Steps, silentProgress, syncOperatio
 import type { Store } from '@keywarden/db/store';
 import { createLogger, readEnvironment } from '@keywarden/runtime';
 import { parseConfig } from '@keywarden/runtime/config';
-import { hurried } from '@keywarden/testkit/daemon/fixture';
+import { budgetsOf, hurried } from '@keywarden/testkit/daemon/fixture';
 
 /** The system under test: one pass over a simulated control plane, as one command makes it. */
 export interface Subject {
@@ -54,6 +54,7 @@ export async function syncOnce(
     signal,
     now: Date.now,
     limiters: new Map(),
+    budgets: budgetsOf(store.sql, time),
     variables: {},
     replica: randomUUID(),
   };

@@ -2,7 +2,7 @@ import { openConnections, syncCredentials, syncKeys, syncOperations } from '@key
 import { type Manifest, readControls } from '@keywarden/report';
 import { parseConfig } from '@keywarden/runtime/config';
 import { sized } from '@keywarden/testkit';
-import { makeContext } from '@keywarden/testkit/daemon/fixture';
+import { budgetsOf, makeContext } from '@keywarden/testkit/daemon/fixture';
 import { makeApp } from '@keywarden/testkit/report/app';
 import { createControls } from '@keywarden/testkit/sandbox/controls';
 import { makeToken } from '@keywarden/testkit/store/principal';
@@ -77,7 +77,7 @@ async function startDaemon(company: Company, store: Awaited<ReturnType<typeof cr
     context.limiters.clear();
     const connections = await openConnections(
       context.store.sql,
-      { ...context, time, random: () => 0.5, fetch: company.fetch },
+      { ...context, time, random: () => 0.5, fetch: company.fetch, budgets: budgetsOf(context.store.sql, time) },
       (_name, error) => {
         throw error;
       },

@@ -5,6 +5,7 @@ import type { Context } from '@keywarden/daemon';
 import { applyPlan, type Connection, enforce, openConnections, planKeys, rotate, syncKeys } from '@keywarden/daemon';
 import { UserError } from '@keywarden/runtime';
 import type { HostileControlPlane, Mask } from '@keywarden/testkit';
+import { budgetsOf } from '@keywarden/testkit/daemon/fixture';
 import type { TestStore } from '@keywarden/testkit/store/test-store';
 import { letOwnClockPass } from '../archive/own-clock.ts';
 import type { Company, CompanyKey } from './company.ts';
@@ -87,7 +88,7 @@ export async function reconnect({ company, context, hostile, mask }: Scenario): 
   context.limiters.clear();
   return await openConnections(
     context.store.sql,
-    { ...context, time, random: () => 0.5, fetch: mask(hostile.fetch) },
+    { ...context, time, random: () => 0.5, fetch: mask(hostile.fetch), budgets: budgetsOf(context.store.sql, time) },
     (_name, error) => {
       throw error;
     },

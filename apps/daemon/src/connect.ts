@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises';
 import {
   type ControlPlaneClient,
   ControlPlaneError,
@@ -62,7 +61,7 @@ export interface OpenOptions {
   fetch?: typeof fetch;
   random?: () => number;
   observer?: Observer;
-  /** Counts requests across all processes of the store. */
+  /** Counts requests across all processes of the store; by default, each limiter counts its own. */
   budgets?: LimiterStore;
 }
 
@@ -77,10 +76,9 @@ export async function openConnections(
 ): Promise<Connection[]> {
   const connections: Connection[] = [];
   const failures: unknown[] = [];
-  const budgets = options.budgets ?? sharedBudgets(sql, options.time);
   for (const configured of options.config.connections) {
     try {
-      const identity = await identify(readCredential(configured), { ...options, budgets });
+      const identity = await identify(readCredential(configured), options);
       connections.push({ ...identity, controlPlane: await save(sql, identity, options.replica) });
     } catch (error) {
       failures.push(error);
@@ -95,15 +93,8 @@ export async function openConnections(
 export function openBudgets({ connect }: Pick<Store, 'connect'>): LimiterStore {
   return createSharedStore(createBudgetRows(connect({ max: 1 })), {
     localMs: () => performance.now(),
-    sleep: setTimeout,
+    sleep: systemTime.sleep,
   });
-}
-
-/** Returns the shared counter. Tests that bring their own clock count by that clock. */
-function sharedBudgets(sql: Sql, time: Time | undefined): LimiterStore {
-  const rows = createBudgetRows(sql);
-  if (time === undefined) return createSharedStore(rows, { localMs: () => performance.now() });
-  return createSharedStore(rows, { localMs: () => time.now(), now: () => time.now() });
 }
 
 async function save(sql: Sql, connection: Identity, replica: string | null): Promise<string> {

@@ -19,8 +19,8 @@ export interface Context {
   limiters: Limiters;
   /** Reads the configuration file again. Absent for commands, which read it once. Throws a UserError. */
   rereadConfig?: () => Config;
-  /** Counts requests; by default, in the store. */
-  budgets?: LimiterStore;
+  /** Counts requests across all processes of the store. */
+  budgets: LimiterStore;
   /** Observes requests and jobs; by default, there is no observer. */
   observer?: Observer;
   /** The process environment, for the commands that get part of it. */

@@ -1,4 +1,4 @@
-import { setTimeout } from 'node:timers/promises';
+import { systemTime } from '@keywarden/core/client';
 import { type ProvenEvent, parseVerifier, type Verifier } from '@keywarden/core/ledger';
 import { exitCode, printableCell, readEnvironment, stopSignal, usageError } from '@keywarden/runtime';
 import { copyLedger } from '../verify/copy-ledger.ts';
@@ -51,8 +51,7 @@ export const copyLedgerCommand: CommandOf = {
   async run(report: string, folder: string, { key }: VerifyOptions) {
     const { AUDITOR_TOKEN: token } = readEnvironment(process.env);
     if (token === undefined) throw usageError('Set AUDITOR_TOKEN to a token of role auditor of that report.');
-    const sleep = async (ms: number, signal: AbortSignal) => await setTimeout(ms, undefined, { signal });
-    const source = { report, token, fetch, sleep, signal: stopSignal() };
+    const source = { report, token, fetch, sleep: systemTime.sleep, signal: stopSignal() };
     const copy = await copyLedger(source, folder, { keys: key.map(readVerifier), nowMs: Date.now() });
     const isProven = rankOfVerdict(copy.verdict) === 0;
     return {

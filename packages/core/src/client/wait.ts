@@ -62,8 +62,8 @@ export async function waitForOperations(
 
 /** The clock and sleep of a client, so that tests can replace them. `now` is in milliseconds since 1970. */
 export interface Time {
-  now(): number;
-  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  now: () => number;
+  sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
 }
 
 export const systemTime: Time = {

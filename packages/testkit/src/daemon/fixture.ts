@@ -2,11 +2,19 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createClient, type Limiter, noLimiter } from '@keywarden/core/client';
+import {
+  createClient,
+  createSharedStore,
+  type Limiter,
+  noLimiter,
+  systemTime,
+  type Time,
+} from '@keywarden/core/client';
 import { defaultPolicy, type Policy, policySchema } from '@keywarden/core/policy';
 import type { Context } from '@keywarden/daemon';
 import { type Connection, type OpenOptions, openConnections, silentProgress } from '@keywarden/daemon';
-import type { Store } from '@keywarden/db/store';
+import { createBudgetRows } from '@keywarden/db/daemon';
+import type { Sql, Store } from '@keywarden/db/store';
 import { createLogger, readEnvironment } from '@keywarden/runtime';
 import { type ChannelConfig, type Config, parseConfig, type Sink } from '@keywarden/runtime/config';
 import { createSandbox, noLimits, type Sandbox, type SandboxOptions } from '@keywarden/sandbox';
@@ -39,6 +47,10 @@ export interface FixtureOptions {
   /** The id of the connection's own key; null leaves the id unset. */
   keyId?: string | null;
 }
+
+/** Returns a counter of requests in the store, as commands have, by the clock of a test. */
+export const budgetsOf = (sql: Sql, { now }: Pick<Time, 'now'> = systemTime) =>
+  createSharedStore(createBudgetRows(sql), { localMs: now, now });
 
 /** Skips the waits between retries: no test depends on them. */
 export const hurried = { now: Date.now, sleep: () => Promise.resolve() };
@@ -82,6 +94,7 @@ export function makeContext(
     signal: new AbortController().signal,
     now: Date.now,
     limiters: new Map(),
+    budgets: budgetsOf(store.sql),
     variables: process.env,
     replica: randomUUID(),
   };
@@ -133,7 +146,9 @@ export async function makeFixture(
     controls: createControls(sandbox.controlUrl),
     ask: async (method, path, body) => (await request(`${sandbox.url}${path}`, method, body)) as never,
     async reconnect() {
-      fixture.connections = await openConnections(context.store.sql, { ...context, ...client }, (_name, error) => {
+      const budgets = budgetsOf(context.store.sql, client.time);
+      const opening = { ...context, ...client, budgets };
+      fixture.connections = await openConnections(context.store.sql, opening, (_name, error) => {
         throw error;
       });
       return fixture.connections;
