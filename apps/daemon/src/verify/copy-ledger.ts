@@ -5,7 +5,7 @@ import * as ledger from '@keywarden/core/ledger';
 import { codeOf, isLoopback, makeFolder, UserError, usageError } from '@keywarden/runtime';
 import { holdFolder } from '../hold-folder.ts';
 import { eachAtOnce } from '../sync/run.ts';
-import { openCheckpoint, verifyCopy } from './ledger-copy.ts';
+import { openCheckpoint, verifyCopy, widthOf } from './ledger-copy.ts';
 import { openSigned, otherKey, type Verdict, type VerifyOptions } from './verdict.ts';
 
 const timeoutMs = 60_000;
@@ -84,7 +84,7 @@ async function copyInto({ folder, work, options, get }: Copying): Promise<Ledger
     const path = ledger.tilePath({ level, index, width });
     if (existsSync(join(folder, path))) return;
     const bytes = await get(path);
-    if (countOf(level, bytes) !== width) throw notAnswering(`${path} of the report is cut`);
+    if (widthOf(level, bytes) !== width) throw notAnswering(`${path} of the report is cut`);
     // A file is there whole or not at all.
     const partial = join(work, `new-${(files += 1)}`);
     writeFileSync(partial, bytes, { flush: true });
@@ -168,13 +168,6 @@ function* listTiles(size: number): Generator<ListedTile, undefined> {
 function* listRow(level: ledger.TileLevel, count: number): Generator<ListedTile, undefined> {
   for (let index = 0; index * ledger.tileWidth < count; index += 1)
     yield { level, index, width: Math.min(ledger.tileWidth, count - index * ledger.tileWidth) };
-}
-
-/** Returns how many entries, contents or hashes a file has; null if it is cut. */
-function countOf(level: ledger.TileLevel, bytes: Uint8Array): number | null {
-  if (level === 'entries') return ledger.unpackEntries(bytes)?.length ?? null;
-  if (level === 'contents') return ledger.unpackContents(Buffer.from(bytes).toString())?.length ?? null;
-  return bytes.length / ledger.hashSize;
 }
 
 async function download({ token, fetch, sleep, signal, nowMs }: Download, url: string): Promise<Uint8Array> {

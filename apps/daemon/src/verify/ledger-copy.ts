@@ -147,11 +147,14 @@ function isBeginning(folder: string, name: string, used: Set<string>): boolean {
   });
   const [bytes, all] = [read(join(folder, name)), whole === undefined ? null : read(join(folder, whole))];
   if (bytes === null || all === null || !bytes.equals(all.subarray(0, bytes.length))) return false;
-  if (typeof tile.level === 'number') return bytes.length === tile.width * ledger.hashSize;
-  return (
-    (tile.level === 'entries' ? ledger.unpackEntries(bytes) : ledger.unpackContents(bytes.toString()))?.length ===
-    tile.width
-  );
+  return widthOf(tile.level, bytes) === tile.width;
+}
+
+/** Returns how many entries, contents or hashes a file has; null if it is cut. */
+export function widthOf(level: ledger.TileLevel, bytes: Uint8Array): number | null {
+  if (level === 'entries') return ledger.unpackEntries(bytes)?.length ?? null;
+  if (level === 'contents') return ledger.unpackContents(Buffer.from(bytes).toString())?.length ?? null;
+  return bytes.length / ledger.hashSize;
 }
 
 /** Lists the files below the folder of tiles, as paths below the copy. */
