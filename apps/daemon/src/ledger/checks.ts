@@ -25,23 +25,21 @@ export async function whyLedgerDiffers(context: LedgerContext): Promise<string |
   return `${waiting.events} events have waited for a signed checkpoint since ${waiting.since}; start the daemon on a machine with the ledger's key, or see docs/LEDGER.md`;
 }
 
-/** What a comparison of the store with its ledger found, as sentences without a subject. */
-export type LedgerFaults = string[];
-
 /**
  * Compares the store with its ledger: the functions that record and compare with those of this version, each governed row with its newest event, each event with its hash in the tree, the tree with its newest checkpoint,
- * and the operations with their seals. `months` chooses the months of operations; all by default. A difference opens an incident.
+ * and the operations with their seals. `months` chooses the months of operations; all by default. A difference opens an incident. Returns what was found, as
+ * sentences without a subject.
  */
 export async function checkLedger(
   { store, signal }: Pick<Context, 'store' | 'signal'>,
   { months }: { months?: (month: string) => boolean } = {},
-): Promise<LedgerFaults> {
+): Promise<string[]> {
   // What changed while no daemon ran is sealed first. A project that cannot be sealed shows in the comparison.
   await db.sealDays(store.sql, { signal });
-  const faults: LedgerFaults = [];
+  const faults: string[] = [];
   const failures: unknown[] = [];
   // A comparison that fails does not stop the others.
-  const compare = async (work: () => Promise<LedgerFaults>) => {
+  const compare = async (work: () => Promise<string[]>) => {
     try {
       faults.push(...(await work()));
     } catch (error) {
@@ -71,7 +69,7 @@ async function listChanged(sql: Sql): Promise<string[]> {
   return changed;
 }
 
-async function compareRows(sql: Sql): Promise<LedgerFaults> {
+async function compareRows(sql: Sql): Promise<string[]> {
   try {
     const found = await db.listLedgerRowFaults(sql);
     return nameSome(
