@@ -6,7 +6,7 @@ import { columnsFor, linkTo } from '../dashboard/columns.ts';
 import { link, state } from '../dashboard/html.ts';
 import { digits, type ListQuery, word } from '../parameters.ts';
 import type { Resource } from '../resource.ts';
-import { requireOne } from '../route.ts';
+import { requirePlan } from './plan-parts.ts';
 
 const { action, disposition } = store.findingItem.shape;
 
@@ -67,7 +67,7 @@ export const findings: Resource<typeof store.findingItem, typeof filters> = {
   file: {
     summary: 'Findings of a plan as a file',
     async check({ db, query: { planId: id } }) {
-      if (id !== undefined) await requireOne(db, store.planList({ id }), ['plan with this id', '/v1/plans']);
+      if (id !== undefined) await requirePlan(db, id);
     },
     // The current gaps of the inventory that the findings are based on.
     async trailer({ db, organizations }: Pick<ListQuery<z.ZodRawShape>, 'db' | 'organizations'>) {

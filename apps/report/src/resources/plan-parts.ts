@@ -1,5 +1,5 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
-import { listPartChoices, planItem, planList } from '@keywarden/db/report';
+import { listPartChoices, planItem, planList, type Reader } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allowWhole } from '../access/roles.ts';
 import { makePart } from '../actions/plans.ts';
@@ -24,10 +24,12 @@ const toPartFilter = ({ organization_id: organizationId, rule, review_id: review
   review,
 });
 
+/** Returns a plan as JSON. Throws a Problem (404) if it does not exist. */
+export const requirePlan = async (db: Reader, id: string) =>
+  await requireOne(db, planList({ id }), ['plan with this id', '/v1/plans']);
+
 /** Adds parts of plans: plans of their own with some keys of another plan. */
 export function addPlanParts(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
-  const requirePlan = async (id: string) =>
-    await requireOne(services.db, planList({ id }), ['plan with this id', '/v1/plans']);
   addRoute(app, {
     method: 'post',
     path: '/v1/plans/{plan_id}/parts',
@@ -39,9 +41,9 @@ export function addPlanParts(app: OpenAPIHono<Env>, pages: Pages, services: Serv
     response: planItem,
     status: 201,
     handle: async ({ params: { plan_id: plan }, body, principal }) => {
-      await requirePlan(plan);
+      await requirePlan(services.db, plan);
       const filter = { ...toPartFilter(body), keys: body.keys };
-      return await requirePlan(await makePart(services, { plan, filter, principal }));
+      return await requirePlan(services.db, await makePart(services, { plan, filter, principal }));
     },
   });
   pages.form('/plans/:plan/parts', operator, async ({ c, principal }, sent) => {

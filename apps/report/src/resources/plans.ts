@@ -21,7 +21,7 @@ import { reason, word } from '../parameters.ts';
 import { addResource } from '../resource.ts';
 import { addList, addRoute, requireItem, requireOne } from '../route.ts';
 import { findingColumns } from './findings.ts';
-import { addPlanParts, partForm } from './plan-parts.ts';
+import { addPlanParts, partForm, requirePlan } from './plan-parts.ts';
 
 const access = allowWhole('viewer');
 const operator = allowWhole('operator');
@@ -122,8 +122,6 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
 
 function planRoutes(app: OpenAPIHono<Env>, services: Services): void {
   const { db } = services;
-  const findPlan = async (id: string) =>
-    await requireOne(db, store.planList({ id }), ['plan with this id', '/v1/plans']);
   addRoute(app, {
     path: '/v1/plans/{plan_id}',
     summary: 'One plan, with the document that it hashes',
@@ -133,7 +131,7 @@ function planRoutes(app: OpenAPIHono<Env>, services: Services): void {
       .strictObject({ ...store.planItem.shape, document: z.record(z.string(), z.unknown()) })
       .openapi('PlanWithDocument'),
     handle: async ({ params: { plan_id: id } }) => {
-      const plan = await findPlan(id);
+      const plan = await requirePlan(db, id);
       return `${plan.slice(0, -1)},"document":${await store.readPlanDocument(db, id)}}`;
     },
   });
@@ -144,7 +142,7 @@ function planRoutes(app: OpenAPIHono<Env>, services: Services): void {
     params,
     item: store.planDecision,
     listFor: async ({ params: { plan_id: planId } }) => {
-      await findPlan(planId);
+      await requirePlan(db, planId);
       return { list: store.planDecisionList({ planId }) };
     },
   });
@@ -158,9 +156,9 @@ function planRoutes(app: OpenAPIHono<Env>, services: Services): void {
     response: store.planItem,
     status: 201,
     handle: async ({ params: { plan_id: plan }, principal }) => {
-      await findPlan(plan);
+      await requirePlan(db, plan);
       await approvePlan(services, { plan, principal });
-      return await findPlan(plan);
+      return await requirePlan(db, plan);
     },
   });
   addRoute(app, {
@@ -173,9 +171,9 @@ function planRoutes(app: OpenAPIHono<Env>, services: Services): void {
     response: store.planItem,
     status: 201,
     handle: async ({ params: { plan_id: plan }, body, principal }) => {
-      await findPlan(plan);
+      await requirePlan(db, plan);
       await rejectPlan(services, { plan, principal, reason: body.reason });
-      return await findPlan(plan);
+      return await requirePlan(db, plan);
     },
   });
 }
