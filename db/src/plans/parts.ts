@@ -52,21 +52,8 @@ export async function choosePart(db: Reader, plan: string, filter: PartFilter): 
 const isPlanned = (plan: string): SQL | undefined =>
   and(eq(findingNow.planId, plan), eq(findingNow.disposition, 'planned'));
 
-/** What a person can choose a part by, each with a name to show. */
-export interface PartChoices {
-  organizations: Choice[];
-  rules: Choice[];
-  /** Signed reviews that decided to revoke keys of the plan. */
-  reviews: Choice[];
-}
-
-interface Choice {
-  value: string;
-  name: string;
-}
-
-/** Lists what a part of a plan can be chosen by. */
-export async function listPartChoices(db: Reader, plan: string): Promise<PartChoices> {
+/** Lists what a person can choose a part of a plan by, each with a name to show: organizations, rules, and signed reviews that decided to revoke keys of it. */
+export async function listPartChoices(db: Reader, plan: string) {
   const planned = (of: { value: Column; name: Column }) => {
     const [value, name] = [fragment<string>`${of.value}`, fragment<string>`${of.name}`];
     return db
