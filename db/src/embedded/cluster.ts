@@ -15,7 +15,7 @@ import {
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { codeOf, createDataFile, readDataFile, UserError } from '@keywarden/runtime';
+import { codeOf, createDataFile, readDataFile, UserError, writeDataFile } from '@keywarden/runtime';
 import type { Launch } from './launch.ts';
 
 /** The cluster's superuser. Its password is in the data folder. */
@@ -107,12 +107,8 @@ function takeStarterLock(dataFolder: string): (() => void) | undefined {
   const holder = Number(readDataFile(dataFolder, 'postgres-starter') ?? '0');
   const isOld = Date.now() - (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()) > startMs;
   if (holder !== 0 && (isOld || !isAlive(holder))) rmSync(file, { force: true });
-  try {
-    writeFileSync(file, `${process.pid}\n`, { flag: 'wx', mode: 0o600 });
-  } catch (error) {
-    if (codeOf(error) === 'EEXIST') return undefined;
-    throw error;
-  }
+  // Whole at once: another process may read it at any time.
+  if (!createDataFile(dataFolder, 'postgres-starter', String(process.pid))) return undefined;
   return () => rmSync(file, { force: true });
 }
 
@@ -178,15 +174,14 @@ function isReady({ cluster }: Launch): boolean {
 async function choosePort(dataFolder: string): Promise<number> {
   const last = Number(readDataFile(dataFolder, 'postgres-port') ?? '0');
   const deadline = performance.now() + 5000;
-  for (;;) {
-    try {
-      const port = await tryListen(performance.now() < deadline ? last : 0);
-      writeFileSync(join(dataFolder, 'postgres-port'), `${port}\n`, { mode: 0o600 });
-      return port;
-    } catch {
-      await setTimeout(100); // the port is taken
-    }
+  let port: number | undefined;
+  while (port === undefined && performance.now() < deadline) {
+    port = await tryListen(last).catch(() => undefined); // it is taken
+    if (port === undefined) await setTimeout(100);
   }
+  port ??= await tryListen(0);
+  writeDataFile(dataFolder, 'postgres-port', String(port));
+  return port;
 }
 
 function tryListen(port: number): Promise<number> {

@@ -6,6 +6,7 @@ import {
   readlinkSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -100,6 +101,12 @@ test.runIf(process.platform === 'linux')(
     expect(await ask((await open(folder)).url, 'select 1 as one')).toEqual({ one: 1 });
   },
 );
+
+test('a file of the port that cannot be written delays no process for ever', async () => {
+  const folder = newFolder();
+  symlinkSync(join(folder, 'no folder', 'port'), join(folder, 'postgres-port'));
+  expect(await ask((await open(folder)).url, 'select 1 as one')).toEqual({ one: 1 });
+});
 
 test('the password is only in its file, which only its owner can read', async () => {
   const folder = newFolder();
