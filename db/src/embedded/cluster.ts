@@ -47,9 +47,12 @@ export function ensureCluster(dataFolder: string, launch: Launch): void {
   rmSync(passwordFile, { force: true });
   if (result.status !== 0) {
     rmSync(fresh, { recursive: true, force: true });
+    // Its last line may only say that it removes what it has written.
+    const lines = (result.stderr ?? '').split('\n');
+    const word = lines.findLast((line) => /FATAL|PANIC|error:/.test(line)) ?? lastLine(result.stderr);
     throw new UserError(
       'store',
-      `The embedded Postgres could not create its cluster in ${launch.cluster}: ${lastLine(result.stderr)}; set DATABASE_URL to your own Postgres.`,
+      `The embedded Postgres could not create its cluster in ${launch.cluster}: ${word}; set DATABASE_URL to your own Postgres.`,
     );
   }
   try {

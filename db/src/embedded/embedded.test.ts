@@ -102,6 +102,13 @@ test.runIf(process.platform === 'linux')(
   },
 );
 
+test.runIf(process.platform === 'linux')('a cluster that cannot be created names the reason', async () => {
+  const folder = newFolder();
+  const launch = planLaunch(folder);
+  const prefix = ['sh', '-c', 'ulimit -f 2000; exec "$@"', 'sh', ...launch.prefix];
+  await expect(open(folder, { ...launch, prefix })).rejects.toThrow(/could not create its cluster in .*: .*too large/);
+});
+
 test('a file of the port that cannot be written delays no process for ever', async () => {
   const folder = newFolder();
   symlinkSync(join(folder, 'no folder', 'port'), join(folder, 'postgres-port'));
