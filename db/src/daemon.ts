@@ -44,7 +44,7 @@ export { ledgerEventList } from './ledger/list.ts';
 export { listChangedMachinery } from './ledger/machinery.ts';
 export { makeReceipts, readPlacedEvents, readReceipt, readSignedTree } from './ledger/receipts.ts';
 export { type Inconsistency, integrateEvents } from './ledger/sequencer.ts';
-export { continues, readConsistency, readInclusion } from './ledger/tree.ts';
+export { continues, readConsistency } from './ledger/tree.ts';
 export { createBudgetRows } from './limits/request-budgets.ts';
 export { readItems } from './list.ts';
 export * from './notifications/notices.ts';

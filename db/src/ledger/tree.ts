@@ -19,25 +19,13 @@ export async function readTiles(db: Reader, wanted: ledger.TileCoordinates[]): P
   }));
 }
 
-/** Returns the hashes of ranges of leaves. Throws a RangeError if the store lacks a hash. */
-async function readHashes(db: Reader, ranges: ledger.LeafRange[]): Promise<ledger.Hash[]> {
-  return ledger.hashRanges(ranges, await readTiles(db, ledger.tilesOf(ranges)));
-}
-
-/** Returns the hashes that prove that a leaf is in the tree of this size. */
-export async function readInclusion(
-  db: Reader,
-  { index, size }: { index: number; size: number },
-): Promise<ledger.Hash[]> {
-  return await readHashes(db, ledger.rangesOfInclusion(index, size));
-}
-
-/** Returns the hashes that prove that the tree of this size continues a smaller one. */
+/** Returns the hashes that prove that the tree of this size continues a smaller one. Throws a RangeError if the store lacks a hash. */
 export async function readConsistency(
   db: Reader,
   { oldSize, size }: { oldSize: number; size: number },
 ): Promise<ledger.Hash[]> {
-  return await readHashes(db, ledger.rangesOfConsistency(oldSize, size));
+  const ranges = ledger.rangesOfConsistency(oldSize, size);
+  return ledger.hashRanges(ranges, await readTiles(db, ledger.tilesOf(ranges)));
 }
 
 /** Returns whether the store's tree begins with the leaves of a tree that was seen before. */
