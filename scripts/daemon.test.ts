@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -83,6 +83,19 @@ test('a daemon waits for its database, exposes its health and readiness on its p
   daemon.child.kill('SIGTERM');
   expect((await daemon.ended).code).toBe(0);
   server.close();
+});
+
+test('a daemon whose database another version migrates ends with exit code 2 and the difference', async () => {
+  const file = join(folder, 'often.yaml');
+  // The daemon looks at the schema with each time of a schedule, and otherwise once in a minute.
+  writeFileSync(file, 'schedules: { retention: "*/5 * * * * *" }');
+  const daemon = start([...entry.keywarden, 'run'], settings({ KEYWARDEN_CONFIG: file }));
+  await says(daemon, 'the daemon runs');
+  await store.sql`update keywarden.migration set hash = hash || 'x' where id = 1`;
+  const { code, stderr } = await daemon.ended;
+  await store.sql`update keywarden.migration set hash = left(hash, -1) where id = 1`;
+  expect(stderr).toMatch(/do not match the \d+ of this version; use .*\n$/);
+  expect(code).toBe(2);
 });
 
 test('a requested port that is taken ends the daemon with a sentence', async () => {

@@ -61,7 +61,8 @@ async function run(context: Context): Promise<number> {
   const endTracing = await startTracing(collector, 'keywarden');
   try {
     daemon = await startDaemon(working, { replica, onFatal: fatal.reject });
-    const stopping = aborted(context.signal);
+    // Also ends with `over`: the wait keeps the process alive.
+    const stopping = aborted(AbortSignal.any([context.signal, over.signal]));
     await Promise.race([stopping, fatal.promise, daemon.settled(['keys', 'operations'])]);
     if (!context.signal.aborted) {
       working.progress = silentProgress;
