@@ -20,15 +20,22 @@ const oldestMs = 60_000;
 /** R1: throws if the key may no longer be revoked, because the store and the limits may have delayed the call since it was judged. */
 async function assertStillJudged(
   { judge, judgeAgain = judge }: GuardedRevocation,
-  { listed, judgedMs }: Ready,
+  ready: Ready,
   intent: string,
 ): Promise<void> {
-  const ageMs = listed.connection.time.now() - judgedMs;
-  if (ageMs <= freshMs) return;
-  if (ageMs > oldestMs)
-    throw new NotSent(`its permit came ${Math.round(ageMs / 1000)} s after it was judged`, { isOld: true });
+  const { listed } = ready;
+  if (currentAgeMs(ready) <= freshMs) return;
   const again = await judgeAgain({ ...listed, scopeReference: { ...listed.scopeReference, exceptIntent: intent } });
   if ('why' in again) throw new NotSent(again.why, { isOld: false });
+  // The store may have delayed this judgement too, or the process was suspended meanwhile.
+  currentAgeMs(ready);
+}
+
+/** Returns how long ago the key was judged, in ms. Throws if its listing is no longer current evidence. */
+function currentAgeMs({ listed, judgedMs }: Ready): number {
+  const ageMs = listed.connection.time.now() - judgedMs;
+  if (ageMs <= oldestMs) return ageMs;
+  throw new NotSent(`its permit came ${Math.round(ageMs / 1000)} s after it was judged`, { isOld: true });
 }
 
 /** Makes the call of a committed intent, and commits its outcome. */

@@ -1,3 +1,4 @@
+import { until } from '@keywarden/testkit';
 import {
   apply,
   fixture,
@@ -32,6 +33,35 @@ test('R1: a revocation whose permit comes over a minute after the judgement is n
     { outcome: 'not_revoked', why: expect.stringMatching(/^its permit came \d+ s after it was judged$/) },
   ]);
   expect(await revokedNames()).toEqual([]);
+});
+
+test('R1: a revocation whose last judgement waits for over a minute is not sent', async () => {
+  await prepareBetween(['one', 'busy']);
+  const plan = await makeStoredPlan();
+  const locked = Promise.withResolvers<void>();
+  const isOver = Promise.withResolvers<void>();
+  let blocking: Promise<unknown> | undefined;
+  // From the permit on, the facts of the last judgement cannot be read.
+  const { late } = lateConnection(fixture, async () => {
+    blocking ??= store.sql.begin(async (tx) => {
+      await tx`lock table keywarden.exemption in access exclusive mode`;
+      locked.resolve();
+      await isOver.promise;
+    });
+    await locked.promise;
+  });
+  let waitedMs = 0;
+  fixture.connections = [{ ...late, time: { ...late.time, now: () => late.time.now() + waitedMs } }];
+  const applied = apply(plan);
+  await until(async () => {
+    const [row] =
+      await store.sql`select from pg_locks where relation = 'keywarden.exemption'::regclass and not granted`;
+    return row;
+  });
+  waitedMs = 61_000;
+  isOver.resolve();
+  await Promise.all([applied, blocking]);
+  expect((await attempts())[0]).toEqual({ outcome: 'not_revoked', why: expect.stringMatching(/after it was judged$/) });
 });
 
 test('a revocation that was never sent does not count as one that the control plane refused', async () => {
