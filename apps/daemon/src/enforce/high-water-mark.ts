@@ -78,6 +78,12 @@ export async function wholeSince({ store, environment }: StoreContext): Promise<
   return since === null || older === null || toMs(since) > toMs(older) ? since : older;
 }
 
+/** Opens the incident that stops all machines if the store lacks this machine's mark. A daemon does so with each tick, also while other machines do the work. */
+export async function checkMark(context: StoreContext): Promise<void> {
+  const own = readMachineMark(context.environment.KEYWARDEN_DATA);
+  if (own !== null) await whyOlderStore(context, own);
+}
+
 /** Returns why this store may be an older copy than the one that this machine worked on; null if it is not. */
 async function whyOlderStore({ store, environment }: StoreContext, own: MachineMark): Promise<string | null> {
   await checkReportMark({ store, environment });

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { listIncidents } from '@keywarden/db/daemon';
 import { until } from '@keywarden/testkit';
 import { type Fixture, makeFixture } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { armMachine } from '../enforce/high-water-mark.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
 
 let store: TestStore;
@@ -175,4 +177,19 @@ test('a daemon that meets another schema than its own reports that', async () =>
   await store.sql`insert into keywarden.migration (hash, created_at) values ('of a newer version', 9e12)`;
   await start({ onFatal: fatal.resolve }).catch(fatal.resolve);
   expect(String(await fatal.promise)).toMatch(/which do not match the \d+ of this version/);
+});
+
+test('R10: a daemon notices that the store lacks its mark while another machine does the work', async () => {
+  await armMachine(fixture.context, 'ada');
+  const { daemon } = await start();
+  await daemon.settled(['keys', 'operations', 'credentials']);
+  const openIncidents = async () => await listIncidents(fixture.context.store.db, { isOpen: true, limit: 10 });
+  expect(await openIncidents()).toEqual([]);
+  // As a standby that lacks what this machine did last.
+  await store.sql`delete from keywarden.high_water_mark`;
+  await until(async () => {
+    await daemon.tick();
+    return (await openIncidents()).length > 0;
+  });
+  expect((await openIncidents()).map(({ kind }) => kind)).toEqual(['high_water_mark']);
 });

@@ -6,6 +6,7 @@ import { UserError, within } from '@keywarden/runtime';
 import { Cron } from 'croner';
 import type { Context } from '../context.ts';
 import { reportCurrentPolicy } from '../current-policy.ts';
+import { checkMark } from '../enforce/high-water-mark.ts';
 import { growLedger } from '../ledger/ledger.ts';
 import { askWitnesses } from '../ledger/witnesses.ts';
 import { jobs } from './jobs.ts';
@@ -60,7 +61,12 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
   const queues = createBoss(overPostgres(sql, { listens: true }), { superviseSeconds, listens: true });
   const complain = createComplaint(log, 'the queues cannot be used; the daemon retries');
   const complainOfWitnesses = createComplaint(log, 'a witness does not cosign; the daemon asks again');
-  queues.on('error', (error) => complain(error));
+  let skipUntilMs = 0;
+  queues.on('error', (error) => {
+    // Another server may have taken over: the next tick looks at the store at once.
+    skipUntilMs = 0;
+    complain(error);
+  });
   queues.on('warning', ({ message }) => log.warn({ warning: message }, 'the queues reported a warning'));
   await queues.start().catch((error: unknown) => {
     throw describeBossError(error);
@@ -70,7 +76,6 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
   const forced = new AbortController();
   const running = new Set<Promise<void>>();
   let tickedMs = performance.now();
-  let skipUntilMs = 0;
   let sequencing: Promise<void> | undefined;
   const tickNow = async () => {
     if (requested.signal.aborted) return;
@@ -138,13 +143,17 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
   };
 }
 
-/** Adds waiting events to the ledger, and asks its witnesses. A failure delays the ledger, and must not delay the schedules. */
+/**
+ * Checks this machine's mark, adds waiting events to the ledger, and asks its witnesses. A failure delays the ledger, and must not delay the schedules.
+ */
 async function sequence(
   context: Context,
   { signal, complainOfWitnesses }: { signal: AbortSignal; complainOfWitnesses: (error: unknown) => void },
 ): Promise<void> {
   const { log } = context;
   try {
+    // R10: the work may be another machine's for hours, which does not see that the store lacks the mark of this one.
+    await checkMark(context);
     const grown = await growLedger(context, { createsKey: true });
     if (grown.state === 'inconsistent')
       log.error({ why: grown.why }, 'the ledger is inconsistent; nothing is enforced');
