@@ -179,6 +179,27 @@ test('a daemon that meets another schema than its own reports that', async () =>
   expect(String(await fatal.promise)).toMatch(/which do not match the \d+ of this version/);
 });
 
+test('a daemon does no job after another version has migrated the database, and hands it back', async () => {
+  const fatal = Promise.withResolvers<unknown>();
+  const { daemon } = await start({
+    onFatal: (error) => {
+      fatal.resolve(error);
+      void daemon.stop();
+    },
+  });
+  await daemon.settled(['keys', 'operations', 'credentials']);
+  store.isTampered();
+  await store.sql`insert into keywarden.migration (hash, created_at) values ('of a newer version', 9e12)`;
+  await store.sql`
+    insert into keywarden_jobs.job (name, data, singleton_key, policy)
+    select name, data, singleton_key, policy from keywarden_jobs.job where name = 'keys' limit 1`;
+  expect(String(await fatal.promise)).toMatch(/which do not match the \d+ of this version/);
+  await daemon.stop();
+  expect(await outcomesOf('keys')).toEqual(['done']);
+  const waiting = await store.sql`select from keywarden_jobs.job where name = 'keys' and state = 'created'`;
+  expect(waiting).toHaveLength(1);
+});
+
 test('R10: a daemon notices that the store lacks its mark while another machine does the work', async () => {
   await armMachine(fixture.context, 'ada');
   const { daemon } = await start();

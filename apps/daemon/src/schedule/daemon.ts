@@ -77,12 +77,14 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
   const running = new Set<Promise<void>>();
   let tickedMs = performance.now();
   let sequencing: Promise<void> | undefined;
-  const tickNow = async () => {
-    if (requested.signal.aborted) return;
+  const assertOurs = async () =>
     await assertCurrent(sql).catch((error: unknown) => {
       if (error instanceof UserError) onFatal(error);
       throw error;
     });
+  const tickNow = async () => {
+    if (requested.signal.aborted) return;
+    await assertOurs();
     const { enqueued, nextMs } = await tick({ sql, queues, config, replica, now });
     for (const slot of enqueued) log.debug(slot, 'enqueued');
     await reportCurrentPolicy({ ...context, store: { ...store, sql } });
@@ -113,8 +115,8 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
   try {
     // Tick before there is work: a daemon with another schema must do none.
     await tickNow();
-    const worker = { context, replica, sql, queues, stopping: { requested: requested.signal, forced: forced.signal } };
-    await startWorkers(worker, { polling, running });
+    const stopping = { requested: requested.signal, forced: forced.signal };
+    await startWorkers({ context, replica, sql, queues, assertOurs, stopping }, { polling, running });
   } catch (error) {
     forced.abort(error);
     await stop();

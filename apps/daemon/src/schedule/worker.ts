@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { finishJobRun, startJobRun } from '@keywarden/db/daemon';
 import { type Job, type JobKind, overPostgres, type Queues } from '@keywarden/db/jobs';
 import type { Sql } from '@keywarden/db/store';
-import { describeError, linkSignals, traced } from '@keywarden/runtime';
+import { describeError, linkSignals, traced, UserError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 import { jobs } from './jobs.ts';
 import type { JobData } from './ticker.ts';
@@ -19,6 +19,8 @@ export interface Worker {
   /** The session of the queues. */
   sql: Sql;
   queues: Queues;
+  /** Throws a UserError, and ends the daemon, if another version has migrated the database. */
+  assertOurs: () => Promise<void>;
   stopping: Stopping;
 }
 
@@ -35,8 +37,8 @@ class JobFailure extends Error {
 /** Runs one attempt at a job, with its row in the store from start to end. Throws what the queue is to store, so that the job is retried. */
 export async function runJob(worker: Worker, kind: JobKind, job: Job<JobData>): Promise<void> {
   const { context, replica, stopping } = worker;
-  // The job was taken from the queue after the stop request.
-  if (stopping.requested.aborted) return await handBack(worker, kind, job);
+  // The job was taken from the queue after the stop request, or belongs to another version.
+  if (stopping.requested.aborted || !(await isOurs(worker))) return await handBack(worker, kind, job);
   const { db, sql } = context.store;
   const { account, connections, slot } = job.data;
   const { isResumable, run } = jobs[kind];
@@ -87,6 +89,17 @@ export async function runJob(worker: Worker, kind: JobKind, job: Job<JobData>): 
     throw new JobFailure(error);
   } finally {
     linked.release();
+  }
+}
+
+/** Returns whether the database still has the schema of this version. */
+async function isOurs({ assertOurs }: Worker): Promise<boolean> {
+  try {
+    await assertOurs();
+    return true;
+  } catch (error) {
+    if (error instanceof UserError) return false;
+    throw new JobFailure(error);
   }
 }
 
