@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { connect } from 'node:net';
+import { inspect } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { saveOperationPage } from '@keywarden/db/daemon';
 import { operationList, type Snapshot } from '@keywarden/db/report';
@@ -9,7 +10,7 @@ import { operationCount } from '@keywarden/testkit/report/fixture';
 import { fixture, server, useServedFixture } from '@keywarden/testkit/report/served-fixture';
 import { makeWireOperation } from '@keywarden/testkit/store/rows';
 import { Hono } from 'hono';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { Env } from '../environment.ts';
 import type { Format, Trailer } from './encode.ts';
 import { createStreams, mostStreams } from './stream.ts';
@@ -123,7 +124,8 @@ test('an export stops when its reader disconnects, releases its connection, and 
   );
 });
 
-test('P3: a failed export is visibly cut: its connection breaks, and it has no last line', async () => {
+test('P3: a failed export is visibly cut: its connection breaks, it has no last line, and no message of the database is printed', async () => {
+  const print = vi.spyOn(console, 'error').mockReturnValue();
   const answer = await ask('/v1/exports/operations');
   const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
   let text = (await reader?.read())?.value ?? '';
@@ -134,6 +136,8 @@ test('P3: a failed export is visibly cut: its connection breaks, and it has no l
   };
   await expect(rest()).rejects.toThrow(/terminated/);
   expect(text).not.toContain('trailer');
+  expect(print.mock.calls.map((printed) => inspect(printed))).toEqual(['[ [Error: an export was cut] ]']);
+  print.mockRestore();
   await until(
     async () => (await fixture.store.sql`select 1 from keywarden.access_log where stream = 'cut'`).length === 2,
   );

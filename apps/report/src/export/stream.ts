@@ -80,8 +80,11 @@ export function createStreams({
       }
       yield ended.last;
     } catch (error) {
-      if (c.get('isStream')) log.error({ err: error, request: access.requestId }, 'an export was cut');
-      throw error;
+      if (!c.get('isStream')) throw error;
+      log.error({ err: error, request: access.requestId }, 'an export was cut');
+      // The HTTP server prints the error of a stream as it is, and a database's message may contain data.
+      const why = error instanceof Problem ? error.message : 'an export was cut';
+      throw Object.assign(new Error(why), { stack: '' });
     } finally {
       count(token, -1);
       if (ended === undefined && c.get('isStream'))
