@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { saveKeyListing } from '@keywarden/db/daemon';
-import { watch } from '@keywarden/testkit/report/browser';
+import { until } from '@keywarden/testkit';
+import { violations, watch } from '@keywarden/testkit/report/browser';
 import {
   browser,
   fixture,
@@ -94,6 +95,25 @@ describe.runIf(hasBrowser)('in a browser', () => {
     await page.keyboard.press('Enter');
     await page.waitForURL(/q=50/);
     expect(await page.locator('main tbody tr').count()).toBe(1);
+    await page.close();
+  });
+
+  test('a page and its charts are dark on white on paper, even if the screen is dark', async () => {
+    const page = await browser.newPage({ colorScheme: 'dark' });
+    await signIn(page, 'operator');
+    for (const place of ['/', `/plans/${fixture.planId}`]) {
+      await page.goto(`${url}${place}`);
+      await page.emulateMedia({ media: 'print' });
+      expect(await violations(page, ['color-contrast'])).toEqual([]);
+      await page.emulateMedia({ media: 'screen' });
+    }
+    await page.goto(`${url}/`);
+    const inks =
+      "[...document.querySelectorAll('canvas')].map((each) => Chart.getChart(each).options.plugins.legend.labels.color)";
+    const ofScreen = new Set(await page.evaluate<string[]>(inks));
+    await page.emulateMedia({ media: 'print' });
+    await until(async () => (await page.evaluate<string[]>(inks)).every((ink) => ink === '#000000'));
+    expect([...ofScreen]).toEqual(['#e6eaf3']);
     await page.close();
   });
 

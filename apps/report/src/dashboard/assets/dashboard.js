@@ -37,7 +37,7 @@ function drawAll() {
 }
 
 drawAll();
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', drawAll);
+for (const media of ['(prefers-color-scheme: dark)', 'print']) matchMedia(media).addEventListener('change', drawAll);
 
 // A box with a value of data-mark-all selects the keys that have that mark; one without selects all.
 for (const all of document.querySelectorAll('[data-mark-all]')) {
