@@ -117,6 +117,21 @@ describe.runIf(hasBrowser)('in a browser', () => {
     await page.close();
   });
 
+  test('an open review has its keys on paper, and nothing to fill in', async () => {
+    const { id } = (await fixture.ask('/v1/reviews', { as: 'auditor', method: 'POST', body: { title: 'to print' } }))
+      .body;
+    const page = await browser.newPage();
+    await signIn(page, 'auditor');
+    await page.goto(`${url}/reviews/${String(id)}`);
+    await page.setViewportSize({ width: 760, height: 1000 });
+    await page.emulateMedia({ media: 'print' });
+    const printed = await mainText(page);
+    for (const shown of ['key 12', 'never used in the 151 days']) expect(printed).toContain(shown);
+    for (const hidden of ['Select', 'Reason']) expect(printed).not.toContain(hidden);
+    expect(await page.locator('input:visible, button:visible').count()).toBe(0);
+    await page.close();
+  });
+
   test('each role sees only permitted pages; a wrong filter keeps its input; an error page links to the overview', async () => {
     const page = await browser.newPage();
     await signIn(page, 'acme');

@@ -68,8 +68,8 @@ export const state = (text: string): Html => badge(text, kinds[text] ?? 'plain')
 export interface Column<T> {
   label: string;
   cell: (item: T) => Part;
-  /** The column has numbers, or text that may wrap; otherwise cells do not wrap. */
-  is?: 'number' | 'text';
+  /** The column has numbers, text that may wrap, or boxes to select rows, which are not printed; otherwise cells do not wrap. */
+  is?: 'number' | 'text' | 'mark';
   /** The sort key of the column's header link, if it is sortable. */
   sort?: string;
 }

@@ -177,6 +177,7 @@ function hoursOf({ use_by_hour: hours }: ReviewedKey['context']): Part {
 
 const markColumn: Column<ReviewedKey> = {
   label: 'Select',
+  is: 'mark',
   cell: ({ key, findings }) =>
     html`<input type="checkbox" name="key" value="${key.number}" data-mark="${findings.length > 0 ? 'finding' : ''}" aria-label="Select ${key.name}" />`,
 };
