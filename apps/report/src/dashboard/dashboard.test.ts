@@ -132,6 +132,21 @@ describe.runIf(hasBrowser)('in a browser', () => {
     await page.close();
   });
 
+  test('the calendar of coverage shows its states on paper, and in the colors of the user', async () => {
+    const page = await browser.newPage({ forcedColors: 'active' });
+    await signIn(page, 'viewer');
+    await page.goto(`${url}/coverage`);
+    const pictures = [];
+    for (const day of await page.locator('.legend .day').all())
+      pictures.push((await day.screenshot()).toString('base64'));
+    expect(new Set(pictures).size).toBe(5);
+    // Browsers show the print media on a screen with all backgrounds.
+    const adjusted =
+      "[...document.querySelectorAll('.day')].every((day) => getComputedStyle(day).printColorAdjust === 'exact')";
+    expect(await page.evaluate(adjusted)).toBe(true);
+    await page.close();
+  });
+
   test('each role sees only permitted pages; a wrong filter keeps its input; an error page links to the overview', async () => {
     const page = await browser.newPage();
     await signIn(page, 'acme');
