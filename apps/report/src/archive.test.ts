@@ -154,3 +154,29 @@ test('a reader loses no operation of the same time when their positions increase
     rows.map(({ id }) => id).toSorted(),
   );
 });
+
+test('the description has the limits and flags that the archive takes, and each status that a reader may get', async () => {
+  const { paths } = JSON.parse((await fixture.ask('/openapi.json')).text) as {
+    paths: Record<string, { get: { parameters: { name: string; schema: object }[]; responses: object } }>;
+  };
+  const described = (path: string, name: string) =>
+    paths[path]?.get.parameters.find((each) => each.name === name)?.schema as { maximum?: number; enum?: string[] };
+  const accepts = async (query: string, path = 'projects') =>
+    (await fixture.ask(`/api/v2/${path}?${query}`)).status === 200;
+  for (const [path, place] of [
+    ['/api/v2/projects', 'projects'],
+    ['/api/v2/projects/{project_id}/operations', 'projects/quiet-river/operations'],
+  ] as const) {
+    const { maximum = 0 } = described(path, 'limit');
+    expect([await accepts(`limit=${maximum}`, place), await accepts(`limit=${maximum + 1}`, place)]).toEqual([
+      true,
+      false,
+    ]);
+  }
+  for (const value of ['true', 'false', 'yes', ''])
+    expect(await accepts(`recoverable=${value}`)).toBe(
+      described('/api/v2/projects', 'recoverable').enum?.includes(value) === true,
+    );
+  const places = Object.keys(paths).filter((path) => path.startsWith('/api/v2/'));
+  for (const path of places) expect(paths[path]?.get.responses).toHaveProperty('503');
+});

@@ -5,7 +5,7 @@ import type { Context, Handler } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { authenticated } from '../access/authenticate.ts';
 import type { Env, Services } from '../environment.ts';
-import { instant } from '../parameters.ts';
+import { flag, instant } from '../parameters.ts';
 import { toLoggedProblem } from '../problem.ts';
 import { jsonAnswer } from './document.ts';
 
@@ -21,11 +21,18 @@ const errors = {
   400: jsonAnswer('Invalid limit or cursor', refusal),
   401: jsonAnswer('The token is missing or invalid', refusal),
   404: jsonAnswer('It does not exist, or the token cannot see it', refusal),
-  429: jsonAnswer('Too many wrong tokens', refusal),
+  429: jsonAnswer('Too many wrong tokens, or too many requests of this token', refusal),
+  503: jsonAnswer('The store does not answer in time', refusal),
 };
 const nextPage = z.object({ cursor: z.string() }).optional();
 const record = z.record(z.string(), z.unknown());
-const paging = { limit: z.string().optional(), cursor: z.string().optional() };
+const paging = ({ max, fallback }: { max: number; fallback: number }) => ({
+  limit: z.int().min(1).max(max).default(fallback),
+  cursor: z.string().optional(),
+});
+/** The most and the usual number of records of a page, as in the control plane. */
+const projectPage = { max: 400, fallback: 10 };
+const operationPage = { max: 1000, fallback: 100 };
 
 /** What a route returns, the shape of that, and the parameters of a page. */
 interface Description {
@@ -125,14 +132,14 @@ async function requireOrganization(c: Context<Env>, db: store.Reader, id: string
 }
 
 function addProjects(api: OpenAPIHono<Env>, { db }: Services): void {
-  const filters = { org_id: z.string().optional(), search: z.string().optional(), recoverable: z.string().optional() };
+  const filters = { org_id: z.string().optional(), search: z.string().optional(), recoverable: flag.optional() };
   const list = {
     summary: "Projects in the control plane's own shape; with recoverable, projects that are gone",
     shape: z.object({ projects: z.array(record), pagination: nextPage }),
-    query: { ...paging, ...filters },
+    query: { ...paging(projectPage), ...filters },
   };
   addRead(api, '/projects', list, async (c) => {
-    const limit = readLimit(c, { max: 400, fallback: 10 });
+    const limit = readLimit(c, projectPage);
     const { organizations } = c.get('principal');
     const cursor = c.req.query('cursor');
     const after = cursor === undefined ? null : splitCursor(cursor, /^\d{1,18}$/);
@@ -181,10 +188,10 @@ function addOperations(api: OpenAPIHono<Env>, { db }: Services): void {
   const list = {
     summary: "A project's operations in the control plane's own shape, including pruned ones",
     shape: z.object({ operations: z.array(record), pagination: nextPage }),
-    query: paging,
+    query: paging(operationPage),
   };
   addRead(api, '/projects/:project_id/operations', list, async (c) => {
-    const limit = readLimit(c, { max: 1000, fallback: 100 });
+    const limit = readLimit(c, operationPage);
     const project = await findProject(c);
     const cursor = c.req.query('cursor');
     const isBare = cursor !== undefined && isInstant(cursor);

@@ -2528,7 +2528,7 @@ export interface components {
                 "application/json": components["schemas"]["ArchiveError"];
             };
         };
-        /** @description Too many wrong tokens */
+        /** @description Too many wrong tokens, or too many requests of this token */
         Refusal429: {
             headers: {
                 [name: string]: unknown;
@@ -2660,6 +2660,15 @@ export interface operations {
             401: components["responses"]["Refusal401"];
             404: components["responses"]["Refusal404"];
             429: components["responses"]["Refusal429"];
+            /** @description The store does not answer in time */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArchiveError"];
+                };
+            };
         };
     };
     getApiV2UsersMe: {
@@ -2686,6 +2695,15 @@ export interface operations {
             401: components["responses"]["Refusal401"];
             404: components["responses"]["Refusal404"];
             429: components["responses"]["Refusal429"];
+            /** @description The store does not answer in time */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArchiveError"];
+                };
+            };
         };
     };
     getApiV2UsersMeOrganizations: {
@@ -2714,6 +2732,15 @@ export interface operations {
             401: components["responses"]["Refusal401"];
             404: components["responses"]["Refusal404"];
             429: components["responses"]["Refusal429"];
+            /** @description The store does not answer in time */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArchiveError"];
+                };
+            };
         };
     };
     getApiV2OrganizationsByOrgId: {
@@ -2742,16 +2769,25 @@ export interface operations {
             401: components["responses"]["Refusal401"];
             404: components["responses"]["Refusal404"];
             429: components["responses"]["Refusal429"];
+            /** @description The store does not answer in time */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArchiveError"];
+                };
+            };
         };
     };
     getApiV2Projects: {
         parameters: {
             query?: {
-                limit?: string;
+                limit?: number;
                 cursor?: string;
                 org_id?: string;
                 search?: string;
-                recoverable?: string;
+                recoverable?: "true" | "false";
             };
             header?: never;
             path?: never;
@@ -2779,6 +2815,15 @@ export interface operations {
             401: components["responses"]["Refusal401"];
             404: components["responses"]["Refusal404"];
             429: components["responses"]["Refusal429"];
+            /** @description The store does not answer in time */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArchiveError"];
+                };
+            };
         };
     };
     getApiV2ProjectsShared: {
@@ -2807,6 +2852,15 @@ export interface operations {
             401: components["responses"]["Refusal401"];
             404: components["responses"]["Refusal404"];
             429: components["responses"]["Refusal429"];
+            /** @description The store does not answer in time */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArchiveError"];
+                };
+            };
         };
     };
     getApiV2ProjectsByProjectId: {
@@ -2837,12 +2891,21 @@ export interface operations {
             401: components["responses"]["Refusal401"];
             404: components["responses"]["Refusal404"];
             429: components["responses"]["Refusal429"];
+            /** @description The store does not answer in time */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArchiveError"];
+                };
+            };
         };
     };
     getApiV2ProjectsByProjectIdOperations: {
         parameters: {
             query?: {
-                limit?: string;
+                limit?: number;
                 cursor?: string;
             };
             header?: never;
@@ -2873,6 +2936,15 @@ export interface operations {
             401: components["responses"]["Refusal401"];
             404: components["responses"]["Refusal404"];
             429: components["responses"]["Refusal429"];
+            /** @description The store does not answer in time */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArchiveError"];
+                };
+            };
         };
     };
     getApiV2ProjectsByProjectIdOperationsByOperationId: {
@@ -2904,6 +2976,15 @@ export interface operations {
             401: components["responses"]["Refusal401"];
             404: components["responses"]["Refusal404"];
             429: components["responses"]["Refusal429"];
+            /** @description The store does not answer in time */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArchiveError"];
+                };
+            };
         };
     };
     getKeys: {
