@@ -31,3 +31,13 @@ test('a generated client pages through keys, approves a plan and gets a typed pr
   expect(refused.data).toBeUndefined();
   expect(refused.error?.title).toBe('Forbidden');
 });
+
+test('the patterns of the description are written as every language reads them', async () => {
+  const text = await (await fetch(`${server.url}/openapi.json`)).text();
+  const patterns = [...text.matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g)].map(([, each = '']) =>
+    String(JSON.parse(each)),
+  );
+  expect(patterns).toContain(String.raw`^[^\x00]*$`);
+  // Lookarounds, references, and octal and Unicode escapes.
+  for (const pattern of patterns) expect(pattern).not.toMatch(/\(\?[=!<]|\\[0-9up]/);
+});

@@ -4,12 +4,16 @@ import type { Reader } from '@keywarden/db/report';
 
 // Parameters of lists, and schemas that parameters and bodies share.
 
+/** For clients that check texts by the description: Rust's expressions, which Python's pydantic uses too, have no \0. */
+const withoutNul = { pattern: String.raw`^[^\x00]*$` };
+
 /** A short text from a person or a script. Postgres rejects NUL in texts. */
 export const word = z
   .string()
   .min(1)
   .max(200)
-  .regex(/^[^\0]*$/, 'has a NUL character');
+  .regex(/^[^\0]*$/, 'has a NUL character')
+  .openapi(withoutNul);
 
 /** A reason in words. */
 export const reason = z
@@ -18,7 +22,7 @@ export const reason = z
   .min(1, 'is empty; say why')
   .max(1000)
   .regex(/^[^\0]*$/, 'has a NUL character')
-  .openapi({ description: 'The reason, in words' });
+  .openapi({ ...withoutNul, description: 'The reason, in words' });
 
 /** The digits of an int64. */
 export const digits = z.string().regex(/^\d{1,18}$/, 'is not a number');
