@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 
 // Compares test runs by vitest's JSON reports: which tests stayed, moved to another file, were added or were removed. Also compares the number of
-// assertions of each side. Usage: node scripts/compare-test-runs.ts BEFORE.json[,MORE.json] AFTER.json[,MORE.json]. Exits with 1 if a test was
+// assertions of each side. Usage: npx node scripts/compare-test-runs.ts BEFORE.json[,MORE.json] AFTER.json[,MORE.json]. Exits with 1 if a test was
 // removed or the assertions decreased.
 
 interface Report {

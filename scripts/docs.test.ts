@@ -20,6 +20,14 @@ test('every test file that a page names exists', () => {
   expect(missing).toEqual([]);
 });
 
+test('a page runs the sources with the Node of the checkout: the one of the machine may be too old for them', () => {
+  const commands = list(pages).flatMap((page) =>
+    [...readFileSync(join(root, page), 'utf8').matchAll(/(npx )?node [\w./-]+\.ts/g)].map(([command]) => command),
+  );
+  expect(commands.length).toBeGreaterThan(3);
+  expect(commands.filter((command) => !command.startsWith('npx '))).toEqual([]);
+});
+
 test('no test has a time limit of its own: on a slow machine it takes longer', () => {
   // A number after the function of a test or hook, or the option of the same meaning. Both are at the top level of a file.
   const limit =

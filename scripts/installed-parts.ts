@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
 // Prints a CycloneDX document without the parts that a folder of packages (node_modules/.pnpm) does not have:
-// node scripts/installed-parts.ts DOCUMENT FOLDER
+// npx node scripts/installed-parts.ts DOCUMENT FOLDER
 
 interface Part {
   'bom-ref': string;

@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { until } from '@keywarden/testkit';
 import { type Browser, isTooWide, openBrowser, type Page } from '@keywarden/testkit/report/browser';
 
-// Makes the picture of the README: `node scripts/screenshot.ts` starts everything with a sandbox of its own, waits for the first plan, and saves the
-// overview of the dashboard. `node scripts/screenshot.ts FOLDER` saves every page in three widths, light and dark, to look at.
+// Makes the picture of the README: `npx node scripts/screenshot.ts` starts everything with a sandbox of its own, waits for the first plan, and saves the
+// overview of the dashboard. `npx node scripts/screenshot.ts FOLDER` saves every page in three widths, light and dark, to look at.
 
 const folder = process.argv[2];
 const pages =

@@ -36,7 +36,7 @@ if (statements.length === 0) {
 } else {
   console.error('The tables of db/src/schema are not what the migrations make; they lack:');
   console.error(statements.join('\n'));
-  console.error('Run node db/tools/migrations.ts generate NAME, and read what it writes.');
+  console.error('Run npx node db/tools/migrations.ts generate NAME, and read what it writes.');
   process.exitCode = 1;
 }
 

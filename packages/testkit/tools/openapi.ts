@@ -61,7 +61,7 @@ if (process.argv[2] === 'generate') {
   const isCurrent = readFileSync(typesFile, 'utf8') === types;
   if (!isCurrent)
     console.error(
-      'The types of a client are not those of the description: run node packages/testkit/tools/openapi.ts generate.',
+      'The types of a client are not those of the description: run npx node packages/testkit/tools/openapi.ts generate.',
     );
   if (problems.length > 0 || !isCurrent) process.exitCode = 1;
   else console.log('The OpenAPI description has no problem, and the types of a client are its own.');
