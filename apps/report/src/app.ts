@@ -134,7 +134,9 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
     if (allowed.length === 0)
       return render(c, new Problem(404, 'Not found', 'This address does not exist; /docs lists the routes.'));
     const why = `This address takes ${allowed.join(' and ')} only.`;
-    return render(c, new Problem(405, 'Method not allowed', why, { allow: allowed.join(', ') }));
+    // Hono answers HEAD as it answers GET.
+    const allow = allowed.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
+    return render(c, new Problem(405, 'Method not allowed', why, { allow }));
   });
   app.onError((error, c) => render(c, toLoggedProblem(error, c, log)));
   return app;

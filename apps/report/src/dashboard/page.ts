@@ -207,9 +207,12 @@ export async function listPart<S extends z.ZodObject, F extends z.ZodRawShape, O
   { db, suggestions }: Services,
   { filters, fields, sorts, list: listOf, item, caption, columns, empty, exported }: ListPart<S, F, O>,
 ): Promise<Html> {
-  const form: Field[] = [];
-  for (const field of fieldsFor(filters, fields))
-    form.push({ ...field, suggestions: await suggestions(field.name, principal.organizations) });
+  const form: Field[] = await Promise.all(
+    fieldsFor(filters, fields).map(async (field) => ({
+      ...field,
+      suggestions: await suggestions(field.name, principal.organizations),
+    })),
+  );
   const shape = { ...filters, ...paging, ...(sorts && { sort: z.enum(sorts).optional() }) };
   const { error } = z.strictObject(shape).safeParse(query);
   if (form.length > 0 && error !== undefined) {
