@@ -204,12 +204,20 @@ test('a witness answers as c2sp.org/tlog-witness says', async () => {
   expect((await post(`old 3\n\n${noteOf(3)}`))[0]).toBe(200);
   leaves[0] = hashLeaf('another history');
   expect((await post(`old 3\n\n${noteOf(3)}`))[0]).toBe(409);
+  leaves[0] = hashLeaf('0');
+  // Of two trees that continue the last one, the first is cosigned.
+  const grown = (event: string) => {
+    leaves[4] = hashLeaf(event);
+    const proof = [...leaves.slice(2, 4), rootOfLeaves(leaves.slice(0, 2)), leaves[4]];
+    return `old 3\n${proof.map(encodeHash).join('\n')}\n\n${noteOf(5)}`;
+  };
+  expect((await post(grown('4')))[0]).toBe(200);
+  expect(await post(grown('another'))).toEqual([409, 'text/x.tlog.size', '5\n']);
   expect((await post('x'.repeat(200_000)))[0]).toBe(413);
   // After a restart it has the same state, and a damaged one is never replaced.
   const again = await startWitness();
-  leaves[0] = hashLeaf('0');
   const repeated = await fetch(`${again}/add-checkpoint`, { method: 'POST', body: `old 0\n\n${noteOf(5)}` });
-  expect([repeated.status, await repeated.text()]).toEqual([409, '3\n']);
+  expect([repeated.status, await repeated.text()]).toEqual([409, '5\n']);
   for (const name of readdirSync(witnessFolder)) writeFileSync(join(witnessFolder, name), 'damaged');
   const damaged = await fetch(`${again}/add-checkpoint`, { method: 'POST', body: `old 0\n\n${noteOf(5)}` });
   expect(damaged.status).toBe(503);
