@@ -48,6 +48,47 @@ test('A4: every version that was seen is kept', async () => {
   expect(versions.map((row) => row.status)).toEqual(['scheduling', 'running']);
 });
 
+test('A4: a change of any field makes a version, and the version that it replaces keeps each field and the time at which it was seen', async () => {
+  const first = makeWireOperation(1, {
+    status: 'failed',
+    endpointId: 'ep-1',
+    failuresCount: 1,
+    error: 'one',
+    retryAt: '2026-05-06T00:00:00Z',
+    extra: { note: 'one' },
+  });
+  const rowsOf = async (table: string, project: string) => [
+    ...(await store.sql`
+      select seen_at::text, to_jsonb(o) - '{project_number,place,seen_at,replaced_at}'::text[] as fields
+      from ${store.sql(`keywarden.${table}`)} o where project_number = ${project}`),
+  ];
+  const changes = {
+    branchId: 'br-2',
+    endpointId: undefined,
+    action: 'suspend_compute',
+    status: 'running',
+    failuresCount: 2,
+    error: 'two',
+    retryAt: '2026-05-07T00:00:00Z',
+    updatedAt: '2026-05-02T00:00:00Z',
+    totalDurationMs: 13,
+    extra: { note: 'two' },
+  };
+  for (const [field, value] of Object.entries(changes)) {
+    const second = { ...first, [field]: value };
+    const [project, alone] = [await newProject(), await newProject()];
+    await saveOperationPage(daemon.sql, { project, operations: [first] });
+    const before = await rowsOf('operation', project);
+    const saved = await saveOperationPage(daemon.sql, { project, operations: [second] });
+    expect(saved, `the change of ${field}`).toEqual({ inserted: 0, changed: 1 });
+    expect(await rowsOf('operation_version', project), `the change of ${field}`).toEqual(before);
+    await saveOperationPage(daemon.sql, { project: alone, operations: [second] });
+    const [now, asIfFirst] = [await rowsOf('operation', project), await rowsOf('operation', alone)];
+    expect(now[0]?.fields, `the change of ${field}`).toEqual(asIfFirst[0]?.fields);
+    expect(now[0]?.seen_at, `the change of ${field}`).not.toBe(before[0]?.seen_at);
+  }
+});
+
 test('A5: unknown fields, actions and statuses, and times with all digits, are read back as received', async () => {
   const project = await newProject();
   const odd = makeWireOperation(1, {
