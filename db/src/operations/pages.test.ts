@@ -201,8 +201,12 @@ test('A3: a page in the middle of a walk stores the position where it continues,
     proof: null,
     walk: { ...walk, next },
   });
+  await saveOperationPage(daemon.sql, step({ cursor: 'above', below: '2026-05-03T00:00:00Z' }));
   await saveOperationPage(daemon.sql, step({ cursor: 'as it came', below: '2026-05-02T00:00:00Z' }));
   expect(await stateOf(project)).toMatchObject({ cursor: 'as it came', walkedAt: null });
+  // A position with the time of a page above would claim what lies between the two.
+  const [open] = await store.sql`select below::text from keywarden.open_walk where project_number = ${project}`;
+  expect(open?.below).toBe('2026-05-02 00:00:00+00');
   await saveOperationPage(daemon.sql, step(null));
   expect(await stateOf(project)).toMatchObject({ cursor: null, walkedAt: '2026-05-04 00:00:00+00' });
 });
