@@ -89,6 +89,20 @@ test('an operation that changed, a late row and coverage that came later seal th
   expect(await sealing.seal()).toEqual({ projects: 0, days: 0, failures: [] });
 });
 
+test('a claim that is taken back has its day sealed again with the gap, and no other day', async () => {
+  const project = await sealing.makeWalked(6);
+  await saveOperationPage(daemon.sql, { project, operations: [makeWireOperation(noon(2))], proof: proofOf(1, 6) });
+  await sealing.seal();
+  const before = await sealing.sealsOf(project);
+  // A list shows a row of these times that cannot be read.
+  const lacking = { from: `${day(3)}T10:00:00Z`, to: `${day(3)}T11:00:00Z` };
+  await saveOperationPage(daemon.sql, { project, operations: [], unread: [{ id: null, ...lacking }] });
+  await sealing.waitQuiet();
+  expect(await sealing.seal()).toEqual({ projects: 1, days: 1, failures: [] });
+  const [again] = (await sealing.sealsOf(project)).slice(before.length);
+  expect([again?.day, JSON.parse(String(again?.gaps))]).toEqual([day(3), [expect.objectContaining(lacking)]]);
+});
+
 test('a row that a page is writing is in the seal: the seal waits for the page', async () => {
   const project = await sealing.makeWalked(4);
   await saveOperationPage(daemon.sql, {
