@@ -76,8 +76,10 @@ test('an operation that changed, a late row and coverage that came later seal th
     [day(2), 1, second?.number],
     [day(3), 1, third?.number],
   ]);
-  await saveOperationPage(daemon.sql, { project, operations: [], proof: proofOf(4, 6) });
+  await saveOperationPage(daemon.sql, { project, operations: [], proof: proofOf(4, 5) });
   await sealing.waitQuiet();
+  // The time since the first change counts: a project that changes all the time is sealed, too.
+  await saveOperationPage(daemon.sql, { project, operations: [], proof: proofOf(5, 6) });
   expect(await sealing.seal()).toEqual({ projects: 1, days: 2, failures: [] });
   expect((await sealing.sealsOf(project)).slice(7).map((each) => [each.day, each.gaps])).toEqual([
     [day(4), '[]'],
