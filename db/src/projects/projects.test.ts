@@ -38,3 +38,28 @@ test('A7: of projects that are replaced by a few each hour, each is gone after t
   await list('p', ['2', '3', '4', '5', '6'], 1);
   expect(await list('p', ['3', '4', '5', '6', '7'], 2)).toEqual(['p-1']);
 });
+
+test('A7: no list makes a project of another organization or control plane gone, or one that it names as unavailable; neither do incomplete and empty lists', async () => {
+  const other = await makeControlPlane(daemon.sql, { name: 'other', baseUrl: 'sandbox other' });
+  let hours = 0;
+  const listTwice = async (ids: string[], place: Partial<Parameters<typeof saveProjects>[1]> = {}) => {
+    for (let count = 0; count < 2; count += 1) {
+      const seenAt = new Date(Date.UTC(2026, 5, 1, hours)).toISOString();
+      const projects = ids.map((id) => makeWireProject(id));
+      const own = { controlPlane, organizationId: 'q', unavailableIds: [], seenAt };
+      await saveProjects(daemon.sql, { ...own, ...place }, projects);
+      hours += 30;
+    }
+    const rows = await store.sql`
+      select id from keywarden.project where organization_id in ('q', 'r') and gone_at is not null order by id`;
+    return rows.map((row) => String(row.id));
+  };
+  expect(await listTwice(['q-1', 'q-2'])).toEqual([]);
+  expect(await listTwice(['q-3'], { controlPlane: other })).toEqual([]);
+  expect(await listTwice(['r-1'], { organizationId: 'r' })).toEqual([]);
+  expect(await listTwice(['q-1'], { unavailableIds: ['q-2'] })).toEqual([]);
+  expect(await listTwice(['q-1'], { isWhole: false })).toEqual([]);
+  expect(await listTwice([])).toEqual([]);
+  // The same list without these says that it is gone.
+  expect(await listTwice(['q-1'])).toEqual(['q-2']);
+});
