@@ -221,7 +221,7 @@ test('A2: a page whose last time has no digits below the second proves nothing w
   expect(second?.below).toBe('2026-01-01T00:00:09.900000Z');
 });
 
-test('A2: the page below an unreadable row claims nothing, because a truncated cursor may have skipped rows', async () => {
+test('A2: the page below an unreadable row claims nothing, and no walk resumes at it, because a truncated cursor may have skipped rows', async () => {
   const last = rowsAt(Array.from({ length: 10 }, () => -0.5));
   const skipped = { id: 'skipped', createdAt: instant(-0.2) };
   const rows = [...last, skipped, { id: 'older', createdAt: instant(5) }];
@@ -237,10 +237,12 @@ test('A2: the page below an unreadable row claims nothing, because a truncated c
     const walk = walkOf({ firstLimit: 10, maxLimit: 10 });
     for await (const page of walkOperations(unreadableIn(truncated, new Set(odd)), walk)) pages.push(page);
     expect(idsOf(pages)).not.toContain(skipped.id);
-    return [skipped.createdAt, instant(5)].map((time) => claims(pages, time));
+    // A walk that resumed below the unreadable row would claim what this one does not.
+    const resumesBelow = pages.at(-1)?.resumeAt !== null;
+    return [...[skipped.createdAt, instant(5)].map((time) => claims(pages, time)), resumesBelow];
   };
-  expect(await claimed([])).toEqual([false, true]);
-  expect(await claimed(['9'])).toEqual([false, false]);
+  expect(await claimed([])).toEqual([false, true, true]);
+  expect(await claimed(['9'])).toEqual([false, false, false]);
 });
 
 test('A2: cursors that alternate between rows of one instant end the walk with an error', async () => {
