@@ -55,7 +55,11 @@ test('only whole months over the retention are announced, only announced months 
   // Announced this minute: a person who made a mistake has a day to notice it.
   await expect(drop('2020-01')).rejects.toThrow(/no dry run announced them a day ago/);
   await aDayPasses();
+  // A later dry run does not begin the day anew.
+  expect(await announceExpiredMonths(sql)).toMatchObject([{ isDue: true }, { isDue: true }]);
   await drop('2020-01');
+  const [versions] = await store.sql`select to_regclass('keywarden.operation_version_2020_01') as month`;
+  expect(versions?.month).toBeNull();
   await expect(drop('2020-03')).rejects.toThrow(/within their retention/);
   expect(await stored()).toEqual(['02', '03']);
   const [{ coverage } = {}] = await listCoverage((await store.as('keywarden_report')).db, { limit: 10 });
@@ -88,6 +92,7 @@ test('an announced month that an extended retention covers in part is not droppe
 test('a dropped month that exists again is announced again, and has its whole day', async () => {
   await drop('2020-02');
   await makeOperationPartitions(sql, ['2020-02']);
+  await expect(drop('2020-02')).rejects.toThrow(/no dry run announced them a day ago/);
   expect(await announceExpiredMonths(sql)).toMatchObject([{ month: '2020-02', isDue: false }]);
   await expect(drop('2020-02')).rejects.toThrow(/no dry run announced them a day ago/);
 });
