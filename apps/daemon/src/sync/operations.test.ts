@@ -155,6 +155,24 @@ test('an operation that was pruned before it ended is requested once, and its st
   expect(routes['GET /projects/{project_id}/operations/{operation_id}']?.requests).toBe(1);
 });
 
+test('A4: an operation that must still be served is followed on, although a request for it finds nothing', async () => {
+  // So far below the newest that it is requested by its id.
+  const [open] = await store.sql`
+    update keywarden.operation set status = 'running' where id = (
+      select id from keywarden.operation
+      where created_at > (select max(walked_at) from keywarden.project) - interval '170 days' order by created_at limit 1)
+    returning id`;
+  const path = '/projects/{project_id}/operations/{operation_id}';
+  await fixture.controls.setFaults([{ path, kind: 'status', status: 404, times: 1 }]);
+  await fixture.controls.resetStats();
+  await sync();
+  const { by_route: routes } = await fixture.controls.stats();
+  expect(routes[`GET ${path}`]?.requests).toBe(1);
+  await sync();
+  const [row] = await store.sql`select status from keywarden.operation where id = ${String(open?.id)}`;
+  expect(row?.status).toBe('finished');
+});
+
 test('R7: a connection whose credential is refused does not stop the others', async () => {
   const [main] = fixture.context.config.connections;
   if (main === undefined) throw new Error('the fixture has no connection');
