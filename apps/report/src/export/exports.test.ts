@@ -229,6 +229,21 @@ test('an export whose start cannot be recorded does not start, and later exports
   expect((await (await ask('/v1/exports/keys')).text()).length).toBeGreaterThan(0);
 });
 
+test('P3: an export whose end cannot be recorded has no last line', async () => {
+  const headers = { authorization: `Bearer ${fixture.tokens.auditor}` };
+  const { body } = await fixture.app.request('/v1/exports/keys?format=json', { headers });
+  const reader = body?.getReader();
+  expect(Buffer.from((await reader?.read())?.value ?? []).toString()).toBe('{"items":[\n');
+  await fixture.store.sql`revoke execute on function keywarden.record_accesses from keywarden_report`;
+  const rest: Uint8Array[] = [];
+  const read = async () => {
+    for (let part = await reader?.read(); part?.done === false; part = await reader?.read()) rest.push(part.value);
+  };
+  await expect(read()).rejects.toThrow(/record_accesses/);
+  await fixture.store.sql`grant execute on function keywarden.record_accesses to keywarden_report`;
+  expect(Buffer.concat(rest).toString()).not.toContain('trailer');
+});
+
 test('a HEAD request starts no export', async () => {
   const headers = { authorization: `Bearer ${fixture.tokens.auditor}` };
   expect((await fetch(`${server.url}/v1/exports/operations`, { method: 'HEAD', headers })).status).toBe(200);
