@@ -8,7 +8,7 @@ import { createLogger } from '@keywarden/runtime';
 import { until } from '@keywarden/testkit';
 import { operationCount } from '@keywarden/testkit/report/fixture';
 import { fixture, server, useServedFixture } from '@keywarden/testkit/report/served-fixture';
-import { makeWireOperation } from '@keywarden/testkit/store/rows';
+import { makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
 import { Hono } from 'hono';
 import { expect, test, vi } from 'vitest';
 import type { Env } from '../environment.ts';
@@ -54,10 +54,18 @@ test.each(names.flatMap((name) => (['ndjson', 'csv', 'json'] as const).map((form
 
 test('P3: the trailer of operations names only the coverage gaps of the requested times', async () => {
   const gapsOf = async (query: string) =>
-    proofOf(await (await ask(`/v1/exports/operations?project_id=quiet-river&${query}`)).text(), 'ndjson')
-      .holes as object[];
-  expect(await gapsOf('')).not.toEqual([]);
-  expect(await gapsOf('from=2026-05-02T00:00:00Z&to=2026-05-19T00:00:00Z')).toEqual([]);
+    proofOf(await (await ask(`/v1/exports/operations?${query}`)).text(), 'ndjson').holes as object[];
+  expect(await gapsOf('project_id=quiet-river')).not.toEqual([]);
+  expect(await gapsOf('project_id=quiet-river&from=2026-05-02T00:00:00Z&to=2026-05-19T00:00:00Z')).toEqual([]);
+  // Times that begin or end within a gap: that of a project that no walk has read.
+  const [plane] = await fixture.store.sql`select number from keywarden.control_plane order by number limit 1`;
+  const unwalked = await makeProject(fixture.daemon.sql, String(plane?.number));
+  await fixture.store.sql`
+    update keywarden.project set created_at = '2026-04-01', last_seen_at = '2026-05-01' where number = ${unwalked}`;
+  const gap = expect.objectContaining({ from: '2026-04-01T00:00:00Z', reason: 'not_walked' }) as object;
+  expect(await gapsOf('from=2026-04-10T00:00:00Z')).toContainEqual(gap);
+  expect(await gapsOf('to=2026-04-10T00:00:00Z')).toContainEqual(gap);
+  await fixture.store.sql`delete from keywarden.project where number = ${unwalked}`;
 });
 
 test('an export and a list show a record in the same form', async () => {
