@@ -44,6 +44,16 @@ test('a seal that hides the gaps of its day is found, although it follows the se
   }
 });
 
+test('a seal of fewer operations than the one before is found, although the day has exactly those', async () => {
+  const project = await makeSealed();
+  await store.sql`delete from keywarden.operation where project_number = ${project} and id = ${makeWireOperation(noon(2) + 91).id}`;
+  await store.sql`
+    insert into keywarden.operation_seal (project_number, project, day, operations, root, covered, gaps, replaces)
+    select project_number, project, day, 1, ${await sealing.rootOfDay(project, 2)}, covered, gaps, number
+    from keywarden.operation_seal where project_number = ${project} and day = ${day(2)}`;
+  expect(await faultsOf(project)).toEqual([[project, day(2)]]);
+});
+
 test('the reason of a gap may change: its times are compared', async () => {
   const project = await makeSealed();
   await store.sql`
