@@ -13,6 +13,9 @@ const config = {
   migrationsSchema: 'keywarden',
   migrationsTable: 'migration',
 };
+/** Read once: an upgrade in place changes the files under a process that still runs the former version. */
+let journal: MigrationMeta[] | undefined;
+const readJournal = () => (journal ??= readMigrationFiles(config));
 const upgradeFolder = new URL('../upgrade/', import.meta.url);
 
 /** The result of a migration. */
@@ -125,16 +128,16 @@ export async function assertCurrent(sql: Sql): Promise<void> {
  * compares only times and would skip the others silently.
  */
 async function countMissing(sql: Sql): Promise<number> {
-  const journal = readMigrationFiles(config);
+  const known = readJournal();
   const applied = await readApplied(sql);
-  if (isEarly(applied)) return journal.length;
-  if (!isPrefix(applied, hashesOf(journal)))
+  if (isEarly(applied)) return known.length;
+  if (!isPrefix(applied, hashesOf(known)))
     throw new UserError(
       'store',
-      `The database has ${applied.length} migrations, which do not match the ${journal.length} of this version; use the Keywarden version that created it, or a newer one.`,
+      `The database has ${applied.length} migrations, which do not match the ${known.length} of this version; use the Keywarden version that created it, or a newer one.`,
       { exit: 2 },
     );
-  return journal.length - applied.length;
+  return known.length - applied.length;
 }
 
 const hashesOf = (journal: MigrationMeta[]) => journal.map(({ hash }) => hash);
@@ -164,7 +167,7 @@ async function adoptEarlyMigrations(session: Sql): Promise<void> {
       `The database has ${applied.length} of the sixteen migrations that this version requires; run keywarden migrate with the version that has them all, then with this one.`,
       { exit: 2 },
     );
-  const [baseline] = readMigrationFiles(config);
+  const [baseline] = readJournal();
   if (baseline === undefined) throw new Error('there is no baseline');
   const differences = readFileSync(new URL('from-early-migrations.sql', upgradeFolder), 'utf8');
   const adopted = `insert into keywarden.migration (hash, created_at) values ('${baseline.hash}', ${baseline.folderMillis})`;

@@ -7,7 +7,7 @@ import type { Context } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
 import { isProjectScope } from '../sync/scopes.ts';
 import { callUpstream, type Ended, findEnded, NotSent } from './call-upstream.ts';
-import { moveMark } from './high-water-mark.ts';
+import { markCall } from './high-water-mark.ts';
 import { type GuardedRevocation, type Ready, type Revocation, skipped, type Target } from './revocation-task.ts';
 
 // One call that revokes a key, after its intent. Only guarded-revocation.ts makes it.
@@ -47,7 +47,7 @@ export async function callAndRecord(
   const { store, signal } = context;
   const { key, refused } = task;
   const beforeSend = async () => {
-    await moveMark(context);
+    await markCall(context);
     // R4: after a failover the intent may be lost before the call.
     if (!(await hasIntent(store.db, intent)))
       throw new UserError(

@@ -2,7 +2,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { toMs } from '@keywarden/core/values';
 import * as db from '@keywarden/db/daemon';
-import { readNow } from '@keywarden/db/store';
+import { assertCurrent, readNow } from '@keywarden/db/store';
 import { readDataFile, writeDataFile } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 
@@ -98,7 +98,7 @@ async function whyOlderStore({ store, environment }: StoreContext, own: MachineM
 
 /**
  * Runs governing work between two marks. A store that is restored from before the work lacks the first one. Each call that mints or revokes has a
- * mark of its own (`moveMark`): the work may end without the second one, or a standby may take over meanwhile.
+ * mark of its own (`markCall`): the work may end without the second one, or a standby may take over meanwhile.
  */
 export async function betweenMarks<T>(context: StoreContext, work: () => Promise<T>): Promise<T> {
   await moveMark(context);
@@ -154,6 +154,12 @@ export async function moveMark({ store, environment }: StoreContext): Promise<vo
     since: now?.since ?? since,
     aloneSince,
   });
+}
+
+/** Moves the mark right before a call that mints or revokes. Throws a UserError if another version has migrated the store: this one makes no call then. */
+export async function markCall(context: StoreContext): Promise<void> {
+  await assertCurrent(context.store.sql);
+  await moveMark(context);
 }
 
 /**

@@ -64,6 +64,18 @@ test('R1: a revocation whose last judgement waits for over a minute is not sent'
   expect((await attempts())[0]).toEqual({ outcome: 'not_revoked', why: expect.stringMatching(/after it was judged$/) });
 });
 
+test('a run whose database another version migrates meanwhile revokes nothing more', async () => {
+  await prepareBetween(['one', 'busy']);
+  const plan = await makeStoredPlan();
+  store.isTampered();
+  const { late } = lateConnection(fixture, async () => {
+    await store.sql`insert into keywarden.migration (hash, created_at) values ('of a newer version', 9e12)`;
+  });
+  fixture.connections = [late];
+  await expect(apply(plan)).rejects.toThrow(/migrations, which do not match/);
+  expect(await revokedNames()).toEqual([]);
+});
+
 test('a revocation that was never sent does not count as one that the control plane refused', async () => {
   await prepareBetween(['one', 'busy']);
   const plan = await makeStoredPlan();

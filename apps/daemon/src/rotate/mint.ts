@@ -16,7 +16,7 @@ import type { Context } from '../context.ts';
 import { withProcessLock } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
 import { whyPaused } from '../enforce/guarded-revocation.ts';
-import { moveMark } from '../enforce/high-water-mark.ts';
+import { markCall, moveMark } from '../enforce/high-water-mark.ts';
 import { notNow, type Skip } from '../enforce/revocation-task.ts';
 import { listScope, parseScope, scopeLock } from '../sync/scopes.ts';
 import { deliver } from './deliver.ts';
@@ -112,7 +112,7 @@ async function create(
         lease,
       });
       if (begun === undefined) return notNow('another process is advancing it');
-      await moveMark(context);
+      await markCall(context);
       // T2: after a failover the intent may be lost before the call.
       const stored = await readRotation(store.db, begun.number);
       if (stored?.mints.at(-1)?.name !== mint.name) return notNow('the store has lost the intent of its mint');
