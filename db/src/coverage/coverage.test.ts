@@ -5,7 +5,7 @@ import { makeOperationPartitions, saveOperationPage, saveRejectedRows } from '..
 import { readPage } from '../list.ts';
 import { operationList } from '../operations/list.ts';
 import type { Store } from '../store.ts';
-import { type GapReason, listCoverage } from './coverage.ts';
+import { type GapReason, listCoverage, streamCoverage } from './coverage.ts';
 
 let store: TestStore;
 let daemon: Store;
@@ -132,4 +132,18 @@ test('a second that no proof has, between two proofs, is an instant: services ma
     '2026-05-05T10:00:07Z',
     'instant',
   ]);
+});
+
+test('the coverage of all projects is read, however many there are', async () => {
+  // Whole batches, after which another one is asked for, and a part of one.
+  for (const more of [1000, 1]) {
+    await store.sql`
+      insert into keywarden.project (control_plane_number, id, organization_id, name, created_at, updated_at, first_seen_at, last_seen_at)
+      select ${controlPlane}::bigint, gen_random_uuid()::text, 'many', 'p', '2026-01-01', now(), now(), now() from generate_series(1, ${more}::int)`;
+    const numbers = new Set<string>();
+    for await (const rows of streamCoverage(report.db, { organizations: ['many'] }))
+      for (const { number } of rows) numbers.add(number);
+    const [row] = await store.sql`select count(*)::int as n from keywarden.project where organization_id = 'many'`;
+    expect(numbers.size).toBe(row?.n);
+  }
 });

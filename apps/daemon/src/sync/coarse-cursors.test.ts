@@ -11,12 +11,15 @@ interface Body {
 test('A1, A2: cursors that are cut to seconds lose rows; neither a pass nor one that resumes a failed pass claims them', async () => {
   const store = await createTestStore(inject('postgresUrl'));
   const served = new Map<string, string>();
+  let lists = 0;
   const cutting: typeof fetch = async (input, init) => {
     const answer = await fetch(input, init);
     const url = input instanceof Request ? input.url : input.toString();
     if (!url.includes('/operations?') || !answer.ok) return answer;
     const body = (await answer.json()) as Body;
-    if (body.pagination) body.pagination.cursor = `${body.pagination.cursor.slice(0, 19)}Z`;
+    // Not from the first page on: the pages above have positions by then.
+    lists += 1;
+    if (body.pagination && lists > 9) body.pagination.cursor = `${body.pagination.cursor.slice(0, 19)}Z`;
     return Response.json(body, { headers: { date: answer.headers.get('date') ?? '' } });
   };
   const fixture = await makeFixture(store, { client: { fetch: cutting } });
@@ -47,6 +50,7 @@ test('A1, A2: cursors that are cut to seconds lose rows; neither a pass nor one 
   const stored = new Set((await store.sql`select id from keywarden.operation`).map((row) => String(row.id)));
   const lost = [...served].filter(([id]) => !stored.has(id));
   expect(failed).toBe(4);
+  expect(await store.sql`select from keywarden.open_walk`).toEqual([]);
   expect(lost.length).toBeGreaterThan(0);
   for (const [id, project] of lost) {
     const { operation } = await fixture.ask<{ operation: { created_at: string } }>(

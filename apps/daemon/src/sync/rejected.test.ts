@@ -4,7 +4,20 @@ import { expect, inject, test } from 'vitest';
 import { syncKeys } from './keys.ts';
 import { syncOperations } from './operations.ts';
 
-type Rows = Record<string, unknown>[];
+type Row = Record<string, unknown>;
+type Rows = Row[];
+
+/** Returns a fetch that changes the rows of lists of operations. */
+const changing =
+  (change: (row: Row) => Row): typeof fetch =>
+  async (input, init) => {
+    const answer = await fetch(input, init);
+    const { pathname } = new URL(input instanceof Request ? input.url : input);
+    if (!pathname.endsWith('/operations') || !answer.ok) return answer;
+    const body = (await answer.json()) as Record<string, Rows>;
+    const operations = (body.operations ?? []).map(change);
+    return Response.json({ ...body, operations }, { headers: { date: answer.headers.get('date') ?? '' } });
+  };
 
 test('R7, A2: unreadable rows are kept apart, not claimed, and make nothing absent; once they are readable, all is complete', async () => {
   const store = await createTestStore(inject('postgresUrl'));
@@ -72,14 +85,7 @@ test('R7, A2: if the oldest row of a list was unreadable, it is requested again 
   const store = await createTestStore(inject('postgresUrl'));
   let isOdd = true;
   let oldest: string | null = null;
-  const odd: typeof fetch = async (input, init) => {
-    const answer = await fetch(input, init);
-    const { pathname } = new URL(input instanceof Request ? input.url : input);
-    if (!isOdd || !pathname.endsWith('/operations') || !answer.ok) return answer;
-    const body = (await answer.json()) as Record<string, Rows>;
-    const operations = (body.operations ?? []).map((row) => (row.id === oldest ? { ...row, status: null } : row));
-    return Response.json({ ...body, operations }, { headers: { date: answer.headers.get('date') ?? '' } });
-  };
+  const odd = changing((row) => (isOdd && row.id === oldest ? { ...row, status: null } : row));
   const startMs = Date.now();
   const fixture = await makeFixture(store, { client: { fetch: odd }, sandbox: { realNowMs: () => startMs } });
   await fixture.controls.setSettings({ times: 'microseconds', pagination: 'full_pages' });
@@ -115,14 +121,7 @@ test('A2: an unreadable row takes back what was claimed of its time, until it ca
   const store = await createTestStore(inject('postgresUrl'));
   const oddIds = new Set<unknown>();
   let spoilt: object = { status: null };
-  const odd: typeof fetch = async (input, init) => {
-    const answer = await fetch(input, init);
-    const { pathname } = new URL(input instanceof Request ? input.url : input);
-    if (!pathname.endsWith('/operations') || !answer.ok) return answer;
-    const body = (await answer.json()) as Record<string, Rows>;
-    const operations = (body.operations ?? []).map((row) => (oddIds.has(row.id) ? { ...row, ...spoilt } : row));
-    return Response.json({ ...body, operations }, { headers: { date: answer.headers.get('date') ?? '' } });
-  };
+  const odd = changing((row) => (oddIds.has(row.id) ? { ...row, ...spoilt } : row));
   const fixture = await makeFixture(store, { client: { fetch: odd } });
   await fixture.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0, months: 1 });
   const [project] = await fixture.controls.projects();
@@ -160,14 +159,7 @@ test('A2: an unreadable row takes back what was claimed of its time, until it ca
 test('A6: a walk whose last page has an unreadable row is not recorded as one that reached the end', async () => {
   const store = await createTestStore(inject('postgresUrl'));
   let oldest: string | null = null;
-  const odd: typeof fetch = async (input, init) => {
-    const answer = await fetch(input, init);
-    const { pathname } = new URL(input instanceof Request ? input.url : input);
-    if (!pathname.endsWith('/operations') || !answer.ok) return answer;
-    const body = (await answer.json()) as Record<string, Rows>;
-    const operations = (body.operations ?? []).map((row) => (row.id === oldest ? { ...row, status: null } : row));
-    return Response.json({ ...body, operations }, { headers: { date: answer.headers.get('date') ?? '' } });
-  };
+  const odd = changing((row) => (row.id === oldest ? { ...row, status: null } : row));
   const fixture = await makeFixture(store, { client: { fetch: odd } });
   await fixture.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0, months: 1 });
   const [project] = await fixture.controls.projects();
@@ -182,6 +174,30 @@ test('A6: a walk whose last page has an unreadable row is not recorded as one th
   expect(await walks()).toEqual([false]);
   oldest = null;
   expect(await walks()).toContain(true);
+  await fixture.close();
+  await store.close();
+});
+
+test('A1: rows that share the time of an unreadable row are read, even if that row is the last of a page that only one time fills', async () => {
+  const store = await createTestStore(inject('postgresUrl'));
+  let unreadable: unknown;
+  const odd = changing((row) => (row.id === unreadable ? { ...row, status: null } : row));
+  const fixture = await makeFixture(store, { client: { fetch: odd } });
+  await fixture.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0, months: 1 });
+  const [project] = await fixture.controls.projects();
+  const groups = [
+    { count: 4, age_seconds: 7200 },
+    { count: 3, age_seconds: 7201 },
+  ];
+  await fixture.controls.addOperations(project?.id, groups);
+  const { served } = await fixture.controls.operations(project?.id);
+  // The first page has all four rows of one time, and this one.
+  unreadable = served[4];
+  fixture.context.config.operations = { ...fixture.context.config.operations, page_limit: 5 };
+  await fixture.reconnect();
+  await syncOperations(fixture.context, connectionOf(fixture));
+  const stored = (await store.sql`select id from keywarden.operation`).map(({ id }) => String(id));
+  expect(stored.toSorted()).toEqual(served.filter((id) => id !== unreadable).toSorted());
   await fixture.close();
   await store.close();
 });
