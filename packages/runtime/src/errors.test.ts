@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { isStoreUnavailable } from './errors.ts';
+import { codeOf, isStoreUnavailable } from './errors.ts';
 
 const withCode = (code: string) => new Error('the query failed', { cause: Object.assign(new Error('x'), { code }) });
 
@@ -18,6 +18,11 @@ test.each([
   ['XX000', false], // also a defect of the database, see isStoreFailure
 ])('%s means that the database does not answer: %s', (code, expected) => {
   expect(isStoreUnavailable(withCode(code))).toBe(expected);
+});
+
+test('a copy of an error, as a library passes it on, has its code', () => {
+  expect(codeOf({ code: '57P01', message: 'x' })).toBe('57P01');
+  expect([codeOf({}), codeOf(null), codeOf('x')]).toEqual(['unknown', 'unknown', 'unknown']);
 });
 
 const index = fileURLToPath(new URL('./index.ts', import.meta.url));

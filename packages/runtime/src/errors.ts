@@ -47,7 +47,8 @@ export function usageError(message: string): UserError {
  * contain data.
  */
 export function codeOf(error: unknown): string {
-  for (let at = error; at instanceof Error; at = at.cause)
+  // Some libraries pass on a copy of an error, without its class.
+  for (let at = error; typeof at === 'object' && at !== null; at = 'cause' in at ? at.cause : null)
     if ('code' in at && typeof at.code === 'string' && at.code !== '') return at.code;
   return error instanceof Error ? error.name : 'unknown';
 }
