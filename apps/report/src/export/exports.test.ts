@@ -252,6 +252,19 @@ test('P3: an export whose end cannot be recorded has no last line', async () => 
   expect(Buffer.concat(rest).toString()).not.toContain('trailer');
 });
 
+test('an export without rows whose end cannot be recorded is answered with the status of the reason', async () => {
+  fixture.store.isTampered();
+  await fixture.store.sql`
+    create function keywarden.fail() returns trigger language plpgsql as $$ begin raise exception 'x' using errcode = '57014'; end $$`;
+  await fixture.store.sql`
+    create trigger fail before insert on keywarden.access_log for each row when (new.stream = 'complete') execute function keywarden.fail()`;
+  const { status } = await ask(
+    '/v1/exports/operations?project_id=quiet-river&from=2020-01-01T00:00:00Z&to=2020-01-02T00:00:00Z',
+  );
+  await fixture.store.sql`drop function keywarden.fail cascade`;
+  expect(status).toBe(503);
+});
+
 test('a HEAD request starts no export', async () => {
   const headers = { authorization: `Bearer ${fixture.tokens.auditor}` };
   expect((await fetch(`${server.url}/v1/exports/operations`, { method: 'HEAD', headers })).status).toBe(200);

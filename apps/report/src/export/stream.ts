@@ -80,11 +80,8 @@ export function createStreams({
       }
       yield ended.last;
     } catch (error) {
-      if (!c.get('isStream')) throw error;
-      log.error({ err: error, request: access.requestId }, 'an export was cut');
-      // The HTTP server prints the error of a stream as it is, and a database's message may contain data.
-      const why = error instanceof Problem ? error.message : 'an export was cut';
-      throw Object.assign(new Error(why), { stack: '' });
+      if (c.get('isStream')) log.error({ err: error, request: access.requestId }, 'an export was cut');
+      throw error;
     } finally {
       count(token, -1);
       if (ended === undefined && c.get('isStream'))
@@ -143,7 +140,7 @@ function toStream(
           await chunks.return();
           throw new Error('the export took too long');
         }
-        const { done, value } = next ?? (await chunks.next());
+        const { done, value } = next ?? (await chunks.next().catch(cutStream));
         next = undefined;
         if (done) controller.close();
         else {
@@ -169,6 +166,12 @@ function toStream(
     timer.unref();
     return timer;
   }
+}
+
+/** Throws what the HTTP server may print of an error that cuts a stream: it prints it as it is, and a database's message may contain data. */
+function cutStream(error: unknown): never {
+  const why = error instanceof Problem ? error.message : 'an export was cut';
+  throw Object.assign(new Error(why), { stack: '' });
 }
 
 /** Returns whether a client takes gzip: it names it, and not with a weight of 0. */
