@@ -200,6 +200,29 @@ test('a daemon does no job after another version has migrated the database, and 
   expect(waiting).toHaveLength(1);
 });
 
+test('a daemon that is stopped while it looks at the schema begins no job', async () => {
+  const { daemon } = await start();
+  await daemon.settled(['keys', 'operations', 'credentials']);
+  const blocked = Promise.withResolvers<void>();
+  const isOver = Promise.withResolvers<void>();
+  const blocking = store.sql.begin(async (tx) => {
+    await tx`lock table keywarden.migration in access exclusive mode`;
+    blocked.resolve();
+    await isOver.promise;
+  });
+  await blocked.promise;
+  const [taken] = await store.sql`
+    insert into keywarden_jobs.job (name, data, singleton_key, policy)
+    select name, data, singleton_key, policy from keywarden_jobs.job where name = 'keys' limit 1 returning id`;
+  await until(() => daemon.running() > 0);
+  const stopped = daemon.stop();
+  isOver.resolve();
+  await Promise.all([stopped, blocking]);
+  expect(await store.sql`select from keywarden.job_run where job_id = ${String(taken?.id)}`).toEqual([]);
+  const waiting = await store.sql`select from keywarden_jobs.job where name = 'keys' and state = 'created'`;
+  expect(waiting).toHaveLength(1);
+});
+
 test('R10: a daemon notices that the store lacks its mark while another machine does the work', async () => {
   await armMachine(fixture.context, 'ada');
   const { daemon } = await start();

@@ -37,8 +37,8 @@ class JobFailure extends Error {
 /** Runs one attempt at a job, with its row in the store from start to end. Throws what the queue is to store, so that the job is retried. */
 export async function runJob(worker: Worker, kind: JobKind, job: Job<JobData>): Promise<void> {
   const { context, replica, stopping } = worker;
-  // The job was taken from the queue after the stop request, or belongs to another version.
-  if (stopping.requested.aborted || !(await isOurs(worker))) return await handBack(worker, kind, job);
+  // The job belongs to another version, or the stop request came before it began.
+  if (!(await isOurs(worker)) || stopping.requested.aborted) return await handBack(worker, kind, job);
   const { db, sql } = context.store;
   const { account, connections, slot } = job.data;
   const { isResumable, run } = jobs[kind];
