@@ -117,7 +117,7 @@ describe.runIf(hasBrowser)('in a browser', () => {
     await page.close();
   });
 
-  test('an open review has its keys on paper, and nothing to fill in', async () => {
+  test('an open review has its keys on paper, and nothing to fill in; a list has its number of rows, and no exports', async () => {
     const { id } = (await fixture.ask('/v1/reviews', { as: 'auditor', method: 'POST', body: { title: 'to print' } }))
       .body;
     const page = await browser.newPage();
@@ -130,6 +130,9 @@ describe.runIf(hasBrowser)('in a browser', () => {
     for (const shown of ['key 12', 'never used in the 151 days', ' rows']) expect(printed).toContain(shown);
     for (const hidden of ['Select', 'Reason']) expect(printed).not.toContain(hidden);
     expect(await page.locator('input:visible, button:visible').count()).toBe(0);
+    await page.goto(`${url}/keys`);
+    expect(await mainText(page)).toContain(' rows');
+    expect(await mainText(page)).not.toContain('Export');
     await page.close();
   });
 
