@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { listIncidents } from '@keywarden/db/daemon';
 import { until } from '@keywarden/testkit';
 import { type Fixture, makeFixture } from '@keywarden/testkit/daemon/fixture';
@@ -236,4 +238,16 @@ test('R10: a daemon notices that the store lacks its mark while another machine 
     return (await openIncidents()).length > 0;
   });
   expect((await openIncidents()).map(({ kind }) => kind)).toEqual(['high_water_mark']);
+});
+
+test('a mark that cannot be read does not keep the ledger from growing', async () => {
+  await armMachine(fixture.context, 'ada');
+  writeFileSync(join(fixture.context.environment.KEYWARDEN_DATA, 'high-water-mark'), '');
+  const { daemon } = await start();
+  const size = await until(async () => {
+    await daemon.tick();
+    const [row] = await store.sql`select max(size)::int as size from keywarden.ledger_checkpoint`;
+    return row?.size > 0 && row?.size;
+  });
+  expect(size).toBeGreaterThan(0);
 });

@@ -155,7 +155,9 @@ async function sequence(
   const { log } = context;
   try {
     // R10: the work may be another machine's for hours, which does not see that the store lacks the mark of this one.
-    await checkMark(context);
+    await checkMark(context).catch((error: unknown) =>
+      log.warn({ err: error }, 'the mark of this machine could not be checked'),
+    );
     const grown = await growLedger(context, { createsKey: true });
     if (grown.state === 'inconsistent')
       log.error({ why: grown.why }, 'the ledger is inconsistent; nothing is enforced');
