@@ -130,6 +130,23 @@ test('a part of the next plan counts with a part of the former one that was appr
   expect((await approve(two)).body).toMatchObject({ approvers: 1, approvers_needed: 2 });
 });
 
+test('a part that waits for a second person still waits when the approval that it was counted with is a day old', async () => {
+  const whole = await plan(fixture.daemon, { second_person_above: 1, quotas: { per_run: 14 } });
+  const partIds = async (keys: (string | undefined)[]) => String((await partOf(whole, { keys })).body.id);
+  const first = await partIds([twelve()]);
+  const second = await partIds([fixture.keys['9007199254740993']]);
+  await approve(first);
+  expect((await approve(second)).body).toMatchObject({ approvers: 1, approvers_needed: 2 });
+  // Ten minutes lie between the approvals, and the first one has expired.
+  const approvedBefore = async (id: string, before: string) =>
+    await fixture.store
+      .sql`update keywarden.plan_approval set approved_at = now() - ${before}::interval where plan_id = ${id}`;
+  await approvedBefore(first, '24 hours 5 minutes');
+  await approvedBefore(second, '23 hours 55 minutes');
+  expect((await fixture.ask(`/v1/plans/${second}`)).body).toMatchObject({ approvers: 1, approvers_needed: 2 });
+  expect((await listReportApprovals(fixture.daemon.sql)).map(({ planId }) => planId)).not.toContain(second);
+});
+
 test('two whole plans that one person approves do not count together: each has its own number of keys', async () => {
   const first = await plan(fixture.daemon, { second_person_above: 2, quotas: { per_run: 12 } });
   expect((await approve(first)).body).toMatchObject({ approvers: 1, approvers_needed: 1 });
