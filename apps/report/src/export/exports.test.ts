@@ -207,6 +207,28 @@ test('an export that takes too long is cut off, even if its reader always reads'
   expect(recorded).toEqual(['begun', 'cut']);
 });
 
+test('P3: an export that goes on stops soon after its token has ended, not only at its end', async () => {
+  const { sql } = await fixture.store.as('keywarden_report');
+  const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
+  const recorded: (string | null)[] = [];
+  const accessLog = { record: async ({ stream }: { stream: string | null }) => void recorded.push(stream) };
+  let checks = 0;
+  const endsAtThird = async () => await Promise.resolve((checks += 1) < 3);
+  const streams = createStreams({ sql, log, accessLog, isStillLive: endsAtThird, recheckMs: 0 });
+  const app = new Hono<Env>();
+  app.get('/', async (c) => {
+    c.set('principal', { token: '1', name: 'x', role: 'auditor', organizations: null, session: null, credential: '' });
+    const write = async function* () {
+      for (let count = 0; count < 10; count += 1) yield await Promise.resolve(Buffer.from('more'));
+      return { last: Buffer.from('end'), records: 0, sha256: '' };
+    };
+    return await streams.answer(c, { fileName: 'x', contentType: 'text/plain', write });
+  });
+  await expect((await app.request('/')).text()).rejects.toThrow('The token or session has ended');
+  await until(async () => (await openSnapshots()) === 0);
+  expect(recorded).toEqual(['begun', 'cut']);
+});
+
 test('an export ends with its token or session: what is revoked meanwhile gets no complete file', async () => {
   const number = await fixture.makeToken('leaver', 'auditor');
   const cookie = `keywarden_session=${await fixture.signIn('leaver')}`;

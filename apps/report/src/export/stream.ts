@@ -11,8 +11,6 @@ import { Problem } from '../problem.ts';
 /** The most concurrent streams. Each holds a connection of the store's pool. */
 export const mostStreams = 4;
 const mostOfOne = 2;
-/** How long an export goes on without asking whether its token is still live, in ms. */
-const recheckMs = 5000;
 
 interface Stage {
   sql: Sql;
@@ -24,6 +22,8 @@ interface Stage {
   stallMs?: number;
   /** An export that takes longer is cut off, because it holds one of few connections. */
   deadlineMs?: number;
+  /** An export goes on for this long without asking whether its token is still live. */
+  recheckMs?: number;
 }
 
 /** Creates streamed answers. Their concurrency is limited, and the start and end of each are recorded. */
@@ -34,6 +34,7 @@ export function createStreams({
   isStillLive,
   stallMs = 30_000,
   deadlineMs = 1_800_000,
+  recheckMs = 5000,
 }: Stage): Streams {
   const open = new Map<string, number>();
   const count = (token: string, change: number) => open.set(token, (open.get(token) ?? 0) + change);
@@ -64,7 +65,7 @@ export function createStreams({
         let next = await chunks.next();
         for (; !next.done; next = await chunks.next()) {
           await begin();
-          if (performance.now() - checkedMs > recheckMs) await requireLive();
+          if (performance.now() - checkedMs >= recheckMs) await requireLive();
           hash.update(next.value);
           yield next.value;
         }
