@@ -147,6 +147,21 @@ test('a part that waits for a second person still waits when the approval that i
   expect((await listReportApprovals(fixture.daemon.sql)).map(({ planId }) => planId)).not.toContain(second);
 });
 
+test('a part counts with the whole plan that is approved after it, and with one before it', async () => {
+  const whole = await plan(fixture.daemon, { second_person_above: 2, quotas: { per_run: 15 } });
+  const part = String((await partOf(whole, { keys: [twelve()] })).body.id);
+  expect((await approve(part)).body).toMatchObject({ approvers: 1, approvers_needed: 1 });
+  // What was revoked automatically by the plan is no earlier approval of it.
+  await fixture.store.sql`
+    insert into keywarden.plan_approval (plan_id, approved_by, via, approved_at) values (${whole}, 'policy', 'enforcement', now() - interval '1 hour')`;
+  expect((await approve(whole)).body).toMatchObject({ approvers: 1, approvers_needed: 2 });
+  await fixture.store.sql`update keywarden.plan_approval set approved_at = now() - interval '2 days'`;
+  const next = await plan(fixture.daemon, { second_person_above: 2, quotas: { per_run: 16 } });
+  expect((await approve(next)).body).toMatchObject({ approvers: 1, approvers_needed: 1 });
+  const later = String((await partOf(next, { keys: [twelve()] })).body.id);
+  expect((await approve(later)).body).toMatchObject({ approvers: 1, approvers_needed: 2 });
+});
+
 test('two whole plans that one person approves do not count together: each has its own number of keys', async () => {
   const first = await plan(fixture.daemon, { second_person_above: 2, quotas: { per_run: 12 } });
   expect((await approve(first)).body).toMatchObject({ approvers: 1, approvers_needed: 1 });
