@@ -53,27 +53,44 @@ test.each<[string, (page: ReadPage) => ReadPage]>([
 /** Returns a cursor above all rows of a page. */
 const aboveOf = ({ items: [first] }: ReadPage) => new Date(Date.parse(first?.createdAt ?? '') + 1).toISOString();
 
+const someTwice = (items: ReadPage['items']) => items.flatMap((row, index) => (index % 3 === 0 ? [row, row] : [row]));
+
 test.each([
-  ['', (items: ReadPage['items']) => items],
-  [
-    ', some of them twice',
-    (items: ReadPage['items']) => items.flatMap((row, index) => (index % 3 === 0 ? [row, row] : [row])),
-  ],
-])(
-  'A2: a service that cuts lists off at a hundred rows%s, and reports that as the end, loses nothing',
-  async (_how, shown) => {
-    const rows = rowsAt(Array.from({ length: 950 }, (_, index) => index));
-    const whole = listOf(() => rows);
-    const capped: Lister = {
-      async operationsPage(projectId, asked) {
-        const page: ReadPage = await whole.operationsPage(projectId, asked);
-        const items = shown(page.items);
-        return items.length > 100 ? { ...page, items: items.slice(0, 100), cursor: null } : page;
-      },
-    };
-    expect(idsOf(await pagesOf(capped)).size).toBe(950);
-  },
-);
+  ['100 rows', 100, (items: ReadPage['items']) => items],
+  ['100 rows, some of them twice', 100, someTwice],
+  ['77 rows, some of them twice', 77, someTwice],
+])('A2: a service that cuts lists off at %s, and reports that as the end, loses nothing', async (_how, most, shown) => {
+  const rows = rowsAt(Array.from({ length: 950 }, (_, index) => index));
+  const whole = listOf(() => rows);
+  const capped: Lister = {
+    async operationsPage(projectId, asked) {
+      const page: ReadPage = await whole.operationsPage(projectId, asked);
+      const items = shown(page.items);
+      return items.length > most ? { ...page, items: items.slice(0, most), cursor: null } : page;
+    },
+  };
+  expect(idsOf(await pagesOf(capped)).size).toBe(950);
+});
+
+test.each<[string, (page: ReadPage) => ReadPage]>([
+  ['an empty page with a cursor', (page) => ({ ...page, items: [] })],
+  ['a row without a cursor', (page) => ({ ...page, cursor: null })],
+])('A2: a short page with a cursor does not end its list if the next request gets %s', async (_what, change) => {
+  const rows = rowsAt(Array.from({ length: 250 }, (_, index) => index));
+  const list = listOf(() => rows, { size: 100, everyPage: true });
+  const cut: Lister = {
+    async operationsPage(projectId, asked) {
+      const page: ReadPage = await list.operationsPage(projectId, asked);
+      if (asked?.limit === 1) return change(page);
+      const last = page.items.findIndex(({ id }) => id === '139');
+      const isCut = last >= 0 && last + 1 < page.items.length;
+      return isCut
+        ? { ...page, items: page.items.slice(0, last + 1), cursor: page.items[last]?.createdAt ?? '' }
+        : page;
+    },
+  };
+  expect(idsOf(await pagesOf(cut)).size).toBe(250);
+});
 
 test('A2: an id that one page shows with two times is two operations, as in the store', async () => {
   const rows = rowsAt([0, 1, 2, 3, 4]).map((row, index) => (index === 3 ? { ...row, id: '1' } : row));
