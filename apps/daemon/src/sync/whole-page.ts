@@ -73,7 +73,7 @@ export async function fetchWhole(
   const { rows, repeated, isLast } = page;
   const whole = { ...page, passedOver, requestCursor: cursor };
   if (isLast) return { ...whole, cursor: null };
-  const mayBeCutOff = isCutOff(rows) || isCutOff(rows + repeated) || repeated > 0;
+  const mayBeCutOff = isCutOff(rows) || repeated > 0;
   if (page.cursor !== null || !mayBeCutOff || rows >= request.limit) return whole;
   if (rows === 1) throw invalidPage('shows its only row twice, and more may follow');
   const shorter = { ...request, cursor, limit: rows - 1 };
