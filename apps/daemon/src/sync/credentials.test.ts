@@ -1,6 +1,6 @@
 import { listIncidents } from '@keywarden/db/daemon';
 import { listInventoryGaps } from '@keywarden/db/report';
-import { fixture, store, useApplyFixture } from '@keywarden/testkit/daemon/apply-fixture';
+import { fixture, organization, store, useApplyFixture } from '@keywarden/testkit/daemon/apply-fixture';
 import {
   branch,
   issue,
@@ -99,11 +99,15 @@ test('A7: a forbidden or incomplete list ends nothing', async () => {
 test('credentials of a deleted project end with it', async () => {
   await prepareProject();
   await issue('backup');
+  await fixture.ask('POST', `/organizations/${organization}/api_keys`, { key_name: 'deploys', project_id: project });
   await listed();
   expect((await shown({ state: 'active' })).length).toBeGreaterThan(1);
   await fixture.ask('DELETE', `/projects/${project}`);
   for (let pass = 0; pass < 4; pass += 1) await listed();
   expect((await shown({ state: 'active' })).length).toBe(0);
+  // A7: only the list of the organization's keys ends a key of a project, and it still shows this one.
+  const keys = await store.sql`select name, gone_at from keywarden.credential where kind = 'project'`;
+  expect(keys.map(({ name, gone_at: goneAt }) => [name, goneAt])).toEqual([['deploys', null]]);
 });
 
 test('an as-of list of a past time includes a credential that was revoked later, and times without a listing are named', async () => {
