@@ -4,6 +4,7 @@ import { virtualTime } from '@keywarden/testkit/client/virtual-time';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createLimiter } from './limiter.ts';
+import { budgetsOf } from './limits.ts';
 import { type BudgetRows, createSharedStore } from './shared-limiter-store.ts';
 
 const boundMs = (n: number, share: number) => (1.05 * (n - 40 * share) * 60_000) / (700 * share);
@@ -128,6 +129,57 @@ test.each([20, 160, 400, 1500])(
     expect(Math.max(...sent)).toBeLessThanOrEqual(2 * boundMs(400, 1) + 10 * tripMs);
   },
 );
+
+/** Two replicas of one route: one with rows whose answers take long to read, and one without. */
+function makeReplicas(
+  readSlowly: (read: () => ReturnType<BudgetRows['read']>, wait: () => Promise<void>) => ReturnType<BudgetRows['read']>,
+) {
+  const time = virtualTime(1e12);
+  const { rows } = memoryRows(time.now);
+  const read: BudgetRows['read'] = async (keys) =>
+    await readSlowly(
+      async () => await rows.read(keys),
+      async () => await time.sleep(2000),
+    );
+  const budgets = budgetsOf('a', 'GET /a', 1);
+  const sent: number[] = [];
+  const replicaOf = (of: BudgetRows) => {
+    const store = createSharedStore(of, { localMs: time.now });
+    /** Sends what may be sent now, while 40 requests wait. */
+    return async (count: number) => {
+      for (let index = 0; index < count; index += 1)
+        if ((await store.take(budgets, time.now(), 40)) === 0) sent.push(time.now());
+    };
+  };
+  return { time, sent, slow: replicaOf({ ...rows, read }), fast: replicaOf(rows) };
+}
+
+test('L1: a permit is not taken before its time if the store reads its clock at the end of a long read', async () => {
+  const { time, sent, slow, fast } = makeReplicas(async (read, wait) => {
+    await wait();
+    return await read();
+  });
+  const pending = slow(40);
+  await time.sleep(1300);
+  await fast(40);
+  await pending;
+  expect(sent).toHaveLength(40);
+  expect(mostIn(sent, 1000)).toBeLessThanOrEqual(40);
+});
+
+test('L1: a permit is not taken after its time if the store reads its clock at the beginning of a long read', async () => {
+  const { time, sent, slow, fast } = makeReplicas(async (read, wait) => {
+    const answer = await read();
+    await wait();
+    return answer;
+  });
+  await slow(1);
+  await time.sleep(2000);
+  await fast(40);
+  await slow(39);
+  expect(sent.length).toBeGreaterThan(40);
+  expect(mostIn(sent, 1000)).toBeLessThanOrEqual(40);
+});
 
 test('lapsed permits are given back, also if another process saved first', async () => {
   const time = virtualTime(1e12);
