@@ -114,7 +114,7 @@ test.each<[string, (files: Files) => Files]>([
     ),
   ],
   ['a policy is altered', forge(/^policies\//, (text) => text.replace('never-used', 'always-used'))],
-  ...['revocations', 'exemptions', 'decisions', 'incidents', 'reviewed_keys'].map(
+  ...['revocations', 'exemptions', 'decisions', 'incidents', 'rotations', 'reviewed_keys', 'reviews'].map(
     (of): [string, (files: Files) => Files] => [
       `a row of ${of} is deleted`,
       forge(
