@@ -72,7 +72,7 @@ test.each(['deleted', 'back'])(
       await tx`lock table keywarden.operation_seal in share mode`;
       work = [sealing.seal()];
       const waiting = async () =>
-        await store.sql`select from pg_locks where not granted and relation = 'keywarden.operation_seal'::regclass`;
+        await store.sql`select from pg_locks where not granted and relation = 'keywarden.operation_seal'::regclass and database = (select oid from pg_database where datname = current_database())`;
       await until(async () => (await waiting()).length === 1);
       work.push(
         what === 'deleted'

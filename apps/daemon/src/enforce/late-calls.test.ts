@@ -55,7 +55,7 @@ test('R1: a revocation whose last judgement waits for over a minute is not sent'
   const applied = apply(plan);
   await until(async () => {
     const [row] =
-      await store.sql`select from pg_locks where relation = 'keywarden.exemption'::regclass and not granted`;
+      await store.sql`select from pg_locks where relation = 'keywarden.exemption'::regclass and not granted and database = (select oid from pg_database where datname = current_database())`;
     return row;
   });
   waitedMs = 61_000;
