@@ -169,62 +169,55 @@ test('concurrent exports are limited in total and per token; a further one gets 
 
 const isStillLive = async () => await Promise.resolve(true);
 
-test('a stalled reader is cut off, and its connection is released', async () => {
+/** Serves one export with these limits. Returns its answer, and what is recorded of it. */
+async function serve(
+  write: Parameters<ReturnType<typeof createStreams>['answer']>[1]['write'],
+  limits: Partial<Parameters<typeof createStreams>[0]>,
+) {
   const { sql } = await fixture.store.as('keywarden_report');
   const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
-  const accessLog = { record: async () => await Promise.resolve() };
-  const streams = createStreams({ sql, log, accessLog, isStillLive, stallMs: 30 });
+  const recorded: (string | null)[] = [];
+  const accessLog = { record: async ({ stream }: { stream: string | null }) => void recorded.push(stream) };
+  const streams = createStreams({ sql, log, accessLog, isStillLive, ...limits });
   const app = new Hono<Env>();
   app.get('/', async (c) => {
     c.set('principal', { token: '1', name: 'x', role: 'auditor', organizations: null, session: null, credential: '' });
-    const write = async function* (snapshot: Snapshot) {
-      for await (const items of snapshot.stream(operationList({}, null))) yield Buffer.from(items.join('\n'));
-      return { last: Buffer.from('end'), records: 0, sha256: '' };
-    };
     return await streams.answer(c, { fileName: 'x', contentType: 'text/plain', write });
   });
-  const answer = await app.request('/');
+  return { answer: await app.request('/'), recorded };
+}
+
+const end = { last: Buffer.from('end'), records: 0, sha256: '' };
+
+test('a stalled reader is cut off, and its connection is released', async () => {
+  const write = async function* (snapshot: Snapshot) {
+    for await (const items of snapshot.stream(operationList({}, null))) yield Buffer.from(items.join('\n'));
+    return end;
+  };
+  const { answer } = await serve(write, { stallMs: 30 });
   await until(async () => (await openSnapshots()) === 0);
   await expect(answer.text()).rejects.toThrow('the reader stalled');
 });
 
 test('an export that takes too long is cut off, even if its reader always reads', async () => {
-  const { sql } = await fixture.store.as('keywarden_report');
-  const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
-  const recorded: (string | null)[] = [];
-  const accessLog = { record: async ({ stream }: { stream: string | null }) => void recorded.push(stream) };
-  const streams = createStreams({ sql, log, accessLog, isStillLive, deadlineMs: 50 });
-  const app = new Hono<Env>();
-  app.get('/', async (c) => {
-    c.set('principal', { token: '1', name: 'x', role: 'auditor', organizations: null, session: null, credential: '' });
-    const write = async function* () {
-      for (;;) yield await Promise.resolve(Buffer.from('more'));
-    };
-    return await streams.answer(c, { fileName: 'x', contentType: 'text/plain', write });
-  });
-  await expect((await app.request('/')).text()).rejects.toThrow('the export took too long');
+  const write = async function* () {
+    for (;;) yield await Promise.resolve(Buffer.from('more'));
+  };
+  const { answer, recorded } = await serve(write, { deadlineMs: 50 });
+  await expect(answer.text()).rejects.toThrow('the export took too long');
   await until(async () => (await openSnapshots()) === 0);
   expect(recorded).toEqual(['begun', 'cut']);
 });
 
 test('P3: an export that goes on stops soon after its token has ended, not only at its end', async () => {
-  const { sql } = await fixture.store.as('keywarden_report');
-  const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
-  const recorded: (string | null)[] = [];
-  const accessLog = { record: async ({ stream }: { stream: string | null }) => void recorded.push(stream) };
   let checks = 0;
   const endsAtThird = async () => await Promise.resolve((checks += 1) < 3);
-  const streams = createStreams({ sql, log, accessLog, isStillLive: endsAtThird, recheckMs: 0 });
-  const app = new Hono<Env>();
-  app.get('/', async (c) => {
-    c.set('principal', { token: '1', name: 'x', role: 'auditor', organizations: null, session: null, credential: '' });
-    const write = async function* () {
-      for (let count = 0; count < 10; count += 1) yield await Promise.resolve(Buffer.from('more'));
-      return { last: Buffer.from('end'), records: 0, sha256: '' };
-    };
-    return await streams.answer(c, { fileName: 'x', contentType: 'text/plain', write });
-  });
-  await expect((await app.request('/')).text()).rejects.toThrow('The token or session has ended');
+  const write = async function* () {
+    for (let count = 0; count < 10; count += 1) yield await Promise.resolve(Buffer.from('more'));
+    return end;
+  };
+  const { answer, recorded } = await serve(write, { isStillLive: endsAtThird, recheckMs: 0 });
+  await expect(answer.text()).rejects.toThrow('The token or session has ended');
   await until(async () => (await openSnapshots()) === 0);
   expect(recorded).toEqual(['begun', 'cut']);
 });
