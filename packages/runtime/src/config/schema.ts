@@ -3,8 +3,9 @@ import { dayMs, duration, schedule } from '@keywarden/core/values';
 import { z } from 'zod';
 import { sinkSchema } from './sink-schema.ts';
 
-/** With less than seven requests a minute, a call to revoke a key often gets its permit after the key's listing is too old. */
+/** With less than seven requests a minute, a call to revoke a key may get its permit only after the key's listing is too old. */
 const leastShare = 0.01;
+
 const address = z.url({ protocol: /^https?$/, error: 'an address must begin with https:// or http://' });
 
 const connectionSchema = z
