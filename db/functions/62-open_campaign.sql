@@ -1,6 +1,7 @@
 -- Opens a campaign by an auditor: an access review for each organization or owner of these items, each {"number", "key"}. `settings` has title,
 -- split_by, due_at, remind_days, default_decision, keep_needs_reason, escalate_to and escalate_after_days. The reviewer is the owner of the keys, or
--- the auditor. Returns null for no item, and for more than 20,000, and 0 for a due date that is not within the next 366 days.
+-- the auditor. Returns null for no item, and for more than 20,000, and 0 for a due date that is not within the next 366 days. The same one by the same
+-- person is opened once.
 create or replace function keywarden.open_campaign(credential text, settings jsonb, at timestamptz, of_filter jsonb, of_holes jsonb, keep_days int,
   items jsonb) returns bigint
   language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -15,6 +16,17 @@ begin
   end if;
   if (settings ->> 'due_at')::timestamptz not between now() + interval '1 second' and now() + interval '366 days' then
     return 0;
+  end if;
+  perform pg_advisory_xact_lock(hashtextextended('reviews by ' || holder.acts_as, 2));
+  select c.* into campaign from keywarden.review_campaign c
+    where c.opened_by = holder.acts_as and c.canceled_at is null
+      and (c.title, c.split_by, c.due_at, to_jsonb(c.remind_days), c.default_decision, c.keep_needs_reason, c.escalate_to, c.escalate_after_days)
+        is not distinct from (settings ->> 'title', settings ->> 'split_by', (settings ->> 'due_at')::timestamptz, settings -> 'remind_days',
+          settings ->> 'default_decision', settings ->> 'keep_needs_reason', settings ->> 'escalate_to', (settings ->> 'escalate_after_days')::int)
+      and keywarden.are_same_reviews(array(select r.number from keywarden.review r where r.campaign_number = c.number), of_filter, keep_days, items)
+    order by c.number desc limit 1;
+  if found then
+    return campaign.number;
   end if;
   insert into keywarden.review_campaign (title, split_by, due_at, remind_days, default_decision, keep_needs_reason, escalate_to, escalate_after_days,
       opened_by)

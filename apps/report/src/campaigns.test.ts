@@ -55,6 +55,26 @@ test('a campaign opens a review for each organization, all with one due date', a
   ]);
 });
 
+test('a campaign that is asked for again is opened once, until it is canceled', async () => {
+  const asked = { title: 'twice', due_at: '2027-01-31', remind_days: [1, 7], escalate_to: 'security' };
+  const ids = await Promise.all([1, 2, 3].map(async () => (await open(asked)).campaign.id));
+  expect(new Set(ids).size).toBe(1);
+  const changes = [
+    { title: 'once' },
+    { split_by: 'owner' },
+    { due_at: '2027-02-01' },
+    { remind_days: [7] },
+    { default_decision: 'keep' },
+    { keep_needs_reason: 'finding' },
+    { escalate_to: 'audit' },
+    { keys: { organization_id: 'acme' } },
+  ];
+  const others = await Promise.all(changes.map(async (change) => (await open({ ...asked, ...change })).campaign.id));
+  expect(new Set([...ids, ...others]).size).toBe(1 + changes.length);
+  await post(`/v1/campaigns/${String(ids[0])}/cancel`, { reason: 'no longer needed' });
+  expect(ids).not.toContain((await open(asked)).campaign.id);
+});
+
 test('a campaign by owner names the owner as the reviewer', async () => {
   await fixture.store.sql`insert into keywarden.key_owner (key_number, owner, source, assigned_by)
     values (${String(fixture.keys['12'])}, 'ada@acme.example', 'assignment', 'olga')`;

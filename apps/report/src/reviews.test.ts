@@ -137,6 +137,24 @@ test('concurrent signatures of a review: exactly one succeeds, and the decisions
   expect((await fixture.ask(`/v1/rotation-requests?key=${fixture.keys['13']}`)).body.items).toHaveLength(1);
 });
 
+test('a review that is asked for again is opened once, until a decision', async () => {
+  const asked = { title: 'twice', keys: { organization_id: 'acme' } };
+  const ids = await Promise.all([1, 2, 3].map(async () => await open(asked)));
+  expect(new Set(ids).size).toBe(1);
+  const others = [
+    await open({ ...asked, title: 'once' }),
+    await open({ ...asked, keys: { organization_id: 'other' } }),
+    await open({ ...asked, keep_for_days: 30 }),
+    String((await post('/v1/reviews', asked, 'operator')).body.id),
+  ];
+  expect(new Set([...ids, ...others]).size).toBe(5);
+  await fixture.store
+    .sql`update keywarden.review set opened_at = opened_at - interval '11 minutes' where number = ${String(others[0])}`;
+  expect(others).not.toContain(await open({ ...asked, title: 'once' }));
+  await decide(String(ids[0]), '12', 'keep');
+  expect(ids).not.toContain(await open(asked));
+});
+
 test('keys of another review, an empty selection, and a future time are rejected with a clear error', async () => {
   const review = await open({ keys: { organization_id: 'acme' } });
   expect((await decide(review, '13', 'keep')).status).toBe(422);
