@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
+import { saveKeyListing } from '@keywarden/db/daemon';
 import { until } from '@keywarden/testkit';
 import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
+import { makeWireKey } from '@keywarden/testkit/store/rows';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 
 // Attacks that once succeeded, by nothing but requests and statements, so that each can be run against any version.
@@ -53,6 +55,45 @@ test('the login of the report decides nothing without a token: no approval, reje
       })
       .catch(() => undefined);
   expect(accepted).toEqual([]);
+});
+
+test('a name looks like no other: what is invisible or turns the text around is shown, except joiners that a language or an emoji needs', async () => {
+  const turned = 'ci\u202Eyek';
+  const names = [
+    turned,
+    'ci\u200B',
+    'ci\u200D',
+    '\u2066ci',
+    '\uFEFFci',
+    'ci\u2028',
+    'می\u200Cخواهم',
+    '\u{1F469}\u200D\u{1F4BB}',
+  ];
+  const at = '2026-06-01T00:20:00Z';
+  await saveKeyListing(fixture.daemon.sql, {
+    controlPlane: '1',
+    scope: 'organization:acme',
+    organizationId: 'acme',
+    connection: 'main',
+    run: null,
+    listedAt: at,
+    begunAt: at,
+    keys: names.map((name, index) => makeWireKey(String(900 + index), { name })),
+  });
+  const read = async (path: string) => (await fixture.ask(path)).text;
+  const links = [...(await read('/keys?organization_id=acme')).matchAll(/<a href="\/keys\/\d+">([^<]*)</g)];
+  expect(links.map(([, name]) => name)).toEqual(
+    expect.arrayContaining([
+      String.raw`ci\u{202e}yek`,
+      String.raw`ci\u{200b}`,
+      String.raw`ci\u{200d}`,
+      String.raw`\u{2066}ci`,
+      String.raw`\u{feff}ci`,
+      String.raw`ci\u{2028}`,
+      ...names.slice(-2),
+    ]),
+  );
+  expect(await read(`/keys?q=${encodeURIComponent(turned)}`)).toContain(`value="${turned}"`);
 });
 
 test('a thousand refused requests with long queries write little', async () => {

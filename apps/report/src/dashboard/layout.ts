@@ -1,4 +1,5 @@
 import type { Principal } from '@keywarden/db/report';
+import { printableHtml } from '@keywarden/runtime';
 import type { Context } from 'hono';
 import { html, raw } from 'hono/html';
 import type { Problem } from '../problem.ts';
@@ -40,7 +41,7 @@ export function renderPage(
   principal: Principal,
   path: string,
   { title, body, notice, nowMs, mayOpen }: Page & { nowMs: number; mayOpen: (href: string) => boolean },
-): Html {
+): Promise<string> {
   const current = (href: string) => (href === '/' ? path === '/' : path === href || path.startsWith(`${href}/`));
   const groups = Object.entries(menu)
     .map(([title, pages]) => ({ title, pages: Object.entries(pages).filter(([href]) => mayOpen(href)) }))
@@ -83,7 +84,7 @@ export function renderPage(
 }
 
 /** Returns a page without a menu, for sign-in and errors. */
-export function renderPlain(title: string, body: Part): Html {
+export function renderPlain(title: string, body: Part): Promise<string> {
   return renderDocument(
     title,
     html`<main id="main" class="plain">
@@ -94,8 +95,8 @@ export function renderPlain(title: string, body: Part): Html {
   );
 }
 
-function renderDocument(title: string, body: Html, nowMs?: number): Html {
-  return html`<!doctype html>
+async function renderDocument(title: string, body: Html, nowMs?: number): Promise<string> {
+  const page = await html`<!doctype html>
     <html lang="en">
       <head>
         <meta charset="utf-8" />
@@ -110,6 +111,7 @@ function renderDocument(title: string, body: Html, nowMs?: number): Html {
         ${body}
       </body>
     </html>`;
+  return printableHtml(page.toString());
 }
 
 /** Returns whether the request comes from a browser, not from a program. */

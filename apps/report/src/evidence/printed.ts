@@ -1,3 +1,4 @@
+import { printableHtml } from '@keywarden/runtime';
 import { html, raw } from 'hono/html';
 import { type EvidenceFile, exceptionsInWords, type Manifest, resultInWords } from './summary.ts';
 
@@ -41,7 +42,7 @@ export async function renderSummary(manifest: Manifest): Promise<string> {
         <ul>${manifest.attachments.map(({ file, records }) => html`<li>${file}: ${records}</li>`)}</ul>
       </body>
     </html>`;
-  return `${(await page).toString()}\n`;
+  return `${printableHtml((await page).toString())}\n`;
 }
 
 function renderFiles(manifest: Manifest, control: string) {
