@@ -67,7 +67,9 @@ export function ensureCluster(dataFolder: string, launch: Launch): void {
 function removeLeftovers({ cluster }: Launch): void {
   for (const name of readdirSync(dirname(cluster))) {
     const pid = Number(/^postgres\.new-(\d+)/.exec(name)?.[1] ?? '0');
-    if (pid !== 0 && !isAlive(pid)) rmSync(join(dirname(cluster), name), { recursive: true, force: true });
+    // In a container, this process may have the id of the killed one.
+    if (pid === process.pid || (pid !== 0 && !isAlive(pid)))
+      rmSync(join(dirname(cluster), name), { recursive: true, force: true });
   }
 }
 
@@ -104,15 +106,32 @@ export async function startPostmaster(dataFolder: string, launch: Launch): Promi
 /** The maximum duration of a start. */
 const startMs = 60_000;
 
-/** Creates a lock file with our process id if there is none. Takes over a file that is old or whose process is gone. */
+/** The lock files that this process holds. In a container, a killed process may have had its id. */
+const held = new Set<string>();
+
+/** Creates a lock file with our process id if there is none. Takes over a file that is old, that names no process, or whose process is gone. */
 function takeStarterLock(dataFolder: string): (() => void) | undefined {
   const file = join(dataFolder, 'postgres-starter');
-  const holder = Number(readDataFile(dataFolder, 'postgres-starter') ?? '0');
+  const holder = readNumber(dataFolder, 'postgres-starter');
   const isOld = Date.now() - (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()) > startMs;
-  if (holder !== 0 && (isOld || !isAlive(holder))) rmSync(file, { force: true });
+  const isHeld = holder === process.pid ? held.has(file) : isAlive(holder ?? 0);
+  if (holder !== undefined && (isOld || !isHeld)) rmSync(file, { force: true });
   // Whole at once: another process may read it at any time.
   if (!createDataFile(dataFolder, 'postgres-starter', String(process.pid))) return undefined;
-  return () => rmSync(file, { force: true });
+  held.add(file);
+  return () => {
+    held.delete(file);
+    rmSync(file, { force: true });
+  };
+}
+
+/** Returns the number in a file of the data folder; undefined if there is no file. An empty or damaged file has 0: the start writes it anew. */
+function readNumber(dataFolder: string, name: string): number | undefined {
+  try {
+    return Number(readFileSync(join(dataFolder, name), 'utf8')) || 0;
+  } catch {
+    return readDataFile(dataFolder, name) === undefined ? undefined : 0;
+  }
 }
 
 /** Removes a lock file whose process id belongs to another program after a reboot. Postgres would wait for that program forever. */
@@ -175,7 +194,7 @@ function isReady({ cluster }: Launch): boolean {
  * moment. Returns another port if it stays taken.
  */
 async function choosePort(dataFolder: string): Promise<number> {
-  const last = Number(readDataFile(dataFolder, 'postgres-port') ?? '0');
+  const last = readNumber(dataFolder, 'postgres-port') ?? 0;
   const deadline = performance.now() + 5000;
   let port: number | undefined;
   while (port === undefined && performance.now() < deadline) {
@@ -207,8 +226,9 @@ export async function stopPostmaster(launch: Launch): Promise<void> {
   while (performance.now() < deadline && isAlive(postmaster.pid)) await setTimeout(10);
 }
 
-/** Returns whether a process exists, of any owner. */
+/** Returns whether a process exists, of any owner. 0 and less is no process: the system would take it for a group. */
 export function isAlive(pid: number): boolean {
+  if (pid <= 0) return false;
   try {
     process.kill(pid, 0);
     return true;

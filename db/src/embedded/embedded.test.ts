@@ -1,5 +1,6 @@
 import {
   lstatSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -101,6 +102,21 @@ test.runIf(process.platform === 'linux')(
     expect(await ask((await open(folder)).url, 'select 1 as one')).toEqual({ one: 1 });
   },
 );
+
+test('what a killed start left behind delays no start: an incomplete cluster and a lock file of the same process id', async () => {
+  const folder = newFolder();
+  const { cluster } = planLaunch(folder);
+  mkdirSync(`${cluster}.new-${process.pid}`);
+  writeFileSync(`${cluster}.new-${process.pid}/PG_VERSION`, '18');
+  writeFileSync(join(folder, 'postgres-starter'), `${process.pid}\n`);
+  expect(await ask((await open(folder)).url, 'select 1 as one')).toEqual({ one: 1 });
+});
+
+test.each(['', '\n', '0\n', 'damaged\n'])('files of the start with the text %j stop no start', async (text) => {
+  const folder = newFolder();
+  for (const name of ['postgres-starter', 'postgres-port']) writeFileSync(join(folder, name), text);
+  expect(await ask((await open(folder)).url, 'select 1 as one')).toEqual({ one: 1 });
+});
 
 test.runIf(process.platform === 'linux')('a cluster that cannot be created names the reason', async () => {
   const folder = newFolder();
