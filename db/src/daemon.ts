@@ -47,6 +47,7 @@ export { type Inconsistency, integrateEvents } from './ledger/sequencer.ts';
 export { continues, readConsistency } from './ledger/tree.ts';
 export { createBudgetRows } from './limits/request-budgets.ts';
 export { readItems } from './list.ts';
+export { isHeld } from './locks.ts';
 export * from './notifications/notices.ts';
 export { markOperationPruned, type Proof, saveOperationPage, type UnreadRow } from './operations/pages.ts';
 export { MonthNotAdded, makeOperationPartitions, makePartitionsAhead } from './operations/partitions.ts';

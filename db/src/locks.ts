@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
-import { within } from '@keywarden/runtime';
+import { codeOf, within } from '@keywarden/runtime';
 import type postgres from 'postgres';
-import type { PoolOptions, Sql } from './sql.ts';
+import { type PoolOptions, type Sql, sqlState } from './sql.ts';
 
 /** The state of a held lock. */
 export interface Lease {
@@ -176,6 +176,17 @@ export function withFence(sql: postgres.ISql, lease: Lease | undefined) {
 /** Refuses a transaction once another process has taken this work's lock. */
 export async function holdFence(tx: postgres.ISql, lease: Lease | undefined): Promise<void> {
   for (const { name, fence } of allOf(lease)) await tx`select keywarden.hold_fence(${name}, ${fence}::bigint)`;
+}
+
+/** Returns whether no other process has taken this work's lock so far. */
+export async function isHeld(sql: postgres.ISql, lease: Lease | undefined): Promise<boolean> {
+  try {
+    await holdFence(sql, lease);
+    return true;
+  } catch (error) {
+    if (codeOf(error) === sqlState.lockTaken) return false;
+    throw error;
+  }
 }
 
 /** Returns a lease and the leases within which it was taken. */

@@ -81,6 +81,8 @@ export const sqlState = {
   checkViolation: '23514',
   insufficientPrivilege: '42501',
   lockNotAvailable: '55P03',
+  /** Our own: `hold_fence` refuses a write. */
+  lockTaken: 'KW005',
   serializationFailure: '40001',
   uniqueViolation: '23505',
 } as const;

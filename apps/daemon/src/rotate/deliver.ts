@@ -1,5 +1,5 @@
 import type { SinkAnswer } from '@keywarden/core/rotation';
-import { advanceRotation, type StoredRotation } from '@keywarden/db/daemon';
+import { advanceRotation, isHeld, type StoredRotation } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
@@ -17,12 +17,13 @@ export async function deliver(
   rotation: StoredRotation,
   { sink, minter, keyId, secret }: { sink: OpenSink; minter: Connection; keyId: string; secret: string },
 ): Promise<string | null> {
-  const { store, signal, log } = context;
+  const { store, signal, log, lease } = context;
+  const guard = { signal, mayWrite: async () => await isHeld(store.sql, lease) };
   let delivered: Delivered = { isDelivered: false, why: 'it was not tried', mayHave: false };
   let mayHave = false;
   for (let tries = 0; tries < mostTries && !delivered.isDelivered; tries += 1) {
     signal.throwIfAborted();
-    delivered = await sink.deliver(secret, keyId, signal);
+    delivered = await sink.deliver(secret, keyId, guard);
     // What a try may have stored is not undone by a later one that never reached the sink.
     mayHave ||= !delivered.isDelivered && delivered.mayHave;
   }

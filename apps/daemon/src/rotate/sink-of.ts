@@ -64,16 +64,16 @@ function ownSink(
   const file = fileSink(connection.keyFile, connection.ownKeyId);
   return {
     ...file,
-    async deliver(secret, keyId, signal) {
+    async deliver(secret, keyId, guard) {
       const { limiter, accountId } = connection;
       const why = await createClient({ baseUrl: url, apiKey: secret, limiter })
-        .auth({ signal })
+        .auth({ signal: guard.signal })
         .then(
           (answer) =>
             answer.accountId === accountId ? null : `the control plane does not identify it as ${accountId}’s`,
           () => 'it could not be tested at the control plane',
         );
-      return why === null ? await file.deliver(secret, keyId, signal) : { isDelivered: false, why, mayHave: false };
+      return why === null ? await file.deliver(secret, keyId, guard) : { isDelivered: false, why, mayHave: false };
     },
   };
 }

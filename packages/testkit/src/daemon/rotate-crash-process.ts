@@ -19,13 +19,24 @@ export interface Order {
   sinks: Sink[];
   /** The request at which the process kills itself, counted among the requests of one method. If null, something else kills it, or nothing does. */
   killAt: KillAt | null;
+  /** Whether the process stops itself there until it is continued, and does not kill itself. Only at a rename. */
+  pauses?: boolean;
   /** Where the process leaves an image of its memory when it is done. */
   snapshot?: string;
 }
 
 workOnOrder(run);
 
-async function run({ databaseUrl, dataFolder, connection, policy, sinks, killAt, snapshot }: Order): Promise<void> {
+async function run({
+  databaseUrl,
+  dataFolder,
+  connection,
+  policy,
+  sinks,
+  killAt,
+  pauses,
+  snapshot,
+}: Order): Promise<void> {
   const options = { dataFolder: '.', applicationName: 'crash process', role: 'keywarden_daemon' } as const;
   const store = await openStore({ ...options, databaseUrl });
   const context = makeContext(store, {
@@ -39,7 +50,7 @@ async function run({ databaseUrl, dataFolder, connection, policy, sinks, killAt,
   process.once('SIGINT', () => stop.abort());
   context.signal = stop.signal;
   context.environment = { ...context.environment, KEYWARDEN_DATA: dataFolder };
-  if (killAt !== null && killAt.method === 'rename') dieAtRename(killAt);
+  if (killAt !== null && killAt.method === 'rename') dieAtRename(killAt, pauses ? 'SIGSTOP' : 'SIGKILL');
   const connections = await openConnections(store.sql, { ...context, fetch: deadlyFetch(killAt) }, (_name, error) => {
     throw error;
   });
@@ -48,15 +59,15 @@ async function run({ databaseUrl, dataFolder, connection, policy, sinks, killAt,
   if (snapshot !== undefined) writeHeapSnapshot(snapshot);
 }
 
-/** Kills this process at a rename, counted from the first. Renames move finished files into place. */
-function dieAtRename({ nth, when }: NonNullable<Order['killAt']>): void {
+/** Kills or stops this process at a rename, counted from the first. Renames move finished files into place. */
+function dieAtRename({ nth, when }: NonNullable<Order['killAt']>, signal: 'SIGKILL' | 'SIGSTOP'): void {
   const rename = fs.rename.bind(fs);
   let seen = 0;
   fs.rename = async (from, to) => {
     seen += 1;
-    if (seen === nth && when === 'before') process.kill(process.pid, 'SIGKILL');
+    if (seen === nth && when === 'before') process.kill(process.pid, signal);
     await rename(from, to);
-    if (seen === nth) process.kill(process.pid, 'SIGKILL');
+    if (seen === nth && when === 'after') process.kill(process.pid, signal);
   };
   syncBuiltinESMExports();
 }

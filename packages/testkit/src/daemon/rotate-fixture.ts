@@ -1,4 +1,4 @@
-import { fork } from 'node:child_process';
+import { fork, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -8,6 +8,7 @@ import { policySchema } from '@keywarden/core/policy';
 import { armMachine, rotate, syncKeys } from '@keywarden/daemon';
 import { listIncidents, listLiveKeys, listRotations } from '@keywarden/db/daemon';
 import { parseConfig, type Sink } from '@keywarden/runtime/config';
+import { until } from '@keywarden/testkit';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, inject } from 'vitest';
 import { type Fixture, type FixtureOptions, makeFixture } from './fixture.ts';
@@ -91,9 +92,10 @@ export async function pass(seconds = 3700, { acts = true } = {}) {
   return acts ? await rotate(fixture.context, fixture.connections) : undefined;
 }
 
-/** Makes a pass in a separate process. Returns the signal that ended it and its log. */
+/** Makes a pass in a separate process. Returns the signal that ended it and its log. With `whilePaused`, the process stops there and is continued afterwards. */
 export async function passElsewhere(
   order: Pick<Order, 'sinks' | 'killAt' | 'snapshot'>,
+  whilePaused?: () => Promise<void>,
 ): Promise<{ signal: unknown; log: string }> {
   const [connection] = fixture.context.config.connections;
   if (connection === undefined) throw new Error('the fixture has no connection');
@@ -104,8 +106,20 @@ export async function passElsewhere(
   let log = '';
   child.stderr?.on('data', (chunk: Buffer) => (log += chunk.toString()));
   const ended = once(child, 'close');
-  const whole: Order = { ...order, databaseUrl: store.url, dataFolder, connection, policy: rotatingText() };
+  const pauses = whilePaused !== undefined;
+  const whole: Order = { ...order, pauses, databaseUrl: store.url, dataFolder, connection, policy: rotatingText() };
   child.once('message', () => child.send(whole));
+  if (pauses) {
+    await until(() =>
+      spawnSync('ps', ['-o', 'stat=', '-p', String(child.pid)])
+        .stdout.toString()
+        .startsWith('T'),
+    );
+    // The server ends the sessions of a process that sends nothing any more, and with them its locks.
+    await store.sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name like '%crash process%' and datname = current_database()`;
+    await whilePaused();
+    child.kill('SIGCONT');
+  }
   const [, signal]: unknown[] = await ended;
   return { signal, log };
 }

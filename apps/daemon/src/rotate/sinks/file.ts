@@ -3,7 +3,7 @@ import { access, open, readlink, realpath, rename, rm, stat } from 'node:fs/prom
 import { basename, dirname, join, resolve } from 'node:path';
 import { codeOf } from '@keywarden/runtime';
 import { emptyNote, type HeldKey, noteOf, readKeyFile, writeNote } from '@keywarden/runtime/config';
-import type { Delivered, OpenSink } from './sink.ts';
+import { type Delivered, type OpenSink, takenOver } from './sink.ts';
 
 /**
  * Returns a sink that is a file with nothing but the secret, readable only by its owner. A note beside it names the key and holds the
@@ -34,18 +34,27 @@ export function fileSink(path: string, heldKeyId: string | null = null): OpenSin
     async prepare() {
       try {
         const realPath = await realPathOf(path);
-        if (!existsSync(realPath) && !existsSync(noteOf(realPath))) await replaceFile(noteOf(realPath), emptyNote);
+        // Another process may write the note meanwhile, and that one must stay.
+        if (!existsSync(realPath) && !existsSync(noteOf(realPath))) await createFile(noteOf(realPath), emptyNote);
         return null;
       } catch (error) {
         return `${path} cannot be written (${codeOf(error)})`;
       }
     },
 
-    async deliver(secret, keyId): Promise<Delivered> {
+    async deliver(secret, keyId, { mayWrite }): Promise<Delivered> {
       try {
         const realPath = await realPathOf(path);
-        await replaceFile(noteOf(realPath), writeNote({ keyId, secret }, readHeld(realPath, heldKeyId)));
-        await replaceFile(realPath, secret);
+        const files = [noteOf(realPath), realPath];
+        try {
+          await writePartial(noteOf(realPath), writeNote({ keyId, secret }, readHeld(realPath, heldKeyId)));
+          await writePartial(realPath, secret);
+          // Checked last: a process that takes over later removes both partial files first, so that nothing is left to rename after a pause.
+          if (!(await mayWrite())) return takenOver;
+          for (const file of files) await movePartial(file);
+        } finally {
+          for (const file of files) await rm(partialOf(file), { force: true });
+        }
         const { keyId: known, secret: found } = readKeyFile(realPath);
         if (known === keyId && found === secret) return { isDelivered: true };
         return { isDelivered: false, why: `${path} does not contain what was written`, mayHave: true };
@@ -58,7 +67,7 @@ export function fileSink(path: string, heldKeyId: string | null = null): OpenSin
       try {
         const realPath = await realPathOf(path);
         // An interrupted write leaves a secret that is never used.
-        await rm(partialOf(realPath), { force: true });
+        for (const file of [noteOf(realPath), realPath]) await rm(partialOf(file), { force: true });
         const { keyId: named } = readKeyFile(realPath);
         const found = named === undefined ? heldKeyId : named;
         if (found === keyId) return 'has';
@@ -97,18 +106,24 @@ const isOurOwn = (path: string) => path.endsWith(noteOf('')) || path.endsWith(pa
 
 const partialOf = (path: string) => `${path}.keywarden-partial`;
 
-/** Writes the whole file or nothing, even if the machine stops: writes a file beside it, syncs it, and renames it. */
-async function replaceFile(path: string, text: string): Promise<void> {
-  const partial = partialOf(path);
-  await rm(partial, { force: true });
-  const file = await open(partial, 'wx', 0o600);
+/** Writes a file beside the one that it will replace. With `movePartial`, the whole file is replaced or nothing, even if the machine stops. */
+async function writePartial(path: string, text: string): Promise<void> {
+  await rm(partialOf(path), { force: true });
+  await createFile(partialOf(path), text);
+}
+
+async function createFile(path: string, text: string): Promise<void> {
+  const file = await open(path, 'wx', 0o600);
   try {
     await file.writeFile(text);
     await file.sync();
   } finally {
     await file.close();
   }
-  await rename(partial, path);
+}
+
+async function movePartial(path: string): Promise<void> {
+  await rename(partialOf(path), path);
   const folder = await open(dirname(path), 'r');
   try {
     await folder.sync();

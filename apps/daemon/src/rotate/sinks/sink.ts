@@ -15,6 +15,20 @@ export interface Target {
 /** The result of a delivery. `mayHave`: it failed, but the secret may be there all the same. */
 export type Delivered = { isDelivered: true } | { isDelivered: false; why: string; mayHave: boolean };
 
+/** What ends a delivery. */
+interface DeliveryGuard {
+  signal: AbortSignal;
+  /** Returns whether no other process has taken over the rotations. A process that was paused must not replace the secret that another one delivered since. */
+  mayWrite: () => Promise<boolean>;
+}
+
+/** The result of a delivery that another process may have begun anew. The secret was not written. */
+export const takenOver: Delivered = {
+  isDelivered: false,
+  why: 'another process has taken over the rotations',
+  mayHave: false,
+};
+
 /** The destination for the secrets of one target. None of its results contains the secret or a command's output. */
 export interface OpenSink {
   /** The file, which belongs to one lineage; null if the sink itself separates lineages. */
@@ -25,7 +39,7 @@ export interface OpenSink {
   check(): Promise<string | null>;
   /** Prepares the place before a secret is minted, so that `ask` can tell a place without the secret from another place. Returns why it cannot. */
   prepare?(): Promise<string | null>;
-  deliver(secret: string, keyId: string, signal: AbortSignal): Promise<Delivered>;
+  deliver(secret: string, keyId: string, guard: DeliveryGuard): Promise<Delivered>;
   /** Returns whether it has the secret of a key. */
   ask(keyId: string, signal: AbortSignal): Promise<SinkAnswer>;
 }

@@ -35,6 +35,7 @@ const target: Target = {
 };
 const secret = 'napi_this_is_the_secret_of_the_test';
 const { signal } = new AbortController();
+const guard = { signal, mayWrite: () => Promise.resolve(true) };
 
 function open(sink: object, variables: NodeJS.ProcessEnv = process.env) {
   const [parsed] = parseConfig(JSON.stringify({ sinks: [{ name: 's', ...sink }] }), 'test').sinks;
@@ -51,7 +52,7 @@ test('a file contains only the secret, is readable only by its owner, and has a 
   expect(await sink.ask('12', signal)).toBe('unknown'); // it may be another folder than that of a delivery
   expect(await sink.prepare?.()).toBeNull();
   expect(await sink.ask('12', signal)).toBe('lacks');
-  expect(await sink.deliver(secret, '12', signal)).toEqual({ isDelivered: true });
+  expect(await sink.deliver(secret, '12', guard)).toEqual({ isDelivered: true });
   expect(readFileSync(path(), 'utf8')).toBe(secret);
   expect([path(), noteOf(path())].map((each) => statSync(each).mode & 0o777)).toEqual([0o600, 0o600]);
   expect(readFileSync(noteOf(path()), 'utf8')).toContain('"key_id":"12"');
@@ -63,9 +64,9 @@ test('a file contains only the secret, is readable only by its owner, and has a 
 
 test('killed between the note and the secret, or with a half-written file: the sink does not have the new one', async () => {
   const sink = file();
-  await sink.deliver(secret, '12', signal);
+  await sink.deliver(secret, '12', guard);
   const note = readFileSync(noteOf(path()), 'utf8');
-  await sink.deliver('napi_next', '13', signal);
+  await sink.deliver('napi_next', '13', guard);
   const next = readFileSync(noteOf(path()), 'utf8');
   writeFileSync(path(), secret);
   expect(next).not.toBe(note);
@@ -78,7 +79,7 @@ test('killed between the note and the secret, or with a half-written file: the s
 test('a link is followed, and its target is written as a regular file', async () => {
   writeFileSync(join(folder, 'real'), 'old');
   symlinkSync(join(folder, 'real'), path());
-  expect(await file().deliver(secret, '12', signal)).toEqual({ isDelivered: true });
+  expect(await file().deliver(secret, '12', guard)).toEqual({ isDelivered: true });
   expect(readFileSync(join(folder, 'real'), 'utf8')).toBe(secret);
   expect(await file().ask('12', signal)).toBe('has');
 });
@@ -87,21 +88,21 @@ test('a link whose target does not exist yet is followed; if the folder of its t
   mkdirSync(join(folder, 'mounted'));
   symlinkSync('mounted/key', path());
   expect(await file().prepare?.()).toBeNull();
-  expect(await file().deliver(secret, '12', signal)).toEqual({ isDelivered: true });
+  expect(await file().deliver(secret, '12', guard)).toEqual({ isDelivered: true });
   expect(readFileSync(join(folder, 'mounted', 'key'), 'utf8')).toBe(secret);
 
   const other = join(folder, 'other');
   symlinkSync('absent/key', other);
   const sink = open({ kind: 'file', path: other });
   expect(await sink.prepare?.()).toContain('cannot be written (ENOENT)');
-  expect(await sink.deliver(secret, '12', signal)).toMatchObject({ isDelivered: false });
+  expect(await sink.deliver(secret, '12', guard)).toMatchObject({ isDelivered: false });
   expect(readdirSync(folder).toSorted()).toEqual(['key-7', 'mounted', 'other']);
 });
 
 test('a missing folder is reported before a secret exists', async () => {
   const sink = open({ kind: 'file', path: join(folder, 'absent', 'key') });
   expect(await sink.check()).toContain('cannot be written (ENOENT)');
-  expect(await sink.deliver(secret, '12', signal)).toMatchObject({ isDelivered: false });
+  expect(await sink.deliver(secret, '12', guard)).toMatchObject({ isDelivered: false });
 });
 
 test('a name cannot lead to another folder or become an option', () => {
@@ -125,7 +126,7 @@ test('a command gets the secret on standard input, the target in its environment
   };
   const sink = open({ kind: 'command', command: [command, 'secret/{line}'], environment: ['VAULT_ADDR'] }, variables);
   expect(await sink.check()).toBeNull();
-  expect(await sink.deliver(secret, '12', signal)).toEqual({ isDelivered: true });
+  expect(await sink.deliver(secret, '12', guard)).toEqual({ isDelivered: true });
   expect(readFileSync(join(folder, 'got'), 'utf8')).toBe(secret);
   expect(readFileSync(join(folder, 'args'), 'utf8')).toBe('secret/7\n');
   const given = readFileSync(join(folder, 'env'), 'utf8');
@@ -142,7 +143,7 @@ test.each([
   ['prints the secret and fails', 'cat; cat >&2; exit 1', /ended with status 1/, true],
 ])('a command that %s: a failure, and whether it stored the secret is unknown', async (_name, text, why, mayHave) => {
   const sink = open({ kind: 'command', command: [script('bad', text)], timeout: '1s' });
-  const delivered = await sink.deliver(secret, '12', signal);
+  const delivered = await sink.deliver(secret, '12', guard);
   expect(delivered).toEqual({ isDelivered: false, why: expect.stringMatching(why), mayHave });
   expect(JSON.stringify(delivered)).not.toContain(secret);
   expect(await sink.ask('12', signal)).toBe('unknown');
@@ -151,7 +152,7 @@ test.each([
 test('a missing command is reported before a secret exists, and certainly stored nothing', async () => {
   const sink = open({ kind: 'command', command: ['no-such-command-of-anybody'] });
   expect(await sink.check()).toBe('there is no command no-such-command-of-anybody');
-  expect(await sink.deliver(secret, '12', signal)).toMatchObject({ isDelivered: false, mayHave: false });
+  expect(await sink.deliver(secret, '12', guard)).toMatchObject({ isDelivered: false, mayHave: false });
 });
 
 test('a command that the system cannot start certainly stored nothing', async () => {
@@ -159,28 +160,28 @@ test('a command that the system cannot start certainly stored nothing', async ()
   const command = [script('store', 'cat > /dev/null')];
   const sink = open({ kind: 'command', command, environment: ['LARGE'] }, variables);
   const why = expect.stringMatching(/cannot be run \(E2BIG\)$/);
-  expect(await sink.deliver(secret, '12', signal)).toEqual({ isDelivered: false, why, mayHave: false });
+  expect(await sink.deliver(secret, '12', guard)).toEqual({ isDelivered: false, why, mayHave: false });
 });
 
 test('a command that exits with 0 without storing succeeds without read_command, and fails with it', async () => {
   const command = [script('nothing', 'exit 0')];
-  expect(await open({ kind: 'command', command }).deliver(secret, '12', signal)).toEqual({ isDelivered: true });
+  expect(await open({ kind: 'command', command }).deliver(secret, '12', guard)).toEqual({ isDelivered: true });
   const read = open({ kind: 'command', command, read_command: [script('read', 'echo 11')] });
   // It may be a store with delayed reads.
-  expect(await read.deliver(secret, '12', signal)).toMatchObject({ isDelivered: false, mayHave: true });
+  expect(await read.deliver(secret, '12', guard)).toMatchObject({ isDelivered: false, mayHave: true });
   const broken = open({ kind: 'command', command, read_command: [script('broken', 'exit 1')] });
-  expect(await broken.deliver(secret, '12', signal)).toMatchObject({ isDelivered: false, mayHave: true });
+  expect(await broken.deliver(secret, '12', guard)).toMatchObject({ isDelivered: false, mayHave: true });
 });
 
 test('a command that fails after it has stored the secret succeeds if read_command finds the id', async () => {
   const command = [script('late', 'cat > /dev/null; exit 1')];
   const sink = open({ kind: 'command', command, read_command: [script('read', 'echo "$KEYWARDEN_KEY_ID"')] });
-  expect(await sink.deliver(secret, '12', signal)).toEqual({ isDelivered: true });
+  expect(await sink.deliver(secret, '12', guard)).toEqual({ isDelivered: true });
 });
 
 test('processes that a command leaves running end with it', async () => {
   const command = [script('leaves', `sleep 600 & echo $! > "${folder}/pid"; exit 0`)];
-  expect(await open({ kind: 'command', command }).deliver(secret, '12', signal)).toEqual({ isDelivered: true });
+  expect(await open({ kind: 'command', command }).deliver(secret, '12', guard)).toEqual({ isDelivered: true });
   const pid = Number(readFileSync(join(folder, 'pid'), 'utf8'));
   await expect.poll(() => isRunning(pid)).toBe(false);
 });
@@ -192,7 +193,7 @@ test('a delivery does not wait for a process that leaves the group and holds our
     command: [script('away', text)],
     read_command: [script('read', text.replace('exit 0', 'echo 12'))],
   });
-  expect(await sink.deliver(secret, '12', signal)).toEqual({ isDelivered: true });
+  expect(await sink.deliver(secret, '12', guard)).toEqual({ isDelivered: true });
   process.kill(Number(readFileSync(join(folder, 'pid'), 'utf8')), 'SIGKILL');
 });
 
@@ -210,7 +211,7 @@ test('a file that Keywarden did not write is not overwritten, nor is one of its 
   expect(await file().check()).toMatch(/exists, and Keywarden did not write its content/);
   rmSync(path());
   const sink = file();
-  await sink.deliver(secret, '12', signal);
+  await sink.deliver(secret, '12', guard);
   expect(await file().check()).toBeNull();
   writeFileSync(path(), 'changed by another program');
   expect(await file().check()).toMatch(/did not write its content/);
@@ -250,7 +251,7 @@ test('it is unknown whether a sink has the secret if its read_command fails, wit
 
 test('it is unknown whether a file has the secret if it has another one than its note names', async () => {
   const sink = file();
-  await sink.deliver(secret, '12', signal);
+  await sink.deliver(secret, '12', guard);
   writeFileSync(path(), 'put there by hand');
   expect(await sink.ask('12', signal)).toBe('unknown');
   writeFileSync(path(), secret);
@@ -259,7 +260,7 @@ test('it is unknown whether a file has the secret if it has another one than its
 
 test('a process that is about to end stops its command at once', async () => {
   const sink = open({ kind: 'command', command: [script('slow', 'exec sleep 600')], timeout: '5s' });
-  expect(await sink.deliver(secret, '12', AbortSignal.abort())).toEqual({
+  expect(await sink.deliver(secret, '12', { ...guard, signal: AbortSignal.abort() })).toEqual({
     isDelivered: false,
     why: 'stopped by a signal',
     mayHave: true,
