@@ -180,14 +180,14 @@ func open(receipt string) event {
 	require(leaf["content"] == hash(extra.Content), "its content is not the one that was recorded")
 	// A salt has a fixed length, so that the name and the value after it cannot move.
 	require(extra.Personal != nil && (extra.Salt == nil || isSha256.MatchString(*extra.Salt)), "its salt has another form")
-	count, isOfRow := 0, leaf["at"] == leaf["recorded"]
+	count, isOfRow, isOfActor := 0, leaf["at"] == leaf["recorded"], leaf["actor"] == ""
 	for name, value := range row {
 		hashed, _ := value.(map[string]any)
 		salted, isSalted := hashed["salted"].(string)
 		_, isLarge := hashed["sha256"].(string)
 		text, isText := value.(string)
 		require(value == nil || isText || len(hashed) == 1 && (isSalted || isLarge), "its %q has another form", name)
-		isOfRow = isOfRow || isText && text == leaf["at"]
+		isOfRow, isOfActor = isOfRow || isText && text == leaf["at"], isOfActor || isSalted && salted == leaf["actor"]
 		person, isShown := extra.Personal[name]
 		prove(isShown || !isSalted, "the %q of %q, which is hidden", name, leaf["subject"])
 		if isShown {
@@ -195,7 +195,7 @@ func open(receipt string) event {
 			count++
 		}
 	}
-	require(isOfRow && count == len(extra.Personal), "its time or its personal data is not of its row")
+	require(isOfRow && isOfActor && count == len(extra.Personal), "its time, its actor or its personal data is not of its row")
 	late := instant(leaf["recorded"]).Sub(instant(leaf["at"]))
 	require(time.Until(instant(leaf["recorded"])) < time.Hour, "it is of a time in the future")
 	prove(late <= time.Hour && late >= -time.Hour, "the time %q of %q, recorded at %q", leaf["at"], leaf["subject"], leaf["recorded"])

@@ -90,9 +90,7 @@ export function verifyReceipt(text: string, keys: Verifier[]): ProvenEvent | str
   const logged = readLogged(extra);
   if (typeof logged === 'string') return logged;
   const { content } = logged;
-  const salted = Object.entries(content).flatMap(([name, value]) =>
-    value !== null && typeof value === 'object' && 'salted' in value ? [{ name, hash: value.salted }] : [],
-  );
+  const salted = listSalted(content);
   for (const [name, value] of Object.entries(extra.personal)) {
     const hash = salted.find((each) => each.name === name)?.hash;
     if (hash === undefined || hash !== sha256(`${extra.salt ?? ''}:${name}:${value}`))
@@ -119,12 +117,20 @@ export function readLogged(entry: { leaf: string; content: string }): LoggedEven
   const content = parseCanonical(contentSchema, entry.content);
   if (leaf === null || content === null) return 'its event has an unknown form';
   if (leaf.content !== sha256(entry.content)) return 'its content is not the one that was recorded';
-  const { type, subject, at, recorded } = leaf;
+  const { type, subject, at, recorded, actor } = leaf;
   if (!isInstant(at) || !isInstant(recorded)) return 'its event has a time that is none';
   // The time is one of the row's columns. A migration has none, and a row that is gone neither.
   if (at !== recorded && !Object.values(content).includes(at)) return 'its time is not one of its row';
+  if (actor !== null && !listSalted(content).some(({ hash }) => hash === actor))
+    return 'its actor is not one of its row';
   return { type, subject, at, recorded, content };
 }
+
+/** Returns the names of personal data, each with its salted hash. */
+const listSalted = (content: EventContent): { name: string; hash: string }[] =>
+  Object.entries(content).flatMap(([name, value]) =>
+    value !== null && typeof value === 'object' && 'salted' in value ? [{ name, hash: value.salted }] : [],
+  );
 
 /** Reads an entry of the log; null for a text that is none. */
 export const readLeaf = (text: string): z.output<typeof leafSchema> | null => parseCanonical(leafSchema, text);

@@ -60,6 +60,7 @@ const withLeaf = (from: string | RegExp, to: string): OwnEvent => ({
 export const falseEvents: [string, OwnEvent][] = [
   ['another version', withLeaf('"v":"1"', '"v":"2"')],
   ['an actor that is an object', withLeaf('"actor":null', '"actor":{}')],
+  ['an actor that is not of its row', withLeaf('"actor":null', `"actor":"${'ab'.repeat(32)}"`)],
   ['no actor', withLeaf('"actor":null,', '')],
   ['a member twice', withLeaf('"v":"1"', '"v":"1","v":"1"')],
   ['a member more', withLeaf('"v":"1"', '"v":"1","w":"1"')],
