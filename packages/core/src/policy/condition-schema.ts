@@ -45,7 +45,8 @@ export const conditionShape = {
   },
 };
 
-type Leaf = { [Name in keyof typeof leaves]?: z.output<(typeof leaves)[Name]> };
+type LeafName = keyof typeof leaves;
+type Leaf = { [Name in LeafName]?: z.output<(typeof leaves)[Name]> };
 
 /** A condition that flags a key: one leaf, or a combination of conditions. */
 export type Condition = Leaf & {
@@ -54,7 +55,44 @@ export type Condition = Leaf & {
   not?: Condition | undefined;
 };
 
-export const conditionNames = [...Object.keys(leaves), 'all', 'any', 'not'] as (keyof Condition)[];
+const leafNames = Object.keys(leaves) as LeafName[];
+export const conditionNames: (keyof Condition)[] = [...leafNames, 'all', 'any', 'not'];
+
+/** Something of each leaf, which takes the value of its setting. */
+type ByLeaf<R> = { [Name in LeafName]: (setting: NonNullable<Leaf[Name]>) => R };
+
+/** Returns what a table has for the leaf that a condition consists of. */
+export function byLeaf<R>(condition: Condition, table: ByLeaf<R>): R {
+  const name = leafNames.find((each) => condition[each] !== undefined);
+  if (name === undefined) throw new TypeError('the condition has no leaf');
+  // Each entry takes the setting of its own name.
+  return (table[name] as (setting: Condition[LeafName]) => R)(condition[name]);
+}
+
+/**
+ * How a rule may use each leaf.
+ * - onUse: it depends on how the key was used, which two listings in a row must show (R1)
+ * - keysOnly: other credentials lack what it looks at
+ * - unsure: it may be wrong, so it revokes no key
+ * - inherited: a successor matches it like the key that it replaces
+ */
+const traits: Record<LeafName, readonly ('onUse' | 'keysOnly' | 'unsure' | 'inherited')[]> = {
+  unused_for: ['onUse'],
+  never_used_for: ['onUse'],
+  older_than: [],
+  more_than: ['onUse', 'keysOnly', 'inherited'],
+  used_outside: ['keysOnly', 'unsure'],
+  creator_left: ['keysOnly'],
+  without_expiry: [],
+  expires_within: [],
+  name_not_matching: ['inherited'],
+  reviewed_out: [],
+  unscoped: ['keysOnly', 'unsure'],
+};
+
+/** Returns the leaves with a trait. */
+export const leavesWith = (trait: (typeof traits)[LeafName][number]) =>
+  leafNames.filter((name) => traits[name].includes(trait));
 
 /** Returns which conditions a rule or a part of one sets. */
 export function conditionsOf(value: Condition): (keyof Condition)[] {

@@ -1,7 +1,7 @@
 import { clientAddress, makeGlobTest, makeNetworkTest } from '../values/patterns.ts';
-import { toMs } from '../values/time.ts';
+import { type Duration, toMs } from '../values/time.ts';
 import { isKeyKind, showsExpiry, showsUse } from '../wire/index.ts';
-import type { Condition } from './condition-schema.ts';
+import { byLeaf, type Condition } from './condition-schema.ts';
 import { conditionInWords } from './explain.ts';
 import { isCreationKnown, type KeyFacts } from './facts.ts';
 import type { Evidence } from './finding.ts';
@@ -56,34 +56,48 @@ export function compile(condition: Condition, ranks: (per: Grouping) => RankOf):
   if (condition.all !== undefined) return allOf(condition.all.map((part) => compile(part, ranks)));
   if (condition.any !== undefined) return anyOf(condition.any.map((part) => compile(part, ranks)));
   if (condition.not !== undefined) return negate(condition.not, compile(condition.not, ranks));
-  return compileUse(condition) ?? compileExpiry(condition) ?? compilePlace(condition, ranks) ?? (() => false);
+  return byLeaf(condition, {
+    unused_for: unusedFor,
+    never_used_for: neverUsedFor,
+    older_than: olderThan,
+    more_than: (more) => moreThan(more, ranks(more.per)),
+    used_outside: usedOutside,
+    creator_left: () => creatorLeft,
+    without_expiry: () => withoutExpiry,
+    expires_within: expiresWithin,
+    name_not_matching: nameNotMatching,
+    reviewed_out: () => reviewedOut,
+    unscoped: () => unscoped,
+  });
 }
 
-function compileUse(condition: Condition): Test | undefined {
-  const { unused_for: unused, never_used_for: never, older_than: older } = condition;
-  if (unused !== undefined)
-    return ({ key, nowMs, lastUseMs, createdMs }) => {
-      const { use } = key;
-      if (use.state === 'unknown') return isInUse(key, { nowMs, limitMs: unused.ms }) ? false : whyUseUnknown(key);
-      if (!isCreationKnown(key)) return whyAgeUnknown(key);
-      if (use.state === 'never' || !(nowMs - lastUseMs > unused.ms) || !(nowMs - createdMs > unused.ms)) return false;
-      return { condition: 'unused_for', last_used_at: use.at, limit: unused.text };
-    };
-  if (never !== undefined)
-    return ({ key, nowMs, createdMs }) => {
-      const { use, createdAt } = key;
-      if (use.state === 'unknown')
-        return use.unobserved?.since != null || isInUse(key, { nowMs, limitMs: never.ms }) ? false : whyUseUnknown(key);
-      if (!isCreationKnown(key)) return whyAgeUnknown(key);
-      if (use.state === 'used' || !(nowMs - createdMs > never.ms)) return false;
-      return { condition: 'never_used_for', created_at: createdAt, limit: never.text };
-    };
-  if (older === undefined) return undefined;
-  return ({ key, nowMs, createdMs }) => {
+const unusedFor =
+  ({ ms, text }: Duration): Test =>
+  ({ key, nowMs, lastUseMs, createdMs }) => {
+    const { use } = key;
+    if (use.state === 'unknown') return isInUse(key, { nowMs, limitMs: ms }) ? false : whyUseUnknown(key);
     if (!isCreationKnown(key)) return whyAgeUnknown(key);
-    return nowMs - createdMs > older.ms && { condition: 'older_than', created_at: key.createdAt, limit: older.text };
+    if (use.state === 'never' || !(nowMs - lastUseMs > ms) || !(nowMs - createdMs > ms)) return false;
+    return { condition: 'unused_for', last_used_at: use.at, limit: text };
   };
-}
+
+const neverUsedFor =
+  ({ ms, text }: Duration): Test =>
+  ({ key, nowMs, createdMs }) => {
+    const { use, createdAt } = key;
+    if (use.state === 'unknown')
+      return use.unobserved?.since != null || isInUse(key, { nowMs, limitMs: ms }) ? false : whyUseUnknown(key);
+    if (!isCreationKnown(key)) return whyAgeUnknown(key);
+    if (use.state === 'used' || !(nowMs - createdMs > ms)) return false;
+    return { condition: 'never_used_for', created_at: createdAt, limit: text };
+  };
+
+const olderThan =
+  ({ ms, text }: Duration): Test =>
+  ({ key, nowMs, createdMs }) => {
+    if (!isCreationKnown(key)) return whyAgeUnknown(key);
+    return nowMs - createdMs > ms && { condition: 'older_than', created_at: key.createdAt, limit: text };
+  };
 
 /** Returns whether a key whose last use is unknown was certainly used, or created, within a time. */
 function isInUse(key: KeyFacts, { nowMs, limitMs }: { nowMs: number; limitMs: number }): boolean {
@@ -93,48 +107,41 @@ function isInUse(key: KeyFacts, { nowMs, limitMs }: { nowMs: number; limitMs: nu
   return since !== null && nowMs - toMs(since) <= limitMs;
 }
 
-function compileExpiry({ without_expiry: without, expires_within: within }: Condition): Test | undefined {
-  if (without !== undefined)
-    return ({ key }) => {
-      if (isExpiryUnknown(key)) return whyExpiryUnknown(key);
-      return key.expiresAt === undefined && { condition: 'without_expiry', created_at: key.createdAt };
-    };
-  if (within === undefined) return undefined;
-  return ({ key, nowMs }) => {
+const withoutExpiry: Test = ({ key }) => {
+  if (isExpiryUnknown(key)) return whyExpiryUnknown(key);
+  return key.expiresAt === undefined && { condition: 'without_expiry', created_at: key.createdAt };
+};
+
+const expiresWithin =
+  ({ ms, text }: Duration): Test =>
+  ({ key, nowMs }) => {
     const { expiresAt } = key;
     if (isExpiryUnknown(key)) return whyExpiryUnknown(key);
-    if (expiresAt === undefined || toMs(expiresAt) - nowMs > within.ms) return false;
-    return { condition: 'expires_within', expires_at: expiresAt, limit: within.text };
+    if (expiresAt === undefined || toMs(expiresAt) - nowMs > ms) return false;
+    return { condition: 'expires_within', expires_at: expiresAt, limit: text };
   };
-}
 
-function compilePlace(condition: Condition, ranks: (per: Grouping) => RankOf): Test | undefined {
-  const { more_than: more, used_outside: networks, creator_left: left, name_not_matching: patterns } = condition;
-  if (more !== undefined) {
-    const rankOf = ranks(more.per);
-    return (timed) => {
-      const found = rankOf(timed);
-      if (found === undefined || found.count <= more.number) return false;
-      if (found.rank === undefined) return { unknown: `the last use of a key of its ${more.per} is unknown` };
-      if (found.rank <= more.number) return false;
-      return { condition: 'more_than', count: found.count, limit: more.number, per: more.per, rank: found.rank };
-    };
-  }
-  if (networks !== undefined) return usedOutside(networks);
-  if (left !== undefined)
-    return ({ key: { creator, creatorId } }) => {
-      if (creator === 'unknown') return { unknown: 'it is unknown whether its creator is still a member' };
-      return creator === 'left' && { condition: 'creator_left', creator_id: creatorId };
-    };
-  if (patterns !== undefined) {
-    const tests = patterns.map(makeGlobTest);
-    return ({ key }) => {
-      const name = key.lineage?.name ?? key.name;
-      return !tests.some((test) => test(name)) && { condition: 'name_not_matching', limit: patterns, name };
-    };
-  }
-  if (condition.reviewed_out !== undefined) return reviewedOut;
-  return condition.unscoped === undefined ? undefined : unscoped;
+const moreThan =
+  ({ number, per }: { number: number; per: Grouping }, rankOf: RankOf): Test =>
+  (timed) => {
+    const found = rankOf(timed);
+    if (found === undefined || found.count <= number) return false;
+    if (found.rank === undefined) return { unknown: `the last use of a key of its ${per} is unknown` };
+    if (found.rank <= number) return false;
+    return { condition: 'more_than', count: found.count, limit: number, per, rank: found.rank };
+  };
+
+const creatorLeft: Test = ({ key: { creator, creatorId } }) => {
+  if (creator === 'unknown') return { unknown: 'it is unknown whether its creator is still a member' };
+  return creator === 'left' && { condition: 'creator_left', creator_id: creatorId };
+};
+
+function nameNotMatching(patterns: string[]): Test {
+  const tests = patterns.map(makeGlobTest);
+  return ({ key }) => {
+    const name = key.lineage?.name ?? key.name;
+    return !tests.some((test) => test(name)) && { condition: 'name_not_matching', limit: patterns, name };
+  };
 }
 
 const reviewedOut: Test = ({ key: { reviewedOut: decided } }) => {

@@ -1,5 +1,5 @@
 import { daysInWords, toMs } from '../values/index.ts';
-import type { Condition } from './condition-schema.ts';
+import { byLeaf, type Condition } from './condition-schema.ts';
 import type { Evidence, Finding } from './finding.ts';
 
 /** Returns why a rule holds for a key as text: the value, and the limit that it exceeded. */
@@ -57,17 +57,19 @@ export function conditionInWords(condition: Condition): string {
   if (condition.all !== undefined) return condition.all.map(partInWords).join(' and ');
   if (condition.any !== undefined) return condition.any.map(partInWords).join(' or ');
   if (condition.not !== undefined) return `not (${conditionInWords(condition.not)})`;
-  const { more_than: more, unused_for: unused, never_used_for: never, older_than: older } = condition;
-  if (more !== undefined) return `more_than ${more.number} per ${more.per}`;
-  if (unused !== undefined) return `unused_for ${unused.text}`;
-  if (never !== undefined) return `never_used_for ${never.text}`;
-  if (older !== undefined) return `older_than ${older.text}`;
-  if (condition.without_expiry !== undefined) return 'without_expiry';
-  if (condition.expires_within !== undefined) return `expires_within ${condition.expires_within.text}`;
-  if (condition.used_outside !== undefined) return `used_outside ${condition.used_outside.join(', ')}`;
-  if (condition.name_not_matching !== undefined) return `name_not_matching ${condition.name_not_matching.join(', ')}`;
-  if (condition.reviewed_out !== undefined) return 'reviewed_out';
-  return condition.creator_left === undefined ? 'unscoped' : 'creator_left';
+  return byLeaf(condition, {
+    unused_for: ({ text }) => `unused_for ${text}`,
+    never_used_for: ({ text }) => `never_used_for ${text}`,
+    older_than: ({ text }) => `older_than ${text}`,
+    more_than: ({ number, per }) => `more_than ${number} per ${per}`,
+    used_outside: (networks) => `used_outside ${networks.join(', ')}`,
+    creator_left: () => 'creator_left',
+    without_expiry: () => 'without_expiry',
+    expires_within: ({ text }) => `expires_within ${text}`,
+    name_not_matching: (patterns) => `name_not_matching ${patterns.join(', ')}`,
+    reviewed_out: () => 'reviewed_out',
+    unscoped: () => 'unscoped',
+  });
 }
 
 /** Returns a part of a condition. Parentheses tell apart conditions of the same parts: announcements and approvals are about one of them. */

@@ -8,6 +8,7 @@ import {
   conditionShape,
   conditionsOf,
   isOnInactivity,
+  leavesWith,
   mentions,
 } from './condition-schema.ts';
 import { presetNames, presets } from './presets.ts';
@@ -51,7 +52,10 @@ const rotationSchema = z.strictObject({
 
 const reviewRuleName = 'access-review';
 
-const ofKeysAlone = ['more_than', 'used_outside', 'creator_left', 'unscoped'] as const;
+const keysOnly = leavesWith('keysOnly');
+const unsure = leavesWith('unsure');
+const inherited = leavesWith('inherited');
+const onUse = leavesWith('onUse');
 
 const ruleSchema = z
   .strictObject({
@@ -89,13 +93,9 @@ const ruleSchema = z
       ...(rotation === undefined ? {} : { rotation }),
     };
   })
-  .refine(
-    (rule) => ['report', 'notify'].includes(rule.action) || !mentions(rule.condition, ['used_outside', 'unscoped']),
-    {
-      error:
-        'used_outside and unscoped may be wrong (an address can be forged), so their action must be report or notify',
-    },
-  )
+  .refine((rule) => ['report', 'notify'].includes(rule.action) || !mentions(rule.condition, unsure), {
+    error: `${unsure.join(' and ')} may be wrong (an address can be forged), so their action must be report or notify`,
+  })
   .refine(({ match: { kinds = [] }, action }) => action !== 'rotate' || kinds.every(isKeyKind), {
     error: 'action: rotate is for API keys: personal, organization, project',
   })
@@ -105,14 +105,14 @@ const ruleSchema = z
   .refine(({ match: { kinds = [] }, mode: own }) => own === 'plan' || kinds.every(isKeyKind), {
     error: 'mode: enforce is for API keys; a person must approve revocations of other credentials',
   })
-  .refine(({ match: { kinds = [] }, condition }) => kinds.every(isKeyKind) || !mentions(condition, ofKeysAlone), {
-    error: `${ofKeysAlone.join(', ')} are conditions of API keys: the creators and addresses of other credentials are not reported`,
+  .refine(({ match: { kinds = [] }, condition }) => kinds.every(isKeyKind) || !mentions(condition, keysOnly), {
+    error: `${keysOnly.join(', ')} are conditions of API keys: the creators and addresses of other credentials are not reported`,
   })
   .refine((rule) => rule.rotation === undefined || rule.action === 'rotate', {
     error: 'rotation requires action: rotate',
   })
-  .refine((rule) => rule.rotation === undefined || !mentions(rule.condition, ['more_than', 'name_not_matching']), {
-    error: 'rotation does not work with more_than and name_not_matching: a successor has the same name and place',
+  .refine((rule) => rule.rotation === undefined || !mentions(rule.condition, inherited), {
+    error: `rotation does not work with ${inherited.join(' and ')}: a successor has the same name and place`,
   })
   .refine((rule) => rule.mode === 'plan' || rule.action === 'revoke' || rule.rotation !== undefined, {
     error: 'mode: enforce requires action: revoke, or action: rotate with a rotation; nothing else is automatic',
@@ -198,7 +198,7 @@ export type Rule = Policy['rules'][number];
 
 /** Returns whether a rule revokes by how a key was used, or spares a key in use. Two listings in a row must show that use. */
 export function restsOnUse({ condition, even_in_use: evenInUse }: Rule): boolean {
-  return !evenInUse || mentions(condition, ['unused_for', 'never_used_for', 'more_than']);
+  return !evenInUse || mentions(condition, onUse);
 }
 export type Action = Rule['action'];
 
