@@ -1,8 +1,10 @@
+import { readFileSync } from 'node:fs';
 import { canonicalJson, sha256 } from '@keywarden/core/values';
 import { fillEveryTable } from '@keywarden/testkit/store/fill-every-table';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { migrateStore } from '../migrate.ts';
+import { readRepeatable } from '../repeatables.ts';
 import type { Sql, Tx } from '../sql.ts';
 import { listLedgerRowFaults } from './check.ts';
 
@@ -15,6 +17,8 @@ beforeAll(async () => {
   await store.sql.begin(async (tx) => void (await fillEveryTable(tx as unknown as Sql, hostile)));
 });
 afterAll(async () => await store.close());
+
+const ledgerPage = readFileSync(new URL('../../../docs/LEDGER.md', import.meta.url), 'utf8');
 
 interface Kind {
   kind: string;
@@ -30,6 +34,8 @@ const listKinds = async () => (await store.sql`select * from keywarden.ledger_ki
 test('each kind of event was recorded, with leaf and content as canonical JSON', async () => {
   const events = await store.sql`select type, leaf, content from keywarden.ledger_event where leaf like '{%'`;
   const kinds = (await listKinds()).map(({ kind }) => kind);
+  expect(kindNames).toEqual(kinds);
+  expect(kinds.filter((kind) => !ledgerPage.includes(`\`${kind}\``))).toEqual([]);
   expect(new Set(events.map(({ type }) => type))).toEqual(new Set(kinds));
   for (const { type, leaf, content } of events) {
     const [read, held] = [JSON.parse(String(leaf)), JSON.parse(String(content))] as Record<string, unknown>[];
@@ -85,15 +91,10 @@ async function undone(work: (tx: Tx) => Promise<void>): Promise<void> {
     });
 }
 
-const kindNames = `
-  policy.stored policy.in_force plan.stored plan.approved plan.approval_ended plan.rejected revocation.intended
-  revocation.ended exemption.granted exemption.ended campaign.opened campaign.canceled review.opened
-  review.decided review.signed pause.begun pause.ended incident.opened incident.closed rotation.begun
-  rotation.moved rotation.given_up token.created token.revoked retention.set retention.dropped archive.sealed
-  ledger.key_added ledger.key_ended ledger.begun_anew store.migrated
-`
-  .trim()
-  .split(/\s+/);
+/** Each kind of keywarden.ledger_kinds. Tests are named before a database exists. */
+const kindNames = [...readRepeatable('72-ledger_kinds.sql').matchAll(/^ {4}\('([\w.]+)'/gm)].map(
+  ([, kind = '']) => kind,
+);
 
 test.each(kindNames)(
   '%s: keywarden ledger --check finds a row that is altered, backdated, deleted or added without its event',
