@@ -93,6 +93,16 @@ test('as_of shows past credentials and the gaps: before the first listing, and s
   expect(body.items.find(({ id }) => id === 'nak_live_1')).toMatchObject({ state: 'active' });
 });
 
+test('the page of an API key has its rotations and offers one; that of another credential does not', async () => {
+  const rotationsOf = async (list: string) => {
+    const [{ number } = {}] = (await fixture.ask(`/v1/${list}`)).body.items;
+    const { text } = await fixture.ask(`/keys/${String(number)}`, { as: 'operator', headers: { accept: 'text/html' } });
+    return [text.includes('<h2>Rotations</h2>'), text.includes('Request a rotation')];
+  };
+  expect(await rotationsOf('keys?state=active')).toEqual([true, true]);
+  expect(await rotationsOf('credentials')).toEqual([false, false]);
+});
+
 test('a review of credentials is decided and signed like a review of keys, but rotation is rejected', async () => {
   const asked = { title: 'branches', credentials: { kind: 'branch_credential' } };
   const both = { ...asked, keys: {} };

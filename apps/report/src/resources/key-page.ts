@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi';
+import { isKeyKind } from '@keywarden/core/wire';
 import * as store from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow, mayAct } from '../access/roles.ts';
@@ -52,7 +53,7 @@ export function keyPage({ page, form }: Pages, services: Services): void {
       (await store.readOne(db, store.credentialList({ number }, { organizations })));
     if (found === undefined) throw notFound('key with this number', '/keys');
     const key = z.union([store.keyItem, store.credentialItem]).parse(JSON.parse(found));
-    const isApiKey = !('expires_at' in key);
+    const isApiKey = !isOther(key);
     const of = { key: number };
     const part = async <S extends z.ZodObject>(
       title: string,
@@ -87,6 +88,9 @@ export function keyPage({ page, form }: Pages, services: Services): void {
   });
 }
 
+/** Returns whether it is a credential other than an API key. */
+const isOther = (key: Key | Credential): key is Credential => !isKeyKind(key.kind);
+
 function describeKey(key: Key | Credential): Html {
   return facts([
     ['Id', key.id],
@@ -94,7 +98,7 @@ function describeKey(key: Key | Credential): Html {
     ['State', state(key.state)],
     ['Scope', key.scope],
     ['Project', key.project_id === null ? null : linkTo('project_id', key.project_id)],
-    ...('expires_at' in key ? describeCredential(key) : []),
+    ...(isOther(key) ? describeCredential(key) : []),
     ['Owner', key.owner],
     ['Creator', key.creator.name ?? key.creator.id],
     ['Created', key.created_at === null ? 'unknown' : ago(key.created_at)],
