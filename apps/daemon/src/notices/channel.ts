@@ -41,12 +41,19 @@ export async function deliver(
 function encode({ format, secret }: ChannelConfig, { id, body }: Pick<PendingMessage, 'id' | 'body'>, sentAt: Date) {
   // Only this folder writes it.
   const known = body as unknown as Body;
-  if (format === 'slack') return { body: JSON.stringify(toSlack(known)), headers: {} };
-  const text = JSON.stringify(known);
-  const headers = {
-    'webhook-id': `msg_${id}`,
-    'webhook-timestamp': String(Math.floor(sentAt.getTime() / 1000)),
-    'webhook-signature': new Webhook(secret ?? '').sign(`msg_${id}`, sentAt, text),
-  };
-  return { body: text, headers };
+  switch (format) {
+    case 'slack':
+      return { body: JSON.stringify(toSlack(known)), headers: {} };
+    case 'standard-webhooks': {
+      const text = JSON.stringify(known);
+      const headers = {
+        'webhook-id': `msg_${id}`,
+        'webhook-timestamp': String(Math.floor(sentAt.getTime() / 1000)),
+        'webhook-signature': new Webhook(secret ?? '').sign(`msg_${id}`, sentAt, text),
+      };
+      return { body: text, headers };
+    }
+    default:
+      return format satisfies never;
+  }
 }

@@ -19,13 +19,10 @@ export interface ConnectionConfig {
 }
 
 /** A notification channel. Address and secret are never printed: the address of a chat webhook is a secret too. */
-export interface ChannelConfig {
-  name: string;
-  format: 'standard-webhooks' | 'slack';
+export interface ChannelConfig extends Pick<ConfigFile['channels'][number], 'name' | 'format' | 'checkpoints'> {
   url: string;
+  /** Null for a format that does not sign. */
   secret: string | null;
-  /** Whether the channel also gets the newest checkpoint of the ledger, once a day. */
-  checkpoints: boolean;
 }
 
 export interface Config extends Omit<ConfigFile, 'connections' | 'channels'> {
@@ -138,7 +135,7 @@ function readChannel(channel: ConfigFile['channels'][number], variables: NodeJS.
     throw usageError(`The address of channel ${name} has a user, and no request can be sent to it; remove the user.`);
   const place = { variable: channel.secret_env, file: channel.secret_file };
   const secret =
-    format === 'slack'
+    place.variable === undefined && place.file === undefined
       ? null
       : readOutside({ what: `Channel ${name} takes its secret`, setting: 'secret_file' }, place, variables);
   if (secret !== null && !/^(whsec_)?[A-Za-z0-9+/]{24,}={0,2}$/.test(secret))

@@ -70,6 +70,7 @@ const channelSchema = z
     url_file: z.string().optional(),
     secret_env: z.string().optional(),
     secret_file: z.string().optional(),
+    // The channel also gets the newest checkpoint of the ledger, once a day.
     checkpoints: z.boolean().default(false),
   })
   .refine((each) => [each.url, each.url_env, each.url_file].filter((value) => value !== undefined).length === 1, {
