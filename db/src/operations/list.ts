@@ -1,3 +1,4 @@
+import { isSealed } from '@keywarden/core/ledger';
 import { and, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { columnsOf, instant, json, time } from '../item.ts';
@@ -108,7 +109,11 @@ export function operationList(
   };
 }
 
-const sealedOperation = operationItem.omit({ organization_id: true, last_seen_upstream_at: true });
+const sealedPart = <T>(all: Record<string, T>) =>
+  Object.fromEntries(Object.entries(all).filter(([name]) => name === 'project_id' || isSealed(name)));
+
+/** What an archive of operations has of each. Verifiers refuse any other field. */
+const sealedOperation = z.strictObject(sealedPart(operationItem.shape));
 
 /** Lists operations of a project with the fields that seals prove, newest first. */
 export function sealedOperationList(
@@ -116,8 +121,7 @@ export function sealedOperationList(
   projectNumber: string,
 ): List<typeof sealedOperation> {
   const { item, ...list } = operationList(filter, [projectNumber]);
-  const { organization_id: _organization, last_seen_upstream_at: _last, ...sealed } = item;
-  return { ...list, schema: sealedOperation, item: sealed };
+  return { ...list, schema: sealedOperation, item: sealedPart(item) };
 }
 
 /** Lists the observed versions of an operation, newest first. The first is the current one. */

@@ -27,7 +27,7 @@ export {
   splitNote,
   type Verifier,
 } from './note.ts';
-export { hashOperation, readMembers, sealedColumns } from './operations.ts';
+export { hashOperation, isSealed, readMembers, sealedColumns } from './operations.ts';
 export { parseProof } from './proof.ts';
 export * from './receipt.ts';
 export { createLateness, createTimeOrder, isRecordedAtItsTime, toleranceMs } from './recording-times.ts';
