@@ -24,7 +24,7 @@ const path = place.refine((text) => !/[{}]/.test(text.replaceAll(/\{\w+\}/g, '')
 
 const longestMs = 600_000;
 
-/** A sink for the secrets of successors; see docs/POLICY.md. */
+/** A sink for the secrets of successors; see docs/ROTATION.md. */
 export const sinkSchema = z.discriminatedUnion(
   'kind',
   [
