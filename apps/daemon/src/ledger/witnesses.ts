@@ -64,6 +64,10 @@ interface Submission {
   signal: AbortSignal;
 }
 
+/** What a witness says with 403 and 404, by c2sp.org/tlog-witness. */
+const unknownKey =
+  ', as a witness that does not know the newest public key of this ledger; its operator gives it that key with --log';
+
 /** Returns whether a time in seconds is within an hour of one in ms. A receipt with another one would prove nothing. */
 const isNow = (time: number | null, nowMs: number) => time !== null && Math.abs(time * 1000 - nowMs) < 3_600_000;
 
@@ -92,7 +96,7 @@ async function askWitness(context: LedgerContext, submission: Submission): Promi
     const isRefused = status === 422 && oldSize > 0 && (attempt > 0 || cosigned > 0);
     if (isRefused || known === oldSize)
       return await reportWitness(context, name, 'has seen other events than the store has');
-    if (known === null) return `it answers ${status}`;
+    if (known === null) return `it answers ${status}${status === 403 || status === 404 ? unknownKey : ''}`;
     if (known > size) {
       // Another machine with the key may have sent a newer checkpoint.
       const newest = await readNewestCheckpoint(db);

@@ -99,7 +99,7 @@ test('a ledger that was begun anew is cosigned by a witness that knows its new k
   const environment = { ...place.environment, LEDGER_KEY: undefined };
   const anew = { ...place, environment };
   await beginAnew(anew, { reason: 'restored', by: 'ada' });
-  expect(await askWitnesses(anew, signal)).toEqual([expect.stringContaining('it answers 404')]);
+  expect(await askWitnesses(anew, signal)).toEqual([expect.stringContaining('it answers 404, as a witness')]);
   const own = readSigningKeys(environment).map(({ verifier }) => verifier);
   const stale = await readSignedTree(place.store.db, { prefersCosigned: true });
   expect(stale?.note.split('\n')[0]).toBe(own[0]?.name);
@@ -239,6 +239,7 @@ test.each([
   [409, 'Conflict', 'it answers 409'],
   [422, 'Unprocessable', 'it answers 422'],
   [302, '', 'it answers 302'],
+  [403, '', 'its operator gives it that key with --log'],
 ])('a proxy that answers %i opens no incident', async (status, text, why) => {
   const place = await logOf(await startAnswer((response) => void response.writeHead(status).end(text)));
   await growLedger(place);
