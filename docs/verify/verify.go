@@ -180,7 +180,7 @@ func open(receipt string) event {
 	require(leaf["content"] == hash(extra.Content), "its content is not the one that was recorded")
 	// A salt has a fixed length, so that the name and the value after it cannot move.
 	require(extra.Personal != nil && (extra.Salt == nil || isSha256.MatchString(*extra.Salt)), "its salt has another form")
-	count, isOfRow, isOfActor := 0, leaf["at"] == leaf["recorded"], leaf["actor"] == ""
+	count, isOfRow, isOfActor := 0, leaf["at"] == leaf["recorded"], strings.HasPrefix(extra.Leaf, `{"actor":null,`)
 	for name, value := range row {
 		hashed, _ := value.(map[string]any)
 		salted, isSalted := hashed["salted"].(string)
