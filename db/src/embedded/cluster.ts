@@ -113,7 +113,9 @@ const held = new Set<string>();
 function takeStarterLock(dataFolder: string): (() => void) | undefined {
   const file = join(dataFolder, 'postgres-starter');
   const holder = readNumber(dataFolder, 'postgres-starter');
-  const isOld = Date.now() - (statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()) > startMs;
+  const made = statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
+  // A time in the future is of a clock that was set back since.
+  const isOld = Math.abs(Date.now() - made) > startMs;
   const isHeld = holder === process.pid ? held.has(file) : isAlive(holder ?? 0);
   if (holder !== undefined && (isOld || !isHeld)) rmSync(file, { force: true });
   // Whole at once: another process may read it at any time.

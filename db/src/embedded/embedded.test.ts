@@ -8,6 +8,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -117,6 +118,17 @@ test.each(['', '\n', '0\n', 'damaged\n'])('files of the start with the text %j s
   for (const name of ['postgres-starter', 'postgres-port']) writeFileSync(join(folder, name), text);
   expect(await ask((await open(folder)).url, 'select 1 as one')).toEqual({ one: 1 });
 });
+
+test.each([-3600, 3600])(
+  'a lock file of the start that is %i s away from the current time holds nothing',
+  async (seconds) => {
+    const folder = newFolder();
+    const file = join(folder, 'postgres-starter');
+    writeFileSync(file, `${process.ppid}\n`);
+    utimesSync(file, Date.now() / 1000 + seconds, Date.now() / 1000 + seconds);
+    expect(await ask((await open(folder)).url, 'select 1 as one')).toEqual({ one: 1 });
+  },
+);
 
 test.runIf(process.platform === 'linux')('a cluster that cannot be created names the reason', async () => {
   const folder = newFolder();

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join as joinPath } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { codeOf, ensureDataFolder, UserError } from '@keywarden/runtime';
@@ -78,7 +78,8 @@ async function enter(dataFolder: string, launch: Launch, onLost: () => void): Pr
     await setTimeout(100);
   }
   const log = joinPath(dataFolder, 'postgres.log');
-  const word = lastLine(readFileSync(log, 'utf8'));
+  // Without a log, another process was starting it all the time.
+  const word = existsSync(log) ? lastLine(readFileSync(log, 'utf8')) : 'another process is starting it';
   throw new UserError(
     'store',
     `The embedded Postgres did not start (${codeOf(last)}: ${word}); see ${log}, or set DATABASE_URL.`,
