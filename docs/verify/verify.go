@@ -184,9 +184,9 @@ func open(receipt string) event {
 	for name, value := range row {
 		hashed, _ := value.(map[string]any)
 		salted, isSalted := hashed["salted"].(string)
-		_, isLarge := hashed["sha256"].(string)
+		large, _ := hashed["sha256"].(string)
 		text, isText := value.(string)
-		require(value == nil || isText || len(hashed) == 1 && (isSalted || isLarge), "its %q has another form", name)
+		require(value == nil || isText || len(hashed) == 1 && isSha256.MatchString(salted+large), "its %q has another form", name)
 		isOfRow, isOfActor = isOfRow || isText && text == leaf["at"], isOfActor || isSalted && salted == leaf["actor"]
 		person, isShown := extra.Personal[name]
 		prove(isShown || !isSalted, "the %q of %q, which is hidden", name, leaf["subject"])

@@ -6,6 +6,8 @@ import { openNote, type Verifier } from './note.ts';
 import { formatProof, parseProof, type TlogProof } from './proof.ts';
 import { toleranceMs } from './recording-times.ts';
 
+const digits = z.string().regex(/^[\da-f]{64}$/);
+
 /**
  * What a receipt of an event shows beside its proof: the leaf, the content whose hash the leaf has, and the personal data whose salted hashes the content
  * has. Without `salt`, the personal data was erased, or is not shown.
@@ -14,10 +16,7 @@ const extraSchema = z.strictObject({
   leaf: z.string(),
   content: z.string(),
   // Of a fixed length, so that the name and the value after it cannot move.
-  salt: z
-    .string()
-    .regex(/^[\da-f]{64}$/)
-    .nullable(),
+  salt: digits.nullable(),
   personal: z.record(z.string(), z.string()),
 });
 export type ReceiptExtra = z.output<typeof extraSchema>;
@@ -27,14 +26,14 @@ const leafSchema = z.strictObject({
   at: z.string(),
   content: z.string(),
   recorded: z.string(),
-  subject: z.string(),
-  type: z.string(),
+  subject: z.string().min(1),
+  type: z.string().min(1),
   v: z.literal('1'),
 });
 
 const contentSchema = z.record(
   z.string(),
-  z.union([z.string(), z.null(), z.strictObject({ sha256: z.string() }), z.strictObject({ salted: z.string() })]),
+  z.union([z.string(), z.null(), z.strictObject({ sha256: digits }), z.strictObject({ salted: digits })]),
 );
 export type EventContent = z.output<typeof contentSchema>;
 
