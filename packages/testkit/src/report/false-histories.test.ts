@@ -74,13 +74,19 @@ test('the detail of an incident may be newer than the signed tree while the inci
   await store.sql`
     insert into keywarden.incident (kind, scope, detail, opened_at, closed_at, closed_by, note)
     values ('orphan', 'closed', '{"why": "it was never used"}', now() - interval '30 minutes', now() - interval '20 minutes', 'ada', 'seen')`;
+  const later = new Date(Date.now() - 15 * 60_000).toISOString();
   await ledger.sign();
   const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
   const evidence = unpack(await download(packs.fixture, `/v1/evidence?from=2026-05-01&to=${tomorrow}`));
-  const forged = async (from: string) =>
-    await packs.verify(forge(/-incidents\.ndjson$/, (text) => text.replace(from, 'nothing happened'))(evidence));
+  const forged = async (from: string | RegExp, to = 'nothing happened') =>
+    await packs.verify(forge(/-incidents\.ndjson$/, (text) => text.replace(from, to))(evidence));
   expect(await forged('a test')).toMatchObject({ rank: 1, words: expect.stringContaining('rows have no receipt') });
   expect(await forged('it was never used')).toMatchObject({ rank: 2, words: expect.stringContaining('in detail') });
+  // A later end, which the tree would have.
+  expect(await forged(/"closed_at" ?: ?"[^"]+"/, `"closed_at":"${later}"`)).toMatchObject({
+    rank: 2,
+    words: expect.stringContaining('in closed_at'),
+  });
 });
 
 test('an incident that was open in the period, and opened before it, is not left out of its table unnoticed', async () => {

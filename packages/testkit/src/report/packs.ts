@@ -64,6 +64,10 @@ export const editLines = (edit: (lines: string[]) => string[]) => (text: string)
     .map((line) => `${line}\n`)
     .join('');
 
+/** Edits each row of a table. */
+export const editRows = (edit: (row: Record<string, unknown>) => object) =>
+  editLines((lines) => lines.map((line) => JSON.stringify(edit(JSON.parse(line) as Record<string, unknown>))));
+
 /** Edits a file of an evidence archive, each copy of it, the CSV files beside these, and their hashes in the manifest, as somebody who forges it does. */
 export const forge = (name: RegExp, edit: (text: string) => string) => (files: Files) => {
   const [found = '', text = ''] = Object.entries(files).find(([each]) => name.test(each)) ?? [];
