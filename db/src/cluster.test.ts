@@ -88,11 +88,7 @@ test('a page that meets the rows of a late commit is written again', async () =>
         values (${project}, ${createdAt}, ${id}, 'br-1', 'start_compute', 'running', 0, ${createdAt})`;
   });
   const saved = saveOperationPage(store.sql, { project, operations, proof });
-  await until(async () => {
-    const [waiting] =
-      await store.sql`select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%save_operation_page%'`;
-    return waiting;
-  });
+  await store.untilBlocked(saved);
   await arrive();
   expect(await saved).toEqual({ inserted: 0, changed: 3 });
   expect(await read(project)).toEqual({ known: 1, operations: 3 });
@@ -114,11 +110,7 @@ test('a page that meets the late change of a row is compared with it, and no ver
   });
   // Another connection shows an older state.
   const saved = saveOperationPage(store.sql, { project, operations: [versionOf('running', '2')] });
-  await until(async () => {
-    const [waiting] =
-      await store.sql`select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%save_operation_page%'`;
-    return waiting;
-  });
+  await store.untilBlocked(saved);
   await arrive();
   expect(await saved).toEqual({ inserted: 0, changed: 0 });
   expect(await store.sql`select status from keywarden.operation where project_number = ${project}`).toEqual([

@@ -1,5 +1,4 @@
 import { aborted } from '@keywarden/runtime';
-import { until } from '@keywarden/testkit';
 import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
@@ -102,13 +101,7 @@ test('a holder is notified when it loses its lock, and its writes are refused on
     await expect(late).rejects.toMatchObject({ code: 'KW005' });
     await saveOperationPage(other.sql, { project, operations: [makeWireOperation(3)], lease });
   });
-  const isWaiting = async () => {
-    const waiting =
-      await store.sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-    return waiting.length > 0;
-  };
-  await Promise.race([next, until(isWaiting)]);
-  release.resolve();
+  await store.untilBlocked(next).finally(release.resolve);
   await Promise.all([writing, next]);
   expect(order).toEqual(['a write that has begun', 'the next holder']);
   end();

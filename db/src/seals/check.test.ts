@@ -36,7 +36,7 @@ test('a month that is dropped while its seals are compared is no difference', as
   await store.sql.begin(async (tx) => {
     await tx`select pg_advisory_xact_lock(hashtextextended('operations of project ' || ${project}, 2))`;
     checking = checkSeals(daemon.sql, { signal: new AbortController().signal, months: (month) => month === '2025-02' });
-    await sealing.untilOneWaits();
+    await store.untilBlocked(checking);
     await sealing.dropMonth('2025-02');
   });
   expect(await checking).toEqual([]);

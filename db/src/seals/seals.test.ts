@@ -119,7 +119,7 @@ test('a row that a page is writing is in the seal: the seal waits for the page',
       operations: [makeWireOperation(noon(2) + 8)],
     });
     sealed = sealing.seal();
-    await sealing.untilOneWaits();
+    await store.untilBlocked(sealed);
     expect(await sealing.sealsOf(project)).toEqual([]);
   });
   await sealed;

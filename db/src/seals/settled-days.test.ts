@@ -1,4 +1,3 @@
-import { until } from '@keywarden/testkit';
 import { makeProject, makeWireOperation, makeWireProject } from '@keywarden/testkit/store/rows';
 import { at, createSealing, day, noon, proofOf, type Sealing } from '@keywarden/testkit/store/sealing';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
@@ -71,15 +70,13 @@ test.each(['deleted', 'back'])(
       // The sealing has read the coverage, and is about to write its seals.
       await tx`lock table keywarden.operation_seal in share mode`;
       work = [sealing.seal()];
-      const waiting = async () =>
-        await store.sql`select from pg_locks where not granted and relation = 'keywarden.operation_seal'::regclass and database = (select oid from pg_database where datname = current_database())`;
-      await until(async () => (await waiting()).length === 1);
+      await store.untilBlocked(...work);
       work.push(
         what === 'deleted'
           ? saveDeletedProjects(daemon.sql, listing, [makeWireProject(id, { deletedAt: '2026-05-04T10:00:00Z' })])
           : saveProjects(daemon.sql, { ...listing, unavailableIds: [], isWhole: false }, [makeWireProject(id)]),
       );
-      await sealing.untilOneWaits();
+      await store.untilBlocked(...work);
     });
     await Promise.all(work);
     await sealing.waitQuiet();

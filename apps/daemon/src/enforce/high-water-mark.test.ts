@@ -201,11 +201,7 @@ test('R10: a permission that is withdrawn while another process makes its mark s
     await store.sql.begin(async (tx) => {
       await tx`lock table keywarden.high_water_mark in share mode`;
       marked = betweenMarks(fixture.context, () => Promise.resolve());
-      const waits = async () =>
-        (
-          await store.sql`select from pg_locks where relation = 'keywarden.high_water_mark'::regclass and not granted and database = (select oid from pg_database where datname = current_database())`
-        ).length;
-      await expect.poll(waits).toBe(1);
+      await store.untilBlocked(marked);
       await work();
     });
     await marked;

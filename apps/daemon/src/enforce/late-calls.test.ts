@@ -1,4 +1,3 @@
-import { until } from '@keywarden/testkit';
 import {
   apply,
   fixture,
@@ -53,13 +52,10 @@ test('R1: a revocation whose last judgement waits for over a minute is not sent'
   let waitedMs = 0;
   fixture.connections = [{ ...late, time: { ...late.time, now: () => late.time.now() + waitedMs } }];
   const applied = apply(plan);
-  await until(async () => {
-    const [row] =
-      await store.sql`select from pg_locks where relation = 'keywarden.exemption'::regclass and not granted and database = (select oid from pg_database where datname = current_database())`;
-    return row;
+  await store.untilBlocked(applied).finally(() => {
+    waitedMs = 61_000;
+    isOver.resolve();
   });
-  waitedMs = 61_000;
-  isOver.resolve();
   await Promise.all([applied, blocking]);
   expect((await attempts())[0]).toEqual({ outcome: 'not_revoked', why: expect.stringMatching(/after it was judged$/) });
 });

@@ -2,7 +2,6 @@ import { hashOperation, readMembers, rootOfLeaves } from '@keywarden/core/ledger
 import { makeOperationPartitions, saveOperationPage, sealDays } from '@keywarden/db/daemon';
 import { operationList, readPage } from '@keywarden/db/report';
 import type { Sql, Store } from '@keywarden/db/store';
-import { until } from '../until.ts';
 import { makeControlPlane, makeProject, makeWireOperation } from './rows.ts';
 import { createTestStore, type TestStore } from './test-store.ts';
 
@@ -34,8 +33,6 @@ export interface Sealing {
   makeSealedMonth(month: string): Promise<{ project: string; operation: ReturnType<typeof makeWireOperation> }>;
   seal(): ReturnType<typeof sealDays>;
   sealsOf(project: string): Promise<StoredSeal[]>;
-  /** Returns when a session of this store waits for the pages of a project. Other stores of the server do not count. */
-  untilOneWaits(): Promise<void>;
   /** Lets changes count as old enough to be sealed again. */
   waitQuiet(): Promise<void>;
   /** Returns the root of a day of May as anybody computes it from the lines of an export. */
@@ -89,12 +86,6 @@ export async function createSealing(postgresUrl: string): Promise<Sealing> {
     async sealsOf(project) {
       return await store.sql<StoredSeal[]>`
         select number::text, day::text, operations::int, root, gaps, replaces::text from keywarden.operation_seal s where project_number = ${project} order by s.number`;
-    },
-    async untilOneWaits() {
-      const waiting = async () =>
-        await store.sql`
-          select from pg_locks where locktype = 'advisory' and not granted and database = (select oid from pg_database where datname = current_database())`;
-      await until(async () => (await waiting()).length === 1);
     },
     async waitQuiet() {
       await store.sql`update keywarden.operation_sealing set changed_at = changed_at - interval '1 hour'`;

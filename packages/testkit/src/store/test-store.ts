@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openEmbedded, planLaunch, stopPostmaster } from '@keywarden/db/embedded';
 import { openStore, type Store, type StoreRole } from '@keywarden/db/store';
+import { until } from '../until.ts';
 import { listUnrecorded } from './ledger-faults.ts';
 
 const templateDatabase = 'keywarden_template';
@@ -15,6 +16,8 @@ export interface TestStore extends Store {
   as(role: StoreRole): Promise<Store>;
   /** Says that the test changes governed rows behind the ledger. Otherwise `close` fails for a row that differs from it. */
   isTampered(): void;
+  /** Waits until each of these pieces of work waits for a lock of the database. Throws if one ends before: then nothing makes it wait. */
+  untilBlocked(...work: Promise<unknown>[]): Promise<void>;
 }
 
 export interface TestPostgres {
@@ -85,6 +88,16 @@ export async function createTestStore(postgresUrl: string): Promise<TestStore> {
       return other;
     },
     isTampered: () => void (isTampered = true),
+    async untilBlocked(...work) {
+      let hasEnded = false;
+      for (const each of work) void each.catch(() => undefined).then(() => (hasEnded = true));
+      await until(async () => {
+        if (hasEnded) throw new Error('it ended, although it must wait for a lock');
+        const blocked = await store.sql`
+          select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+        return blocked.length === work.length;
+      });
+    },
     async close() {
       for (const other of others) await other.close();
       // A store without the ledger has nothing to compare.
