@@ -1,4 +1,3 @@
-import { until } from '@keywarden/testkit';
 import { makePrincipal } from '@keywarden/testkit/store/principal';
 import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
@@ -151,10 +150,10 @@ test('a decision in an open transaction and a signature wait for each other; the
     begun.resolve();
     await release.promise;
   });
-  await begun.promise;
+  await Promise.race([begun.promise, decision]);
   const signing =
     report.sql`select keywarden.sign_review(${operator.credential}, ${review}, ${document})::text as signed`.execute();
-  release.resolve();
+  await store.untilBlocked(signing).finally(release.resolve);
   await decision;
   expect(await signing).toEqual([{ signed: '{"changed": true}' }]);
   expect(await signReview(report.sql, { review, principal: operator })).toMatchObject({
@@ -174,15 +173,12 @@ test('a decision, and a row that the owner inserts, wait for a signature in prog
     begun.resolve();
     await release.promise;
   });
-  await begun.promise;
+  await Promise.race([begun.promise, signing]);
   const late = store.sql`
     insert into keywarden.review_decision (review_number, key_number, decision, reason, decided_by)
     values (${review}, ${keys[0] ?? ''}, 'revoke', 'late', 'x')`.catch((error: unknown) => error);
   const lateDecision = decide('revoke');
-  const waiting = async () =>
-    await store.sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-  await until(async () => (await waiting()).length === 2);
-  release.resolve();
+  await store.untilBlocked(late, lateDecision).finally(release.resolve);
   await signing;
   expect(await late).toMatchObject({ code: 'KW001' });
   expect(await lateDecision).toBe('signed');
@@ -200,8 +196,20 @@ test('a signature needs every decision, and the document that has them', async (
   expect(await sign(document)).toEqual({ changed: true });
   const current = await readReviewDocument(report.sql, review);
   expect(await sign(current.replaceAll('"keep"', '"revoke"'))).toEqual({ changed: true });
-  expect(await sign('{"items":[],"review":{}}')).toEqual({ changed: true });
-  expect(await sign(current)).toMatchObject({ sha256: expect.stringMatching(/^[0-9a-f]{64}$/) });
+  const { items, review: head } = JSON.parse(current) as { items: object[]; review: object };
+  for (const other of [
+    ...['key', 'findings', 'decision', 'reason', 'decided_by'].map((field) => ({
+      items: [{ ...items[0], [field]: 'another' }, items[1]],
+      review: head,
+    })),
+    { items: items.slice(0, -1), review: head },
+    { items: [...items, items[0]], review: head },
+    { items, review: { ...head, id: '999' } },
+    { items: [], review: {} },
+  ])
+    expect([other, await sign(JSON.stringify(other))]).toEqual([other, { changed: true }]);
+  // A key without a finding needs no exemption.
+  expect(await sign(current)).toMatchObject({ exemptions: 0, sha256: expect.stringMatching(/^[0-9a-f]{64}$/) });
   expect(await sign(current)).toBeNull();
 });
 

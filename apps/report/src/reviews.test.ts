@@ -76,6 +76,9 @@ test('an operator signs a fully decided review once; a signed review cannot chan
     granted_by: 'operator (report token 3)',
     state: 'in_force',
   });
+  const { keep_for_days: keepForDays } = (await fixture.ask(`/v1/reviews/${review}`)).body;
+  const [from, until] = [exemption?.granted_at, exemption?.until].map((at) => Date.parse(String(at)));
+  expect(Number(until) - Number(from)).toBe(Number(keepForDays) * 86_400_000);
   const [request] = (await fixture.ask('/v1/rotation-requests')).body.items;
   expect(request).toMatchObject({ key: { id: '9007199254740993' }, reason: `access review ${review}: as agreed` });
   const id = await plan(fixture.daemon);
@@ -87,6 +90,13 @@ test('an operator signs a fully decided review once; a signed review cannot chan
       reason: expect.stringContaining('as agreed'),
     }),
   ]);
+
+  // An exemption from the rule of reviews would outlast the next review.
+  const next = await open({ keys: { organization_id: 'other' } });
+  await decide(next, '13', 'keep');
+  await post(`/v1/reviews/${next}/signature`, undefined);
+  const [kept] = (await fixture.ask(`/v1/exemptions?key=${fixture.keys['13']}`)).body.items;
+  expect(kept).toMatchObject({ rules: ['never-used'] });
 });
 
 test('a signature is of what its signer has read: a decision that another person changed meanwhile is not signed', async () => {
@@ -191,8 +201,27 @@ test('a decision to revoke ends the exemption of an earlier review, and no exemp
       ]),
     );
   expect(await stateOf()).toEqual({ 'access review': 'in_force', 'until the mov': 'in_force' });
+  const countInForce = async () =>
+    (await fixture.ask(`/v1/exemptions?key=${fixture.keys['13']}&state=in_force`)).body.items.length;
+  const before = await countInForce();
+  // Neither another decision nor a review without a signature ends it.
+  await decide(await open({ keys: { organization_id: 'other' } }), '13', 'revoke');
+  for (const decision of ['keep', 'rotate']) await sign(decision);
+  expect(await countInForce()).toBe(before + 1);
   await sign('revoke');
   expect(await stateOf()).toEqual({ 'access review': 'ended', 'until the mov': 'in_force' });
+  const endsOf = async () =>
+    (await fixture.ask(`/v1/exemptions?key=${fixture.keys['13']}`)).body.items.map(({ ended_at: at }) => at);
+  const ends = await endsOf();
+  await sign('revoke');
+  expect(await endsOf()).toEqual(ends);
+});
+
+test('a review that keeps keys for no time exempts none', async () => {
+  const review = await open({ keys: { organization_id: 'other' }, keep_for_days: 0 });
+  await decide(review, '13', 'keep');
+  const signed = await post(`/v1/reviews/${review}/signature`, undefined);
+  expect(signed).toMatchObject({ status: 201, body: { exemptions: 0 } });
 });
 
 test('a key that is gone before the signature gets no exemption and no rotation', async () => {
