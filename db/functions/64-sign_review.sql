@@ -45,7 +45,7 @@ begin
       array(select distinct f ->> 'rule' from jsonb_array_elements(d.findings) f where f ->> 'rule' <> 'access-review' order by 1) as rules
     from keywarden.review_item_now d join keywarden.review r on r.number = wanted join keywarden.credential k on k.number = d.key_number
       join keywarden.control_plane_now p on p.control_plane_number = k.control_plane_number
-    where d.review_number = wanted and d.decision = 'keep' and d.findings <> '[]' and k.gone_at is null and r.keep_for > interval '0'
+    where d.review_number = wanted and d.decision = 'keep' and k.gone_at is null and r.keep_for > interval '0'
       -- What a campaign kept by default was judged by no person.
       and d.decided_by is distinct from keywarden.campaign_default(r.campaign_number) order by d.key_number
   loop
