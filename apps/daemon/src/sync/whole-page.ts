@@ -78,7 +78,7 @@ export async function fetchWhole(
   if (rows === 1) throw invalidPage('shows its only row twice, and more may follow');
   const shorter = { ...request, cursor, limit: rows - 1 };
   const end = await fetchAgreed(client, projectId, shorter);
-  if (end.isLast || end.cursor === null || end.rows !== shorter.limit)
+  if (end.cursor === null || end.rows !== shorter.limit)
     throw invalidPage('ends where lists are cut off, and more may follow');
   return { ...whole, cursor: end.cursor };
 }
