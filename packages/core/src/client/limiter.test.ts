@@ -3,8 +3,8 @@ import { virtualTime } from '@keywarden/testkit/client/virtual-time';
 import { createControls } from '@keywarden/testkit/sandbox/controls';
 import { expect, test } from 'vitest';
 import { createClient } from './client.ts';
-import { createLimiter, noLimiter } from './limiter.ts';
-import { createMemoryStore } from './limiter-store.ts';
+import { createLimiter, type Limiter, noLimiter } from './limiter.ts';
+import { createMemoryStore, type LimiterStore } from './limiter-store.ts';
 
 const boundMs = (n: number, share: number) => (1.05 * (n - 40 * share) * 60_000) / (700 * share);
 
@@ -47,7 +47,7 @@ async function sendTimes(count: number, { share, routes }: { share: number; rout
     await limiter.wait(`GET /${index % routes}`);
     sent.push(time.now());
   };
-  await Promise.all(Array.from({ length: count }, (_, index) => send(index)));
+  await time.finish(Promise.all(Array.from({ length: count }, (_, index) => send(index))));
   return sent;
 }
 
@@ -80,11 +80,13 @@ test('minting organization keys has a budget of its own', async () => {
   const limiter = createLimiter({ account: 'a', share: 1, time });
   const route = 'POST /organizations/{org_id}/api_keys';
   const sent: number[] = [];
-  await Promise.all(
-    Array.from({ length: 30 }, async () => {
-      await limiter.wait(route);
-      sent.push(time.now());
-    }),
+  await time.finish(
+    Promise.all(
+      Array.from({ length: 30 }, async () => {
+        await limiter.wait(route);
+        sent.push(time.now());
+      }),
+    ),
   );
   const most = Math.max(...sent.map((from) => sent.filter((at) => at >= from && at < from + 1000).length));
   expect(most).toBe(10);
@@ -102,8 +104,8 @@ test('routes alternate: a late request does not wait behind the long queues of o
   };
   const others: Promise<void>[] = [];
   const walk = Array.from({ length: 400 }, async (_, index) => await send(`GET /${index % 2}`));
-  await Promise.all(walk);
-  await Promise.all(others);
+  await time.finish(Promise.all(walk));
+  await time.finish(Promise.all(others));
   expect(order.indexOf('DELETE /key')).toBeLessThan(104);
   const first = order.slice(0, 200).filter((route) => route === 'GET /0').length;
   expect(first).toBeGreaterThan(95);
@@ -114,11 +116,50 @@ test('minting sustains at least four fifths of its ten a second, and one route f
   const span = async (route: string, count: number) => {
     const time = virtualTime(0);
     const limiter = createLimiter({ account: 'a', share: 1, time });
-    await Promise.all(Array.from({ length: count }, async () => await limiter.wait(route)));
+    await time.finish(Promise.all(Array.from({ length: count }, async () => await limiter.wait(route))));
     return time.now();
   };
   expect(await span('POST /organizations/{org_id}/api_keys', 100)).toBeLessThanOrEqual(11_250);
   expect(await span('GET /a', 60)).toBeLessThanOrEqual(1750);
+});
+
+test.each([
+  ['GET /a', 'GET /b'],
+  ['GET /b', 'GET /a'],
+])('a route with room waits for no other, if %s waits before %s', async (...routes) => {
+  const time = virtualTime(0);
+  const limiter = createLimiter({ account: 'a', share: 1, time });
+  for (let index = 0; index < 40; index += 1) await limiter.wait('GET /a');
+  const sent: Record<string, number> = {};
+  const send = async (route: string) => {
+    await limiter.wait(route);
+    sent[route] = time.now();
+  };
+  const pending: Promise<void>[] = [];
+  for (const route of routes) {
+    pending.push(send(route));
+    await time.sleep(10);
+  }
+  await time.finish(Promise.all(pending));
+  expect(sent['GET /a']).toBeGreaterThanOrEqual(1000);
+  expect(sent['GET /b']).toBeLessThan(200);
+});
+
+test('a fault of the store rejects every waiting request, which takes no permit afterwards, and neither does an aborted one', async () => {
+  const time = virtualTime(0);
+  const memory = createMemoryStore();
+  let isDown = true;
+  const take: LimiterStore['take'] = (...asked) => {
+    if (isDown) throw new Error('down');
+    return memory.take(...asked);
+  };
+  const limiter = createLimiter({ account: 'a', share: 1, time, store: { ...memory, take } });
+  const settled = await time.finish(Promise.allSettled([1, 2, 3].map(() => limiter.wait('GET /a'))));
+  expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+  isDown = false;
+  await expect(limiter.wait('GET /a', AbortSignal.abort())).rejects.toThrow(/abort/i);
+  await time.finish(limiter.wait('GET /a'));
+  expect(await limiter.left()).toBe(699);
 });
 
 test('an invalid share is refused', () => {
@@ -143,8 +184,8 @@ test('a request that leaves a queue removes no other request from it', async () 
     const stop = new AbortController();
     const gone = limiter.wait('GET /a', stop.signal).catch(() => 'gone');
     stop.abort();
-    expect(await gone).toBe('gone');
-    await limiter.wait('GET /a');
+    expect(await time.finish(gone)).toBe('gone');
+    await time.finish(limiter.wait('GET /a'));
   }
 });
 
@@ -152,7 +193,7 @@ test('a request that was sent before its account was known is counted', async ()
   const time = virtualTime(0);
   const limiter = createLimiter({ account: 'a', share: 1, time });
   for (let index = 0; index < 40; index += 1) await limiter.record('GET /auth');
-  await limiter.wait('GET /auth');
+  await time.finish(limiter.wait('GET /auth'));
   expect(time.now()).toBeGreaterThanOrEqual(1000);
 });
 
@@ -172,13 +213,12 @@ test('limiters that share a store share one budget', async () => {
   const store = createMemoryStore();
   const replicas = [1, 2, 3].map(() => createLimiter({ account: 'a', share: 0.5, time, store }));
   const sent: number[] = [];
-  await Promise.all(
-    replicas.flatMap((limiter) =>
-      Array.from({ length: 200 }, async (_, index) => {
-        await limiter.wait(`GET /${index % 5}`);
-        sent.push(time.now());
-      }),
-    ),
+  const send = async (limiter: Limiter, route: string) => {
+    await limiter.wait(route);
+    sent.push(time.now());
+  };
+  await time.finish(
+    Promise.all(replicas.flatMap((each) => Array.from({ length: 200 }, (_, index) => send(each, `GET /${index % 5}`)))),
   );
   sent.sort((a, b) => a - b);
   const most = Math.max(...sent.map((from, index) => sent.slice(index).filter((at) => at < from + 60_000).length));
@@ -188,15 +228,14 @@ test('limiters that share a store share one budget', async () => {
 test('a 429 that other clients of the account caused makes every request wait, and slows the pace for a while', async () => {
   const time = virtualTime(0);
   const limiter = createLimiter({ account: 'a', share: 1, time });
-  await limiter.wait('GET /a');
+  await time.finish(limiter.wait('GET /a'));
   limiter.limited(3000);
   const sent: number[] = [];
-  await Promise.all(
-    Array.from({ length: 120 }, async (_, index) => {
-      await limiter.wait(`GET /${index % 9}`);
-      sent.push(time.now());
-    }),
-  );
+  const send = async (route: string) => {
+    await limiter.wait(route);
+    sent.push(time.now());
+  };
+  await time.finish(Promise.all(Array.from({ length: 120 }, (_, index) => send(`GET /${index % 9}`))));
   expect(sent[0]).toBeGreaterThanOrEqual(3000);
   const usual = await sendTimes(120, { share: 1, routes: 9 });
   const took = (times: number[]) => (times.at(-1) ?? 0) - (times[0] ?? 0);
@@ -226,10 +265,10 @@ test('aborted requests give their place in the queue to the others', async () =>
   const gone = Array.from({ length: 500 }, async () => await limiter.wait('GET /a', stop.signal).catch(() => 'gone'));
   const stays = limiter.wait('GET /a');
   setImmediate(() => stop.abort());
-  await stays;
+  await time.finish(stays);
   // Behind all 500 requests, it would have waited for about forty seconds.
   expect(time.now()).toBeLessThan(30_000);
-  expect(await Promise.all(gone)).toContain('gone');
+  expect(await time.finish(Promise.all(gone))).toContain('gone');
 });
 
 test('a call that gets no permit within its timeout rejects with timed_out, and no request is sent', async () => {

@@ -20,13 +20,12 @@ async function sendTimes(
     createLimiter({ account: 'a', share, time, store: createSharedStore(rows, { localMs: time.now }) }),
   );
   const sent: { at: number; route: number }[] = [];
-  await Promise.all(
-    Array.from({ length: count }, async (_, index) => {
-      const route = index % routes;
-      await limiters[index % replicas]?.wait(`GET /${route}`);
-      sent.push({ at: time.now() - 1e12, route });
-    }),
-  );
+  const send = async (index: number) => {
+    const route = index % routes;
+    await limiters[index % replicas]?.wait(`GET /${route}`);
+    sent.push({ at: time.now() - 1e12, route });
+  };
+  await time.finish(Promise.all(Array.from({ length: count }, (_, index) => send(index))));
   return { sent, counts };
 }
 
@@ -78,7 +77,7 @@ test('L1: no window holds more than the share, for any spread of requests over r
             );
           }
         }
-        await Promise.all(pending);
+        await time.finish(Promise.all(pending));
         const times = (route?: number) =>
           sent.filter((each) => route === undefined || each.route === route).map(({ at }) => at);
         expect(mostIn(times(), 60_000)).toBeLessThanOrEqual(700 * share);
@@ -100,7 +99,7 @@ test('L1, counter-test: replicas with a store each exceed the share that they ha
     await limiters[index % 3]?.wait('GET /a');
     sent.push(time.now());
   };
-  await Promise.all(Array.from({ length: 1400 }, (_, index) => send(index)));
+  await time.finish(Promise.all(Array.from({ length: 1400 }, (_, index) => send(index))));
   expect(mostIn(sent, 60_000)).toBeGreaterThan(700);
 });
 

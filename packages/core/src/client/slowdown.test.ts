@@ -1,7 +1,7 @@
 import { memoryRows } from '@keywarden/testkit/client/fixture';
 import { virtualTime } from '@keywarden/testkit/client/virtual-time';
 import { expect, test } from 'vitest';
-import { createLimiter } from './limiter.ts';
+import { createLimiter, type Limiter } from './limiter.ts';
 import { createMemoryStore, type LimiterStore } from './limiter-store.ts';
 import { budgetsOf } from './limits.ts';
 import { createSharedStore } from './shared-limiter-store.ts';
@@ -13,19 +13,18 @@ type Time = ReturnType<typeof virtualTime>;
 async function sendAfter429(stores: (time: Time) => LimiterStore[]) {
   const time = virtualTime(1e12);
   const limiters = stores(time).map((store) => createLimiter({ account: 'a', share: 1, time, store }));
-  for (const limiter of limiters) await limiter.wait('GET /a');
+  for (const limiter of limiters) await time.finish(limiter.wait('GET /a'));
   const startedMs = time.now();
   limiters[0]?.limited(3000);
-  return await Promise.all(
-    limiters.map(async (limiter) => {
-      const sent: number[] = [];
-      for (let index = 0; index < 60; index += 1) {
-        await limiter.wait(`GET /${index % 9}`);
-        sent.push(time.now() - startedMs);
-      }
-      return sent;
-    }),
-  );
+  const send = async (limiter: Limiter) => {
+    const sent: number[] = [];
+    for (let index = 0; index < 60; index += 1) {
+      await limiter.wait(`GET /${index % 9}`);
+      sent.push(time.now() - startedMs);
+    }
+    return sent;
+  };
+  return await time.finish(Promise.all(limiters.map(send)));
 }
 
 test('a 429 to one replica makes all replicas wait, and slows them for a while', async () => {
@@ -89,7 +88,7 @@ test('a clock that is set back delays no request for longer than a 429 can', asy
       store: createSharedStore(rows, { localMs: time.now }),
     });
     const startedMs = time.now();
-    await limiter.wait('GET /a');
+    await time.finish(limiter.wait('GET /a'));
     expect(time.now() - startedMs).toBeLessThan(310_000);
   }
 });
@@ -113,16 +112,29 @@ test('a read from before a 429 does not undo it, and a 429 that cannot be writte
   expect(store.slowness('a', time.now()).blockedMs).toBeGreaterThan(29_000);
 });
 
+test('however many 429s come, an account waits for a second at least, and then has an eighth of its pace', () => {
+  let slow = slowDown(undefined, 0, 0);
+  expect(slow).toEqual({ pace: 0.5, blockedUntil: 1000 });
+  for (const pace of [0.25, 0.125, 0.125, 0.125]) {
+    slow = slowDown(slow, slow.blockedUntil, 0);
+    expect(slow.pace).toBe(pace);
+  }
+  // The longest wait that a control plane can ask for.
+  expect(slownessAt(slowDown(slow, slow.blockedUntil, 300_000), slow.blockedUntil).blockedMs).toBe(300_000);
+});
+
 test('a pace recovers within five minutes, and two slowdowns join into what both allow', () => {
   const once = slowDown(undefined, 0, 10_000);
   expect(slownessAt(once, 0)).toEqual({ blockedMs: 10_000, pace: 0.5 });
   expect(slownessAt(once, 160_000).pace).toBeCloseTo(1);
+  expect(slownessAt(once, 1_000_000)).toEqual({ blockedMs: 0, pace: 1 });
   const together = slowDown(once, 5000, 10_000);
   expect(together).toEqual({ pace: 0.5, blockedUntil: 15_000 });
   // A 429 that asks for less does not shorten the wait that an earlier one asked for.
   expect(slowDown(once, 5000, 1000)).toEqual(once);
   // The first has recovered by then: only the second counts.
   const later = slowDown(undefined, 400_000, 1000);
-  expect(joined(once, later)).toEqual(later);
+  const slower = slowDown(once, 10_000, 1000);
+  expect(joined(slower, later)).toEqual(later);
   expect(joined(undefined, later)).toEqual(later);
 });
