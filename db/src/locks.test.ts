@@ -1,8 +1,8 @@
 import { aborted } from '@keywarden/runtime';
-import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
+import { makeControlPlane, makeProject, makeWireKey, makeWireOperation } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { makeOperationPartitions, saveOperationPage } from './daemon.ts';
+import { makeOperationPartitions, saveKeyListing, saveOperationPage } from './daemon.ts';
 import { createLocks, holdFence, type Lease } from './locks.ts';
 
 let store: TestStore;
@@ -161,4 +161,21 @@ test('a session that was given up and closes late takes nothing from its success
     process.kill(Number(holder?.pid), 'SIGCONT');
   }
   expect(await other.locks.hold('f', { signal: never }, async () => 'taken')).toBe('taken');
+});
+
+test('A7: of two listings of a scope that are saved at once, an earlier one is not stored after a later one', async () => {
+  const controlPlane = await makeControlPlane(store.sql);
+  const place = { controlPlane, scope: 'organization:acme', organizationId: 'acme', connection: 'main', run: null };
+  const save = async ({ sql }: Pick<TestStore, 'sql'>, at: string) =>
+    await saveKeyListing(sql, { ...place, listedAt: at, begunAt: at, keys: [makeWireKey('1')] });
+  const saves: ReturnType<typeof save>[] = [];
+  await store.sql.begin(async (tx) => {
+    // Each has looked for a later listing, and is about to store its own.
+    await tx`lock table keywarden.key_listing in share mode`;
+    saves.push(save(store, '2026-06-01T02:00:00Z'));
+    await store.untilBlocked(...saves);
+    saves.push(save(other, '2026-06-01T01:00:00Z'));
+    await store.untilBlocked(...saves);
+  });
+  expect((await Promise.all(saves)).map(({ number }) => number === null)).toEqual([false, true]);
 });
