@@ -14,7 +14,7 @@ import { createMachines, type Machines } from '@keywarden/testkit/daemon/ledger-
 import type { TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { whyLedgerDiffers } from './checks.ts';
-import { growLedger, type LedgerContext } from './ledger.ts';
+import { growLedger, type LedgerContext, signAndRemember } from './ledger.ts';
 import { readSeen } from './seen-checkpoint.ts';
 import { addLedgerKey, endFormerKeys, readSigningKeys } from './signing-keys.ts';
 
@@ -190,4 +190,28 @@ test('keys of two ledgers, and a damaged checkpoint file, are refused', async ()
   await grow(first);
   writeFileSync(join(first.folder, 'ledger-checkpoint'), 'damaged\n');
   await expect(grow(first)).rejects.toThrow(/has no checkpoint; restore it/);
+});
+
+test('G4: a machine that has seen no checkpoint does not accept one whose tree the store does not have', async () => {
+  const [first, fresh] = [await machines.create(), await machines.create()];
+  await machines.addEvent();
+  await grow(first);
+  await machines.behindTriggers(
+    'update keywarden.ledger_tile set hashes = set_byte(hashes, 2, get_byte(hashes, 2) # 1)',
+  );
+  expect(await grow(fresh)).toMatchObject({ state: 'inconsistent', why: expect.stringContaining('hashes') });
+});
+
+test('G2: a machine signs no smaller tree than it has signed, and no other one of that size', async () => {
+  const first = await machines.create();
+  await machines.addEvent();
+  await grow(first);
+  const seen = readSeen(first.folder);
+  const size = seen?.size ?? 0;
+  const other = new Uint8Array(32);
+  const signs = (head: Parameters<typeof signAndRemember>[1]) =>
+    signAndRemember(first, head, readSigningKeys(first.environment)) !== null;
+  expect(signs({ size, root: seen?.root ?? other })).toBe(true);
+  expect([signs({ size, root: other }), signs({ size: size - 1, root: other })]).toEqual([false, false]);
+  expect(signs({ size: size + 1, root: other })).toBe(true);
 });

@@ -95,9 +95,9 @@ test.each(tampered)(
 );
 
 test('a rebuilt ledger with another history is refused, and enforcement stops', async () => {
-  const first = await machines.create();
+  const [first, second] = [await machines.create(), await machines.create()];
   await machines.addEvent();
-  await grow(first);
+  for (const machine of [first, second]) await grow(machine);
   owner.isTampered();
   // An owner who even had the key rebuilds the whole tree without the first event.
   await owner.sql
@@ -112,6 +112,7 @@ test('a rebuilt ledger with another history is refused, and enforcement stops', 
   const accomplice = await machines.create({ LEDGER_KEY: readFileSync(join(first.folder, 'ledger-key'), 'utf8') });
   await machines.addEvent();
   expect(await growLedger(accomplice)).toMatchObject({ state: 'grown' });
+  expect(await grow(second)).toMatchObject({ state: 'inconsistent', why: expect.stringContaining('other events') });
   expect(await whyLedgerDiffers(first)).toMatch(/^the ledger in this store is not the one that was signed/);
   expect(await grow(first)).toMatchObject({
     state: 'inconsistent',
