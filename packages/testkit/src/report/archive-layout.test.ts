@@ -25,7 +25,14 @@ test('an archive that programs read in different ways is refused', async () => {
     ...unzipSync(whole),
     'other.txt': [strToU8('forged'), { extra: { 0x7075: strToU8('\u0001....operations/00001.ndjson') } }],
   });
-  for (const bytes of [twice, between, renamed, unicode])
+  // The same, with a known field in the directory or in the header before the file; and with bytes behind the last field.
+  const [inHeader, inDirectory, cut] = [0, 1, 2].map(() => Buffer.from(unicode));
+  const name = Buffer.from('up\u001c\u0000');
+  inHeader?.write('UT', inHeader.lastIndexOf(name));
+  inDirectory?.write('UT', inDirectory.indexOf(name));
+  for (const at of [cut?.indexOf(name) ?? 0, cut?.lastIndexOf(name) ?? 0]) cut?.write('UT', at);
+  cut?.writeUInt16LE(25, cut.indexOf('UT\u001c\u0000') + 2);
+  for (const bytes of [twice, between, renamed, unicode, inHeader, inDirectory, cut].flatMap((each) => each ?? []))
     expect(await verifyBytes(packs.folder, bytes, packs.fixture.ledger.publicKey)).toEqual({
       rank: 2,
       words: readInWays,
