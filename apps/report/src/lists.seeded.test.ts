@@ -20,6 +20,8 @@ async function follow(
   for (let address: string | undefined = path, page = 0; address !== undefined; page += 1) {
     const { status, headers, body }: Answer = await fixture.ask(address);
     expect(status).toBe(200);
+    // A link leads to further rows.
+    expect(page === 0 || body.items.length > 0).toBe(true);
     seen.push(...body.items.map((item) => String(item.id)));
     const next: string | undefined = /^<([^>]+)>; rel="next"$/.exec(headers.get('link') ?? '')?.[1];
     expect(next === undefined).toBe(body.next_cursor === null);
