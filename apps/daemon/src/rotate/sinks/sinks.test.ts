@@ -13,6 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { noteOf, parseConfig, readCredential } from '@keywarden/runtime/config';
+import { until } from '@keywarden/testkit';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { fileSink } from './file.ts';
 import { openSink } from './open.ts';
@@ -183,7 +184,7 @@ test('processes that a command leaves running end with it', async () => {
   const command = [script('leaves', `sleep 600 & echo $! > "${folder}/pid"; exit 0`)];
   expect(await open({ kind: 'command', command }).deliver(secret, '12', guard)).toEqual({ isDelivered: true });
   const pid = Number(readFileSync(join(folder, 'pid'), 'utf8'));
-  await expect.poll(() => isRunning(pid)).toBe(false);
+  await until(() => !isRunning(pid));
 });
 
 test('a delivery does not wait for a process that leaves the group and holds our pipe', async () => {
