@@ -1,9 +1,10 @@
--- Returns whether these reviews were opened in the last ten minutes by the same filter, have exactly these items, each {"number", "key"}, and nobody has
--- decided in them. A client without an answer asks again, and gets them instead of others like them.
-create or replace function keywarden.are_same_reviews(numbers bigint[], of_filter jsonb, keep_days int, items jsonb) returns boolean
+-- Returns whether these reviews were opened in the last ten minutes by the same filter, have exactly these gaps and items, each {"number", "key"}, and the
+-- newest findings, and nobody has decided in them. A client without an answer asks again, and gets them instead of others like them.
+create or replace function keywarden.are_same_reviews(numbers bigint[], of_filter jsonb, of_holes jsonb, keep_days int, items jsonb) returns boolean
   language sql stable set search_path = pg_catalog, pg_temp as $$
-  select not exists (select from keywarden.review r where r.number = any(numbers) and (r.filter <> of_filter or r.keep_for <> keep_days * interval '1 day'
-      or r.plan_id is distinct from (select id from keywarden.newest_plan) or r.opened_at < now() - interval '10 minutes'))
+  select not exists (select from keywarden.review r left join keywarden.newest_plan p on true
+      where r.number = any(numbers) and ((r.filter, r.holes, r.keep_for) <> (of_filter, of_holes, keep_days * interval '1 day')
+        or r.plan_id is distinct from p.id or r.opened_at <= p.findings_at or r.opened_at < now() - interval '10 minutes'))
     and not exists (select from keywarden.review_decision d where d.review_number = any(numbers))
     and not exists (
       select from jsonb_to_recordset(items) i (number bigint, key jsonb)

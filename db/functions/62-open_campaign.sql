@@ -23,7 +23,8 @@ begin
       and (c.title, c.split_by, c.due_at, to_jsonb(c.remind_days), c.default_decision, c.keep_needs_reason, c.escalate_to, c.escalate_after_days)
         is not distinct from (settings ->> 'title', settings ->> 'split_by', (settings ->> 'due_at')::timestamptz, settings -> 'remind_days',
           settings ->> 'default_decision', settings ->> 'keep_needs_reason', settings ->> 'escalate_to', (settings ->> 'escalate_after_days')::int)
-      and keywarden.are_same_reviews(array(select r.number from keywarden.review r where r.campaign_number = c.number), of_filter, keep_days, items)
+      and keywarden.are_same_reviews(array(select r.number from keywarden.review r where r.campaign_number = c.number), of_filter, of_holes, keep_days,
+        items)
     order by c.number desc limit 1;
   if found then
     return campaign.number;

@@ -14,7 +14,7 @@ begin
   perform pg_advisory_xact_lock(hashtextextended('reviews by ' || holder.acts_as, 2));
   select r.number into same from keywarden.review r
     where r.opened_by = holder.acts_as and r.title = of_title and r.campaign_number is null
-      and keywarden.are_same_reviews(array[r.number], of_filter, keep_days, items)
+      and keywarden.are_same_reviews(array[r.number], of_filter, of_holes, keep_days, items)
     order by r.number desc limit 1;
   if same is not null then
     return same;

@@ -236,3 +236,26 @@ test('a key that is gone before the signature gets no exemption and no rotation'
   expect(signed).toMatchObject({ status: 201, body: { exemptions: 0, rotations: 0 } });
   expect((await fixture.ask('/v1/rotation-requests')).body.items).toHaveLength(before);
 });
+
+test('a review that is asked for again is another one once its plan has other findings, or a gap of the inventory has come or gone', async () => {
+  const rules = [{ name: 'idle', never_used_for: '30d', action: 'report' }];
+  const id = await plan(fixture.daemon, { rules });
+  const asked = { title: 'anew', keys: { organization_id: 'acme' } };
+  const first = await open(asked);
+  const exemption = { keys: [fixture.keys['12']], rules: ['idle'], reason: 'a backup', for: '30d' };
+  expect((await post('/v1/exemptions', exemption)).status).toBe(201);
+  expect(await plan(fixture.daemon, { rules })).toBe(id);
+  const second = await open(asked);
+  const heldIn = async (review: string) =>
+    (await fixture.ask(`/v1/reviews/${review}/keys`)).text.includes('"disposition": "held"');
+  expect([await heldIn(first), await heldIn(second)]).toEqual([false, true]);
+  expect(await open(asked)).toBe(second);
+
+  const { sql } = fixture.store;
+  await sql`insert into keywarden.organization (control_plane_number, id, name, created_at, first_seen_at, last_seen_at)
+    select control_plane_number, 'unlisted', name, created_at, first_seen_at, last_seen_at from keywarden.organization where id = 'acme'`;
+  const third = await open(asked);
+  await sql`delete from keywarden.organization where id = 'unlisted'`;
+  const holesOf = async (review: string) => (await fixture.ask(`/v1/reviews/${review}`)).text.includes('unlisted');
+  expect([await holesOf(second), await holesOf(third), await holesOf(await open(asked))]).toEqual([false, true, false]);
+});
