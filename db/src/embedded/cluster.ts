@@ -103,8 +103,8 @@ export async function startPostmaster(dataFolder: string, launch: Launch): Promi
   }
 }
 
-/** The maximum duration of a start. */
-const startMs = 60_000;
+/** Twice the duration of a start. It is shorter than any process waits for one: another program may have the id of a killed process. */
+const startMs = 20_000;
 
 /** The lock files that this process holds. In a container, a killed process may have had its id. */
 const held = new Set<string>();

@@ -130,6 +130,18 @@ test.each([-3600, 3600])(
   },
 );
 
+test('a lock file of the start that another program seems to hold is taken over before a start gives up', async () => {
+  const folder = newFolder();
+  await (await openEmbedded(folder)).close();
+  const file = join(folder, 'postgres-starter');
+  writeFileSync(file, `${process.ppid}\n`);
+  // Half of the time that a start has.
+  utimesSync(file, Date.now() / 1000 - 30, Date.now() / 1000 - 30);
+  await startPostmaster(folder, planLaunch(folder));
+  expect(isAlive(postmasterOf(folder))).toBe(true);
+  await open(folder);
+});
+
 test.runIf(process.platform === 'linux')('a cluster that cannot be created names the reason', async () => {
   const folder = newFolder();
   const launch = planLaunch(folder);
