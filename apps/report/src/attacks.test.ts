@@ -3,6 +3,7 @@ import { saveKeyListing } from '@keywarden/db/daemon';
 import { until } from '@keywarden/testkit';
 import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
 import { makeWireKey } from '@keywarden/testkit/store/rows';
+import { unzipSync } from 'fflate';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 
 // Attacks that once succeeded, by nothing but requests and statements, so that each can be run against any version.
@@ -94,6 +95,16 @@ test('a name looks like no other: what is invisible or turns the text around is 
     ]),
   );
   expect(await read(`/keys?q=${encodeURIComponent(turned)}`)).toContain(`value="${turned}"`);
+});
+
+test('both summaries of an evidence archive show what is invisible in a name', async () => {
+  await fixture.makeToken('ci\u202Eyek', 'auditor');
+  const answer = await fixture.app.request('/v1/evidence?control=nist-800-53:AC-2(3)&from=2026-05-01&to=2026-05-20', {
+    headers: { authorization: `Bearer ${fixture.tokens['ci\u202Eyek']}` },
+  });
+  const files = unzipSync(new Uint8Array(await answer.arrayBuffer()));
+  for (const name of ['summary.md', 'summary.html'])
+    expect(Buffer.from(files[name] ?? []).toString()).toContain(String.raw` by ci\u{202e}yek (report token`);
 });
 
 test('a thousand refused requests with long queries write little', async () => {

@@ -1,4 +1,5 @@
 import { countOf } from '@keywarden/core/values';
+import { printable } from '@keywarden/runtime';
 import type { Control, Measure } from './controls.ts';
 import type { Written, WrittenTable } from './files.ts';
 
@@ -49,7 +50,7 @@ const inObserved = ' in what was observed';
 /** Returns a summary of the archive as Markdown: requirements, measurements, exceptions and blind spots. */
 export function summarize(manifest: Manifest): string {
   const { from, to, as_of: asOf, made_at: madeAt, made_by: madeBy } = manifest;
-  return [
+  const text = [
     `# Evidence from ${from} to ${to}${manifest.partial ? ' (partial)' : ''}`,
     `Created ${madeAt} by ${madeBy}. Keys are shown as of ${asOf}. The SHA-256 of each file is in manifest.json.`,
     manifest.partial
@@ -68,6 +69,7 @@ export function summarize(manifest: Manifest): string {
     ]),
     '',
   ].join('\n\n');
+  return printable(text);
 }
 
 type Completeness = Pick<Manifest, 'partial'>;
