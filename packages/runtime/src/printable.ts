@@ -25,7 +25,10 @@ export function printableJson(value: unknown): string {
 }
 
 /** A tag or such a character, except a joiner between two characters beyond ASCII: emoji and many languages need it. */
-const tagOrInvisible = /<[^>]*>|(?!(?<=[^\0-\x7f])[\u200c\u200d][^\0-\x7f]|[\t\n])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
+const tagOrInvisible = new RegExp(
+  String.raw`<[^>]*>|(?!(?<=[^\0-\x7f])[\u200c\u200d][^\0-\x7f])${invisible.source}`,
+  'gu',
+);
 
 /** Returns a page of HTML in which such characters outside of tags are shown, so that a name looks like no other. Attributes keep their values. */
 export function printableHtml(page: string): string {
