@@ -1,5 +1,5 @@
 -- Returns whether these reviews were opened in the last ten minutes by the same filter, have exactly these gaps and items, each {"number", "key"}, and the
--- newest findings, and nobody has decided in them. A client without an answer asks again, and gets them instead of others like them.
+-- newest findings, and no decision. A client without an answer asks again, and gets them instead of others like them.
 create or replace function keywarden.are_same_reviews(numbers bigint[], of_filter jsonb, of_holes jsonb, keep_days int, items jsonb) returns boolean
   language sql stable set search_path = pg_catalog, pg_temp as $$
   select not exists (select from keywarden.review r left join keywarden.newest_plan p on true

@@ -64,7 +64,7 @@ interface Submission {
   signal: AbortSignal;
 }
 
-/** What a witness says with 403 and 404, by c2sp.org/tlog-witness. */
+/** Why a witness answers 403 or 404, by c2sp.org/tlog-witness. */
 const unknownKey =
   ', as a witness that does not know the newest public key of this ledger; its operator gives it that key with --log';
 

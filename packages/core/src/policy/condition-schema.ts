@@ -58,7 +58,7 @@ export type Condition = Leaf & {
 const leafNames = Object.keys(leaves) as LeafName[];
 export const conditionNames: (keyof Condition)[] = [...leafNames, 'all', 'any', 'not'];
 
-/** Something of each leaf, which takes the value of its setting. */
+/** A table with a function for each leaf, which takes the value of its setting. */
 type ByLeaf<R> = { [Name in LeafName]: (setting: NonNullable<Leaf[Name]>) => R };
 
 /** Returns what a table has for the leaf that a condition consists of. */

@@ -15,7 +15,7 @@ export interface Target {
 /** The result of a delivery. `mayHave`: it failed, but the secret may be there all the same. */
 export type Delivered = { isDelivered: true } | { isDelivered: false; why: string; mayHave: boolean };
 
-/** What ends a delivery. */
+/** What stops a delivery before it writes. */
 interface DeliveryGuard {
   signal: AbortSignal;
   /** Returns whether no other process has taken over the rotations. A process that was paused must not replace the secret that another one delivered since. */
