@@ -18,7 +18,6 @@ const formerViews = ['keywarden.control_plane_present', 'keywarden.key_line'];
 /** Functions of earlier versions. The names of a function's parameters cannot be changed otherwise, so current ones may be among them. */
 const formerFunctions = [
   'keywarden.approve_plan(text, text)',
-  'keywarden.are_same_reviews(bigint[], jsonb, int, jsonb)',
   'keywarden.ledger_kinds()',
   'keywarden.ledger_related(text, bigint, bigint)',
   'keywarden.lock_review(bigint)',
