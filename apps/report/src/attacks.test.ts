@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import { saveKeyListing } from '@keywarden/db/daemon';
 import { until } from '@keywarden/testkit';
-import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
+import { type Fixture, listKeys, makeFixture } from '@keywarden/testkit/report/fixture';
 import { makeWireKey } from '@keywarden/testkit/store/rows';
 import { unzipSync } from 'fflate';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
@@ -70,17 +69,8 @@ test('a name looks like no other: what is invisible or turns the text around is 
     'می\u200Cخواهم',
     '\u{1F469}\u200D\u{1F4BB}',
   ];
-  const at = '2026-06-01T00:20:00Z';
-  await saveKeyListing(fixture.daemon.sql, {
-    controlPlane: '1',
-    scope: 'organization:acme',
-    organizationId: 'acme',
-    connection: 'main',
-    run: null,
-    listedAt: at,
-    begunAt: at,
-    keys: names.map((name, index) => makeWireKey(String(900 + index), { name })),
-  });
+  const keys = names.map((name, index) => makeWireKey(String(900 + index), { name }));
+  await listKeys(fixture, '2026-06-01T00:20:00Z', keys);
   const read = async (path: string) => (await fixture.ask(path)).text;
   const links = [...(await read('/keys?organization_id=acme')).matchAll(/<a href="\/keys\/\d+">([^<]*)</g)];
   expect(links.map(([, name]) => name)).toEqual(

@@ -1,6 +1,6 @@
-import { saveKeyListing, saveOperationPage } from '@keywarden/db/daemon';
+import { saveOperationPage } from '@keywarden/db/daemon';
 import { sized } from '@keywarden/testkit';
-import { type Answer, type Fixture, makeFixture, operationCount } from '@keywarden/testkit/report/fixture';
+import { type Answer, type Fixture, listKeys, makeFixture, operationCount } from '@keywarden/testkit/report/fixture';
 import { makeWireKey, makeWireOperation } from '@keywarden/testkit/store/rows';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
@@ -220,23 +220,14 @@ test('connections list blind spots, coverage lists its intervals, and keys list 
   expect(coverage).toMatchObject({ known: [{ from: '2026-05-01T00:00:00Z', to_included: false }] });
   const { items } = (await fixture.ask(`/v1/keys/${fixture.keys['12']}/observations`)).body;
   expect(items.map(({ event }) => event)).toEqual(['first_seen']);
-  await saveKeyListing(fixture.daemon.sql, {
-    controlPlane: '1',
-    scope: 'organization:acme',
-    organizationId: 'acme',
-    connection: 'main',
-    run: null,
-    listedAt: '2026-06-02T00:00:00Z',
-    begunAt: '2026-06-02T00:00:00Z',
-    keys: [
-      makeWireKey('9007199254740993', { name: '50%_off' }),
-      makeWireKey('12', {
-        projectId: 'quiet-river',
-        lastUsedAt: '2026-06-01T10:11:12Z',
-        lastUsedFromAddr: '192.0.2.7',
-      }),
-    ],
-  });
+  await listKeys(fixture, '2026-06-02T00:00:00Z', [
+    makeWireKey('9007199254740993', { name: '50%_off' }),
+    makeWireKey('12', {
+      projectId: 'quiet-river',
+      lastUsedAt: '2026-06-01T10:11:12Z',
+      lastUsedFromAddr: '192.0.2.7',
+    }),
+  ]);
   expect((await fixture.ask(`/v1/keys/${fixture.keys['12']}/uses`)).body.items).toEqual([
     { last_used_at: '2026-06-01T10:11:12Z', address: '192.0.2.7', hour: '2026-06-01T10:00:00Z' },
   ]);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { saveEnforcementState, saveKeyListing } from '@keywarden/db/daemon';
-import { type Fixture, makeFixture, plan } from '@keywarden/testkit/report/fixture';
+import { saveEnforcementState } from '@keywarden/db/daemon';
+import { type Fixture, listKeys, makeFixture, plan } from '@keywarden/testkit/report/fixture';
 import { makeWireKey } from '@keywarden/testkit/store/rows';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 
@@ -28,15 +28,7 @@ test('a review freezes its keys: later changes to the keys do not change the rev
   expect(before.map(({ key }) => (key as unknown as { id: string }).id)).toEqual(['9007199254740993', '12']);
   expect(before[0]).toMatchObject({ decision: null, findings: [{ rule: 'never-used', action: 'revoke' }] });
   const keys = [makeWireKey('9007199254740993', { name: 'renamed' }), makeWireKey('12', { projectId: 'quiet-river' })];
-  const listing = {
-    controlPlane: '1',
-    scope: 'organization:acme',
-    organizationId: 'acme',
-    connection: 'main',
-    run: null,
-  };
-  const at = '2026-06-01T00:10:00Z';
-  await saveKeyListing(fixture.daemon.sql, { ...listing, listedAt: at, begunAt: at, keys });
+  await listKeys(fixture, '2026-06-01T00:10:00Z', keys);
   expect((await fixture.ask(`/v1/reviews/${review}/keys`)).body.items).toEqual(before);
 });
 

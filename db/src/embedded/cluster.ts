@@ -103,7 +103,7 @@ export async function startPostmaster(dataFolder: string, launch: Launch): Promi
   }
 }
 
-/** Twice the duration of a start. It is shorter than any process waits for one: another program may have the id of a killed process. */
+/** Twice the longest start, in ms. It is less than a process waits for one, because another program may have the id of a killed process. */
 const startMs = 20_000;
 
 /** The lock files that this process holds. In a container, a killed process may have had its id. */

@@ -1,5 +1,5 @@
 import { makePlan, policySchema } from '@keywarden/core/policy';
-import { unknownCreator, type WireCredential } from '@keywarden/core/wire';
+import { unknownCreator, type WireCredential, type WireKey } from '@keywarden/core/wire';
 import {
   createToken,
   finishRun,
@@ -240,6 +240,18 @@ export const makeCredential = (
   extra: null,
   ...change,
 });
+
+/** Saves a listing of the API keys of acme, which is all that it has from then on. */
+export async function listKeys({ daemon }: Fixture, listedAt: string, keys: WireKey[]): Promise<void> {
+  const place = {
+    controlPlane: '1',
+    scope: 'organization:acme',
+    organizationId: 'acme',
+    connection: 'main',
+    run: null,
+  };
+  await saveKeyListing(daemon.sql, { ...place, listedAt, begunAt: listedAt, keys });
+}
 
 /** Saves a listing of credentials of one kind and project. Returns the store's numbers of the existing ones by id. */
 export async function listCredentials(
