@@ -101,9 +101,14 @@ describe.runIf(hasBrowser)('in a browser', () => {
   test('a page and its charts are dark on white on paper, even if the screen is dark', async () => {
     const page = await browser.newPage({ colorScheme: 'dark' });
     await signIn(page, 'operator');
+    const changing =
+      "[...document.querySelectorAll('*')].filter((each) => getComputedStyle(each).transitionDuration !== '0s').length";
     for (const place of ['/', `/plans/${fixture.planId}`]) {
       await page.goto(`${url}${place}`);
+      expect(await page.evaluate(changing)).toBeGreaterThan(0);
       await page.emulateMedia({ media: 'print' });
+      // A color that changes slowly would be printed half way.
+      expect(await page.evaluate(changing)).toBe(0);
       expect(await violations(page, ['color-contrast'])).toEqual([]);
       await page.emulateMedia({ media: 'screen' });
     }
