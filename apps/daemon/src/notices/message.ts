@@ -108,10 +108,10 @@ export function toSlack({ data }: Body): { text: string } {
   const lines = keys.map(({ id, name, organization_id: organization, reason, rule, may_be_revoked_after: after }) => {
     const place = organization === null ? 'personal' : `organization ${organization}`;
     const what = after === null ? '' : `, may be revoked ${after} after this`;
-    return `• key ${id} \`${tame(name)}\` (${place})${what}: \`${tame(reason)}\` (${rule})`;
+    return `• key ${id} ${quote(name)} (${place})${what}: ${quote(reason)} (${rule})`;
   });
   const count = countOf(keys.length, 'key');
-  return { text: escapeSlack([`Keywarden: ${count} of ${owner} at ${controlPlane}`, ...lines].join('\n')) };
+  return { text: escapeSlack([`Keywarden: ${count} of ${quote(owner)} at ${controlPlane}`, ...lines].join('\n')) };
 }
 
 function checkpointLines({ events, checkpoint }: CheckpointBody['data']): string {
@@ -125,12 +125,15 @@ function reviewLines({ owner, step, due_at: dueAt, reviews }: ReviewBody['data']
   const lines = reviews.map(({ id, title, reviewer, keys, undecided, by_default: byDefault }) => {
     const open = undecided === 0 ? 'a signature is missing' : `${undecided} of ${keys} keys are undecided`;
     const decided = byDefault === 0 ? '' : `, ${countOf(byDefault, 'key')} got the default decision`;
-    return `• review ${id} \`${tame(title)}\` of ${tame(reviewer)}: ${open}${decided}`;
+    return `• review ${id} ${quote(title)} of ${quote(reviewer)}: ${open}${decided}`;
   });
-  return [`Keywarden, for ${tame(owner)}: ${count} ${when} at ${dueAt}`, ...lines].join('\n');
+  return [`Keywarden, for ${quote(owner)}: ${count} ${when} at ${dueAt}`, ...lines].join('\n');
 }
 
-/** Returns text that is safe between backticks, where a chat makes no links. */
-const tame = (text: string) => text.replaceAll(/\p{C}+/gu, ' ').replaceAll('`', "'");
+/** Returns text from elsewhere as code, where a chat makes no links and mentions nobody. */
+const quote = (text: string) => `\`${tame(text)}\``;
+
+/** Returns text that ends neither its line nor the code that it stands in. */
+const tame = (text: string) => text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ').replaceAll('`', "'");
 
 const escapeSlack = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');

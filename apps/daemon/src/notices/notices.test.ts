@@ -77,9 +77,13 @@ test("messages are signed per Standard Webhooks: the receiver's library accepts 
 test('a chat gets text in which names can neither link nor mention', async () => {
   const slack = channel({ format: 'slack', secret: null });
   await prepare(['<!channel> & co\nhttps://x.example', 'busy'], { policy: announced, channels: [slack] });
+  for (const connection of fixture.connections) await syncKeys(fixture.context, connection);
+  await store.sql`
+    insert into keywarden.key_owner (key_number, owner, source, assigned_by)
+    select number, E'<!here>\n\u2028\x60https://y.example', 'assignment', 'ada' from keywarden.key`;
   await pass();
   const { text } = JSON.parse(receiver.received[0]?.text ?? '') as { text: string };
-  expect(text).toMatch(/^Keywarden: 1 key of .*@.* at http/);
+  expect(text).toMatch(/^Keywarden: 1 key of `&lt;!here&gt; 'https:\/\/y.example` at http/);
   expect(text).toContain('`&lt;!channel&gt; &amp; co https://x.example` (organization ');
   expect(text).toMatch(/may be revoked 15d after this: `never used in the 40 days .*` \(never-used\)$/);
 });
