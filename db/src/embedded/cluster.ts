@@ -191,12 +191,17 @@ function isReady({ cluster }: Launch): boolean {
   }
 }
 
+/** The ports that a program without privileges may listen on. */
+const lowestPort = 1024;
+const highestPort = 65_535;
+
 /**
  * Returns the port of the last start, so that pools that lost their server find it again. Remains of a killed server may hold it for a
  * moment. Returns another port if it stays taken.
  */
 async function choosePort(dataFolder: string): Promise<number> {
-  const last = readNumber(dataFolder, 'postgres-port') ?? 0;
+  const stored = readNumber(dataFolder, 'postgres-port') ?? 0;
+  const last = stored >= lowestPort && stored <= highestPort ? stored : 0;
   const deadline = performance.now() + 5000;
   let port: number | undefined;
   while (port === undefined && performance.now() < deadline) {

@@ -119,6 +119,14 @@ test.each(['', '\n', '0\n', 'damaged\n'])('files of the start with the text %j s
   expect(await ask((await open(folder)).url, 'select 1 as one')).toEqual({ one: 1 });
 });
 
+test.each([80, 70_000])('a file of the port with %i, which no server of ours has had, stops no start', async (port) => {
+  const folder = newFolder();
+  writeFileSync(join(folder, 'postgres-port'), String(port));
+  const { url } = await open(folder);
+  expect(await ask(url, 'select 1 as one')).toEqual({ one: 1 });
+  expect(Number(new URL(url).port)).not.toBe(port);
+});
+
 test.each([-3600, 3600])(
   'a lock file of the start that is %i s away from the current time holds nothing',
   async (seconds) => {
