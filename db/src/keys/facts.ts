@@ -98,13 +98,12 @@ async function readOtherScopes(
   sql: Sql,
   one: ScopeReference | undefined,
 ): Promise<(number: string) => Pick<KeyFacts, 'otherScope'>> {
-  // The other keys of an id are read first, by their index (offset 0 keeps them together). A planner without statistics would otherwise compare all keys
-  // with all others.
+  // The other keys of an id are read first, by the index of ids: `offset 0` keeps every other condition out, and with it every other index. A planner
+  // without statistics would otherwise compare all keys with all others.
   const rows = await sql`
     select k.number, min(o.scope) as scope from keywarden.key k cross join lateral (
-        select * from keywarden.key where control_plane_number = k.control_plane_number and id = k.id and gone_at is null and superseded_at is null
-        offset 0) o
-    where o.scope <> k.scope
+        select * from keywarden.key where control_plane_number = k.control_plane_number and id = k.id offset 0) o
+    where o.scope <> k.scope and o.gone_at is null and o.superseded_at is null
       and (o.creator_id = k.creator_id or ${unknownCreator} in (o.creator_id, k.creator_id))
       and date_trunc('second', o.created_at) = date_trunc('second', k.created_at) and exists (
         select from keywarden.connection_scope s join keywarden.connection c on c.name = s.connection and c.removed_at is null
