@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { ControlPlaneError } from '@keywarden/core/client';
 import { compareInstants, dayMs, toMs } from '@keywarden/core/values';
 import type { WireOperation } from '@keywarden/core/wire';
@@ -84,4 +85,19 @@ export class OverlapError extends CursorError {
   constructor(rows: number) {
     super(`does not repeat ${rows} rows above it`);
   }
+}
+
+/**
+ * Returns the rows of a page without those that the page above ended with, which each page shows again: they are stored, and comparing them would double the
+ * work. If a page shows them otherwise, or more of their instant, all rows of it stay: their order is that of one page.
+ */
+export function withoutRepeated(rows: WireOperation[], above: WireOperation[]): WireOperation[] {
+  const at = above.at(-1)?.createdAt;
+  if (at === undefined) return rows;
+  const orderOf = ({ createdAt }: WireOperation) => compareInstants(createdAt, at);
+  const end = above.slice(above.findLastIndex((row) => orderOf(row) > 0) + 1);
+  const from = rows.findIndex((row) => orderOf(row) <= 0);
+  const below = rows.findIndex((row) => orderOf(row) < 0);
+  const again = rows.slice(from, below === -1 ? rows.length : below);
+  return isDeepStrictEqual(again, end) ? rows.toSpliced(from, again.length) : rows;
 }
