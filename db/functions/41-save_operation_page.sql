@@ -19,7 +19,7 @@ create or replace function keywarden.save_operation_page(
 language plpgsql security definer set search_path = keywarden, pg_temp as $$
 declare
   from_second timestamptz := date_trunc('second', oldest);
-  below_second timestamptz := newest + interval '1 second';
+  below_second timestamptz := date_trunc('second', newest) + interval '1 second';
   terminal constant text[] := '{finished,cancelled,skipped}';
   replacements int;
   changed_days datemultirange := '{}';
@@ -40,8 +40,11 @@ begin
   if not found then
     raise exception 'project % does not exist', project using errcode = 'foreign_key_violation';
   end if;
-  select date_trunc('second', min(o.created_at)), date_trunc('second', max(o.created_at)) + interval '1 second' into stored_from, stored_below
-  from operation o where o.project_number = project and o.created_at between from_second and below_second;
+  -- Planned each time: a plan that a session keeps from when the months were empty may read the rows of all projects.
+  execute $q$
+    select date_trunc('second', min(o.created_at)), date_trunc('second', max(o.created_at)) + interval '1 second'
+    from keywarden.operation o where o.project_number = $1 and o.created_at >= $2 and o.created_at < $3$q$
+  into stored_from, stored_below using project, from_second, below_second;
   if (select count(distinct created_at) from unnest(created_ats) created_at) < cardinality(created_ats) then
     select array_agg(place order by row) into places
     from (select row, row_number() over (partition by created_at order by row) - 1 as place from unnest(created_ats) with ordinality t(created_at, row)) t;
@@ -73,7 +76,7 @@ begin
       o.status as old_status, o.failures_count as old_failures_count, o.error as old_error, o.retry_at as old_retry_at,
       o.updated_at as old_updated_at, o.total_duration_ms as old_total_duration_ms, o.extra as old_extra, o.seen_at as old_seen_at
     from incoming i
-      left join operation o on o.project_number = project and o.id = i.id and o.created_at between from_second and below_second
+      left join operation o on o.project_number = project and o.id = i.id and o.created_at >= stored_from and o.created_at < stored_below
         and date_trunc('second', o.created_at) = date_trunc('second', i.created_at)
     where o.id is null
       or case when (i.status = any(terminal)) = (o.status = any(terminal)) then i.updated_at >= o.updated_at else i.status = any(terminal) end
@@ -93,7 +96,7 @@ begin
       total_duration_ms = d.total_duration_ms, extra = d.extra, seen_at = now()
     from differing d
     where not d.is_new and o.project_number = project and o.created_at = d.old_created_at and o.id = d.id
-      and o.created_at between from_second and below_second and o.status = d.old_status and o.updated_at = d.old_updated_at and o.seen_at = d.old_seen_at
+      and o.created_at >= stored_from and o.created_at < stored_below and o.status = d.old_status and o.updated_at = d.old_updated_at and o.seen_at = d.old_seen_at
     returning 1
   ), added as (
     insert into operation (project_number, created_at, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at,
@@ -115,7 +118,7 @@ begin
   where i.place > 0 and i.created_at >= stored_from and i.created_at < stored_below and o.project_number = project and o.created_at = i.created_at and o.id = i.id and o.place < i.place;
   end if;
   if inserted + changed > 0 then
-    changed_days := datemultirange(daterange((from_second at time zone 'UTC')::date, (below_second at time zone 'UTC')::date, '[]'));
+    changed_days := datemultirange(daterange((from_second at time zone 'UTC')::date, (newest at time zone 'UTC')::date, '[]'));
   end if;
   if proved is not null then
     select c.known into covered_before from operation_coverage c where c.project_number = project;
