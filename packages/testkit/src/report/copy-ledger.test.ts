@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatCheckpoint, parseSigningKey, parseVerifier, signNote } from '@keywarden/core/ledger';
 import { copyLedger } from '@keywarden/daemon';
@@ -222,4 +222,23 @@ test('what a killed copy leaves is removed, and one process at a time works in a
   expect(second).toMatch(/Another process copies a ledger into .+; wait for it\./);
   expect(readdirSync(join(folder, '.copy'))).toEqual(['lock']);
   expect((await judge(folder)).rank).toBe(0);
+});
+
+test('a folder that cannot be locked is not one that another process works in, and nothing in it changes', async () => {
+  for (const spoil of [
+    (lock: string) => writeFileSync(lock, 'no database'.repeat(100)),
+    (lock: string) => mkdirSync(lock),
+  ]) {
+    const folder = newFolder();
+    await copy(folder);
+    const before = readFileSync(join(folder, 'checkpoint'), 'utf8');
+    const lock = join(folder, '.copy', 'lock');
+    rmSync(lock);
+    spoil(lock);
+    await addEvents(1);
+    expect(await refused(folder, {})).toMatch(
+      /lock cannot be locked \(.+\); fix the folder or its disk, or use another/,
+    );
+    expect(readFileSync(join(folder, 'checkpoint'), 'utf8')).toBe(before);
+  }
 });
