@@ -84,6 +84,7 @@ export const sqlState = {
   /** Our own: `hold_fence` refuses a write. */
   lockTaken: 'KW005',
   serializationFailure: '40001',
+  undefinedTable: '42P01',
   uniqueViolation: '23505',
 } as const;
 

@@ -39,8 +39,8 @@ export async function dropDueMonths(
     await db.openLedgerIncident(store.db, `months to drop differ from their seals: ${[...changed].join(', ')}`);
   for (const { month, operations } of due) {
     if (changed.has(month) && !evenIfChanged) continue;
-    await db.dropExpiredMonth(store.sql, { month, by });
-    log.info({ month, operations, by }, 'dropped a month of operations that exceeded its retention');
+    if (await db.dropExpiredMonth(store.sql, { month, by }))
+      log.info({ month, operations, by }, 'dropped a month of operations that exceeded its retention');
   }
   if (changed.size > 0 && !evenIfChanged)
     throw new UserError(

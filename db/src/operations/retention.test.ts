@@ -97,6 +97,20 @@ test('a dropped month that exists again is announced again, and has its whole da
   await expect(drop('2020-02')).rejects.toThrow(/no dry run announced them a day ago/);
 });
 
+test('a month that two processes drop at once is dropped once, and neither of them fails', async () => {
+  await aDayPasses();
+  let second: Promise<boolean> | undefined;
+  await sql.begin(async (tx) => {
+    await tx`select keywarden.drop_operation_month('2020-02-01', 'the daemon')`;
+    second = drop('2020-02');
+    await store.untilBlocked(second);
+  });
+  expect(await second).toBe(false);
+  expect(await drop('2020-02')).toBe(false);
+  const by = await store.sql`select dropped_by from keywarden.operation_drop where month = '2020-02-01'`;
+  expect(by).toEqual([{ dropped_by: 'the daemon' }]);
+});
+
 test('access records are deleted after the configured time, and never within a year', async () => {
   const { number: token } = await createToken((await store.as('keywarden_admin')).db, {
     name: 'ada',

@@ -36,11 +36,14 @@ export async function announceExpiredMonths(sql: Sql): Promise<ExpiredMonth[]> {
   return rows.map((row) => expiredMonth.parse(row));
 }
 
-/** Drops a month that a dry run announced a day ago. Throws a UserError if the database refuses. */
-export async function dropExpiredMonth(sql: Sql, { month, by }: { month: string; by: string }): Promise<void> {
+/** Drops a month that a dry run announced a day ago. Returns whether it did: another process may have. Throws a UserError if the database refuses. */
+export async function dropExpiredMonth(sql: Sql, { month, by }: { month: string; by: string }): Promise<boolean> {
   try {
     await sql`select keywarden.drop_operation_month(${`${month}-01`}::text::date, ${by})`;
+    return true;
   } catch (error) {
+    const mayBeGone = [sqlState.insufficientPrivilege, sqlState.undefinedTable].some((code) => code === codeOf(error));
+    if (mayBeGone && !(await hasMonth(sql, month))) return false;
     if (codeOf(error) === sqlState.lockNotAvailable) {
       throw new UserError(
         'retention',
@@ -57,6 +60,11 @@ export async function dropExpiredMonth(sql: Sql, { month, by }: { month: string;
       { cause: error },
     );
   }
+}
+
+async function hasMonth(sql: Sql, month: string): Promise<boolean> {
+  const [row] = await sql`select to_regclass(${`keywarden.operation_${month.replace('-', '_')}`}) is not null as has`;
+  return row?.has === true;
 }
 
 /**
