@@ -1,5 +1,6 @@
 import type { SinkAnswer } from '@keywarden/core/rotation';
 import { advanceRotation, isHeld, type StoredRotation } from '@keywarden/db/daemon';
+import { codeOf } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
@@ -17,8 +18,8 @@ export async function deliver(
   rotation: StoredRotation,
   { sink, minter, keyId, secret }: { sink: OpenSink; minter: Connection; keyId: string; secret: string },
 ): Promise<string | null> {
-  const { store, signal, log, lease } = context;
-  const guard = { signal, mayWrite: async () => await isHeld(store.sql, lease) };
+  const { store, signal, log } = context;
+  const guard = { signal, whyNotWrite: async () => await whyNotWrite(context) };
   let delivered: Delivered = { isDelivered: false, why: 'it was not tried', mayHave: false };
   let mayHave = false;
   for (let tries = 0; tries < mostTries && !delivered.isDelivered; tries += 1) {
@@ -34,6 +35,15 @@ export async function deliver(
   if ((await advanceRotation(store.sql, rotation, ended)) !== undefined) return why;
   log.error({ rotation: rotation.id }, 'another process advanced a rotation while its secret was delivered');
   return 'another process advanced the rotation';
+}
+
+/** Returns why the secret must not be written now, or null. A store that fails may answer at the next try. */
+async function whyNotWrite({ store, lease }: Context): Promise<string | null> {
+  try {
+    return (await isHeld(store.sql, lease)) ? null : 'another process has taken over the rotations';
+  } catch (error) {
+    return `the store failed (${codeOf(error)}) before the secret was written`;
+  }
 }
 
 /**

@@ -3,10 +3,20 @@ import { join } from 'node:path';
 import { policySchema } from '@keywarden/core/policy';
 import { advanceRotation, listOpenRotations } from '@keywarden/db/daemon';
 import { emptyNote, noteOf } from '@keywarden/runtime/config';
-import { age, exempt, forgetDelivery, path, writeScript } from '@keywarden/testkit/daemon/lineage-fixture';
+import {
+  age,
+  commandSinks,
+  exempt,
+  forgetDelivery,
+  path,
+  storesBoth,
+  writeScript,
+} from '@keywarden/testkit/daemon/lineage-fixture';
 import {
   ask,
   day,
+  everyKey,
+  fileSinks,
   fixture,
   folder,
   liveNames,
@@ -210,4 +220,48 @@ test('R10: a standby whose store lacks the marks of another machine revokes no s
   expect(await use(secretOf(bot.id))).toBe(200);
   expect((await openIncidents()).map(([kind]) => kind)).toEqual(['orphan']);
   Object.assign(environment, { KEYWARDEN_DATA: first });
+});
+
+/** Lets this many of the questions fail whether another process has taken over. They come right before a secret is written. */
+function loseStoreBeforeWrites(times: number): void {
+  let left = times;
+  const { context } = fixture;
+  const { sql } = context.store;
+  const failing = new Proxy(sql, {
+    apply(target, self, words: [TemplateStringsArray]) {
+      if (left === 0 || !words[0][0]?.startsWith('select keywarden.hold_fence'))
+        return Reflect.apply(target, self, words) as unknown;
+      left -= 1;
+      return Promise.reject(Object.assign(new Error('the session ended'), { code: 'CONNECTION_CLOSED' }));
+    },
+  });
+  context.store = { ...context.store, sql: failing };
+}
+
+test.each(['file', 'command'])(
+  'T2: a store that fails right before a secret is written to a %s costs one try',
+  async (kind) => {
+    const sinks = kind === 'file' ? fileSinks() : commandSinks({ reads: true, store: storesBoth });
+    const { bot } = await prepare(['bot', 'survivor'], { sinks });
+    await exempt('survivor');
+    await fixture.reconnect();
+    loseStoreBeforeWrites(1);
+    await pass();
+    expect(await states()).toEqual(['bot: delivered']);
+    expect(await use(secretOf(bot.id))).toBe(200);
+    expect(await everyKey()).toHaveLength(3);
+  },
+);
+
+test('T2: a secret that was not written because the store failed is lost for that reason', async () => {
+  await prepare(['bot', 'survivor']);
+  await exempt('survivor');
+  await fixture.reconnect();
+  loseStoreBeforeWrites(2);
+  await pass();
+  const rows =
+    await store.sql`select why from keywarden.rotation_event where why like '%fail%' or why like '%written%'`;
+  expect(rows.map(({ why }) => String(why))).toEqual([
+    'its secret did not reach its sink: the store failed (CONNECTION_CLOSED) before the secret was written',
+  ]);
 });

@@ -3,7 +3,7 @@ import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { codeOf } from '@keywarden/runtime';
-import { type Delivered, type OpenSink, type Target, takenOver } from './sink.ts';
+import type { Delivered, OpenSink, Target } from './sink.ts';
 
 interface CommandSettings {
   command: string[];
@@ -42,8 +42,9 @@ export function commandSink(settings: CommandSettings, target: Target, variables
       return null;
     },
 
-    async deliver(secret, keyId, { signal, mayWrite }): Promise<Delivered> {
-      if (!(await mayWrite())) return takenOver;
+    async deliver(secret, keyId, { signal, whyNotWrite }): Promise<Delivered> {
+      const whyNot = await whyNotWrite();
+      if (whyNot !== null) return { isDelivered: false, why: whyNot, mayHave: false };
       const ended = await runCommand(command, runFor(keyId, { isRead: false, signal }), secret);
       if (readCommand === undefined && ended.why === null) return { isDelivered: true };
       if (!ended.hasRun) return { isDelivered: false, why: ended.why ?? '', mayHave: false };

@@ -3,7 +3,7 @@ import { access, open, readlink, realpath, rename, rm, stat } from 'node:fs/prom
 import { basename, dirname, join, resolve } from 'node:path';
 import { codeOf } from '@keywarden/runtime';
 import { emptyNote, type HeldKey, noteOf, readKeyFile, writeNote } from '@keywarden/runtime/config';
-import { type Delivered, type OpenSink, takenOver } from './sink.ts';
+import type { Delivered, OpenSink } from './sink.ts';
 
 /**
  * Returns a sink that is a file with nothing but the secret, readable only by its owner. A note beside it names the key and holds the
@@ -42,7 +42,7 @@ export function fileSink(path: string, heldKeyId: string | null = null): OpenSin
       }
     },
 
-    async deliver(secret, keyId, { mayWrite }): Promise<Delivered> {
+    async deliver(secret, keyId, { whyNotWrite }): Promise<Delivered> {
       try {
         const realPath = await realPathOf(path);
         const files = [noteOf(realPath), realPath];
@@ -50,7 +50,8 @@ export function fileSink(path: string, heldKeyId: string | null = null): OpenSin
           await writePartial(noteOf(realPath), writeNote({ keyId, secret }, readHeld(realPath, heldKeyId)));
           await writePartial(realPath, secret);
           // Checked last: a process that takes over later removes both partial files first, so that nothing is left to rename after a pause.
-          if (!(await mayWrite())) return takenOver;
+          const whyNot = await whyNotWrite();
+          if (whyNot !== null) return { isDelivered: false, why: whyNot, mayHave: false };
           for (const file of files) await movePartial(file);
         } finally {
           for (const file of files) await rm(partialOf(file), { force: true });

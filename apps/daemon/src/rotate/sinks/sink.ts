@@ -18,16 +18,12 @@ export type Delivered = { isDelivered: true } | { isDelivered: false; why: strin
 /** What stops a delivery before it writes. */
 interface DeliveryGuard {
   signal: AbortSignal;
-  /** Returns whether no other process has taken over the rotations. A process that was paused must not replace the secret that another one delivered since. */
-  mayWrite: () => Promise<boolean>;
+  /**
+   * Returns why the secret must not be written now, or null: the store fails, or another process has taken over the rotations. A process that was paused must not
+   * replace the secret that another one delivered since.
+   */
+  whyNotWrite: () => Promise<string | null>;
 }
-
-/** The result of a delivery that another process may have begun anew. The secret was not written. */
-export const takenOver: Delivered = {
-  isDelivered: false,
-  why: 'another process has taken over the rotations',
-  mayHave: false,
-};
 
 /** The destination for the secrets of one target. None of its results contains the secret or a command's output. */
 export interface OpenSink {

@@ -36,7 +36,7 @@ const target: Target = {
 };
 const secret = 'napi_this_is_the_secret_of_the_test';
 const { signal } = new AbortController();
-const guard = { signal, mayWrite: () => Promise.resolve(true) };
+const guard = { signal, whyNotWrite: () => Promise.resolve(null) };
 
 function open(sink: object, variables: NodeJS.ProcessEnv = process.env) {
   const [parsed] = parseConfig(JSON.stringify({ sinks: [{ name: 's', ...sink }] }), 'test').sinks;
