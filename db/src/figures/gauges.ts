@@ -8,7 +8,10 @@ export interface Gauge {
   value: number;
 }
 
-/** The metrics and their meanings. Times are the database's; those of coverage are the control plane's. */
+/**
+ * The metrics and their meanings. Times are the database's; those of coverage are the control plane's. An end that the database's clock wrote while it was
+ * ahead does not count: nothing would be late before that time.
+ */
 export const gauges = {
   keywarden_store_node_up: 'Whether each node of the store’s cluster answers its coordinator; absent on one server',
   keywarden_sync_age_seconds:
@@ -81,7 +84,7 @@ async function readRecords(sql: Sql, witnesses: string[]): Promise<Gauge[]> {
     select 'keywarden_sync_age_seconds' as name, jsonb_build_object('connection', c.name, 'kind', k.kind) as labels,
       extract(epoch from now() - coalesce(
         (select finished_at from keywarden.sync_run where connection = c.name and kind = k.kind and status = 'finished'
-          order by number desc limit 1),
+          and not keywarden.clock_was_ahead(finished_at) order by number desc limit 1),
         -- Since its first pass of any kind: the control plane can be much older than the connection.
         (select min(started_at) from keywarden.sync_run where connection = c.name), p.first_seen_at))::float8 as value
     from keywarden.connection c join keywarden.control_plane p on p.number = c.control_plane_number
@@ -114,7 +117,8 @@ async function readRecords(sql: Sql, witnesses: string[]): Promise<Gauge[]> {
     select 'keywarden_paused', '{}', (exists (select from keywarden.pause where resumed_at is null))::int
     union all
     select 'keywarden_job_done_age_seconds', jsonb_build_object('kind', kind, 'account', account),
-      extract(epoch from now() - coalesce(max(finished_at) filter (where outcome = 'done'), min(started_at)))::float8
+      extract(epoch from now() - coalesce(
+        max(finished_at) filter (where outcome = 'done' and not keywarden.clock_was_ahead(finished_at)), min(started_at)))::float8
     from keywarden.job_run group by kind, account
     union all
     select 'keywarden_notices_unaccepted', '{}', count(*) from keywarden.notice_message where accepted_at is null and cancelled_at is null

@@ -105,6 +105,24 @@ test('a kind of job that was never done is late from its first attempt on', asyn
   expect(age).toBeLessThan(5.5 * 3600);
 });
 
+test('a pass and a job whose end was written by a clock that was ahead do not hide that those before are long ago', async () => {
+  const { sql } = store;
+  await sql`insert into keywarden.connection (name, control_plane_number, account_id, auth_method, own_key_id, is_sandbox, checked_at)
+    select 'ahead', control_plane_number, account_id, auth_method, own_key_id, is_sandbox, checked_at from keywarden.connection where name = 'main'`;
+  await sql`insert into keywarden.sync_run (kind, connection, status, started_at, finished_at)
+    select 'keys', 'ahead', 'finished', at, at from unnest(array[now() - interval '5 hours', now() + interval '1 year']) at`;
+  await sql`insert into keywarden.job_run (job_id, kind, account, attempt, replica, started_at, finished_at, outcome)
+    select gen_random_uuid(), 'enforce', 'ahead', 1, gen_random_uuid(), at, at, 'done' from unnest(array[now() - interval '5 hours', now() + interval '1 year']) at`;
+  const text = await (await appOf(() => Promise.resolve(null)).request('/metrics')).text();
+  for (const age of [
+    valueOf(text, 'keywarden_sync_age_seconds', { connection: 'ahead', kind: 'keys' }),
+    valueOf(text, 'keywarden_job_done_age_seconds', { kind: 'enforce', account: 'ahead' }),
+  ]) {
+    expect(age).toBeGreaterThan(4.9 * 3600);
+    expect(age).toBeLessThan(5.5 * 3600);
+  }
+});
+
 test('a configured witness that has never cosigned is late from the first checkpoint on', async () => {
   await store.sql`update keywarden.ledger_checkpoint set made_at = now() - interval '2 hours'`;
   const text = await (await appOf(() => Promise.resolve(null)).request('/metrics')).text();
