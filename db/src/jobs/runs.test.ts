@@ -49,6 +49,19 @@ test('a late report of a failed job opens no incident if a later job has succeed
   expect(await openIncidents()).toEqual([]);
 });
 
+test('a job that succeeded while the clock was a day ahead hides no failure after the clock was set right', async () => {
+  await done('1/a', ['main']);
+  await store.sql`update keywarden.job_run set finished_at = finished_at + interval '1 day'`;
+  await openJobIncident(daemon, {
+    kind: 'keys',
+    account: '1/a',
+    connections: ['main'],
+    jobId: null,
+    diedAt: new Date(),
+  });
+  expect((await openIncidents()).map(({ scope }) => scope)).toEqual(['job keys 1/a']);
+});
+
 test('a connection that authenticates again, as another account, settles its earlier incidents', async () => {
   const told = { kind: 'keys', jobId: null, diedAt: new Date() };
   await openJobIncident(daemon, { ...told, account: 'main', connections: ['main'] });

@@ -34,7 +34,7 @@ export async function finishJobRun(
 
 /**
  * Opens an incident for a job that failed in all its attempts, with its last error if it had one. Does nothing if another job of its
- * account has succeeded since.
+ * account has succeeded since. A success that the database's clock dated while it was ahead may be an earlier one.
  */
 export async function openJobIncident(
   sql: Sql,
@@ -52,7 +52,7 @@ export async function openJobIncident(
       'connections', ${JSON.stringify(connections)}::jsonb, 'error', (select error from keywarden.job_run
         where job_id = ${jobId}::uuid and outcome = 'failed' order by number desc limit 1))
     where not exists (select from keywarden.job_run r where r.kind = ${kind} and r.account = ${account} and r.outcome = 'done'
-      and r.finished_at > ${diedAt.toISOString()}::timestamptz)
+      and r.finished_at > ${diedAt.toISOString()}::timestamptz and not keywarden.clock_was_ahead(r.finished_at))
     on conflict (kind, scope) where closed_at is null and key_number is null do update set detail = excluded.detail`;
 }
 
