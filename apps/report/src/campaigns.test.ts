@@ -1,3 +1,4 @@
+import { addDays, dayOf, startOfDay } from '@keywarden/core/values';
 import { keyList, readItems } from '@keywarden/db/report';
 import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
@@ -12,6 +13,8 @@ const post = async (path: string, body: object | undefined, as = 'auditor') =>
   await fixture.ask(path, { as, method: 'POST', ...(body === undefined ? {} : { body }) });
 
 const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
+
+const dueDay = dayOf(inDays(64));
 
 const open = async (body: object = {}) => {
   const answer = await post('/v1/campaigns', {
@@ -38,10 +41,10 @@ const keysOf = async (review: unknown) =>
   (await fixture.ask(`/v1/reviews/${String(review)}/keys`)).body.items as unknown as Item[];
 
 test('a campaign opens a review for each organization, all with one due date', async () => {
-  const { campaign, reviews } = await open({ due_at: '2027-01-31', remind_days: [1, 14, 1, 7] });
+  const { campaign, reviews } = await open({ due_at: dueDay, remind_days: [1, 14, 1, 7] });
   expect(campaign).toMatchObject({
     state: 'open',
-    due_at: '2027-02-01T00:00:00Z',
+    due_at: startOfDay(addDays(dueDay, 1)),
     remind_days: [14, 7, 1],
     default_decision: 'none',
     reviews: 2,
@@ -56,13 +59,13 @@ test('a campaign opens a review for each organization, all with one due date', a
 });
 
 test('a campaign that is asked for again is opened once, until it is canceled', async () => {
-  const asked = { title: 'twice', due_at: '2027-01-31', remind_days: [1, 7], escalate_to: 'security' };
+  const asked = { title: 'twice', due_at: dueDay, remind_days: [1, 7], escalate_to: 'security' };
   const ids = await Promise.all([1, 2, 3].map(async () => (await open(asked)).campaign.id));
   expect(new Set(ids).size).toBe(1);
   const changes = [
     { title: 'once' },
     { split_by: 'owner' },
-    { due_at: '2027-02-01' },
+    { due_at: addDays(dueDay, 1) },
     { remind_days: [7] },
     { default_decision: 'keep' },
     { keep_needs_reason: 'finding' },
