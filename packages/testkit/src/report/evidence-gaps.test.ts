@@ -51,7 +51,7 @@ test.each(filesWithGaps)('a gap that is dropped from %s alone is found', async (
 test.each(filesWithGaps)('a gap that is made shorter in %s is found', async (_what, file) => {
   for (const [from, to] of [
     [/("from" ?: ?"2026-05-)20/g, '$122'],
-    [/("to" ?: ?")2026-[^"]+/g, '$12026-05-30T00:00:00Z'],
+    [/("to" ?: ?")\d{4}-[^"]+/g, '$12026-05-30T00:00:00Z'],
   ] as const) {
     const shorter = forgeOne(file, (text) => text.replaceAll(from, to));
     expect((await packs.verify(shorter(evidence))).rank).toBe(2);
