@@ -32,7 +32,7 @@ let folder: string;
 let witnessFolder: string;
 const witnessKey = parse(createSigningKey('witness.example/one', 'witness'));
 const log = parse(createSigningKey('keywarden/log', 'log'));
-const now = () => Date.parse('2030-05-01T00:00:00Z');
+const now = () => Date.parse('2999-05-01T00:00:00Z');
 const signal = new AbortController().signal;
 const closing: (() => Promise<unknown>)[] = [];
 
