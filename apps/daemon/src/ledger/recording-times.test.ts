@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { dayMs } from '@keywarden/core/values';
 import { createMachines, type Machine, type Machines } from '@keywarden/testkit/daemon/ledger-machines';
@@ -7,6 +7,7 @@ import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { beginAnew } from './begin-anew.ts';
 import { checkLedger, whyLedgerDiffers } from './checks.ts';
 import { growLedger } from './ledger.ts';
+import { readLatestRecorded } from './seen-checkpoint.ts';
 
 let machines: Machines;
 let owner: TestStore;
@@ -123,6 +124,37 @@ test('a machine that knows no time yet takes that of the last events', async () 
   await addEventsAt(-1);
   await grow(await machines.create(key));
   expect(await readIncidents()).toMatchObject([{ isOpen: true }]);
+});
+
+test('a machine that remembers a time of the future reports no true event, and remembers the present again', async () => {
+  const first = await machines.create();
+  await machines.addEvent();
+  await grow(first);
+  writeFileSync(join(first.folder, 'ledger-recorded'), new Date(Date.now() + dayMs).toISOString());
+  await machines.addEvent();
+  expect(await grow(first)).toMatchObject({ state: 'grown' });
+  expect(await readIncidents()).toEqual([]);
+  expect(readLatestRecorded(first.folder)).toBeLessThan(Date.now() + dayMs / 2);
+});
+
+test('a machine that remembers a time of the future reports a false event', async () => {
+  const first = await machines.create();
+  await machines.addEvent();
+  await grow(first);
+  writeFileSync(join(first.folder, 'ledger-recorded'), new Date(Date.now() + dayMs).toISOString());
+  await addEventsAt(-1);
+  await grow(first);
+  expect(await readIncidents()).toMatchObject([{ isOpen: true }]);
+});
+
+test('a time of recording that is not that of its entry is found', async () => {
+  const first = await machines.create();
+  await machines.addEvent();
+  await grow(first);
+  await machines.behindTriggers(
+    `update keywarden.ledger_event set recorded_at = recorded_at - interval '1 day' where subject = 'pause/1'`,
+  );
+  expect(await checkLedger(first)).toEqual(['the event of pause/1 is not what its entry says']);
 });
 
 test('an open incident without a reason gets that of a false time', async () => {
