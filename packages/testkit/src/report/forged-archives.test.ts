@@ -110,6 +110,13 @@ test.each<[string, (files: Files) => Files]>([
   expect((await packs.verify(edit(packs.evidence))).rank).toBe(2);
 });
 
+test('a key that names another control plane than its event differs from the ledger, even if a CSV file has it', async () => {
+  const edit = forge(/-revocations\.ndjson$/, (text) =>
+    text.replace(/"key" ?: ?\{/, '$&"control_plane":"https://other",'),
+  );
+  expect((await packs.verify(edit(packs.evidence))).words).toMatch(/the row \d+ differs from the ledger in key/);
+});
+
 test.each<[string, (line: string) => string]>([
   ['half a character', (line) => line.replace(/(quoted\\"[^"]*?)\u00e9/, '$1\\ud83d')],
   ['days in another order', (line) => line],
