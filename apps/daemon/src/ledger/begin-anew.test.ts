@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createMachines, type Machines } from '@keywarden/testkit/daemon/ledger-machines';
 import type { TestStore } from '@keywarden/testkit/store/test-store';
@@ -102,4 +102,27 @@ test('a ledger without its key begins anew, a changed one does not, and without 
   expect(await checkLedger(other)).toEqual([]);
   await owner.sql`update keywarden.ledger_tile set hashes = set_byte(hashes, 2, (get_byte(hashes, 2) + 1) % 256) where level = 0`;
   await expect(beginAnew(other, asked)).rejects.toThrow(/^The hashes in this store are not those/);
+});
+
+test('a store that is restored twice begins two ledgers, and the files of each former one stay', async () => {
+  const first = await machines.create();
+  const asked = { reason: 'restored', by: 'ada' };
+  await machines.addEvent();
+  await grow(first);
+  const restore = await takeBackup();
+  const formers: { key: string; note: string }[] = [];
+  for (let count = 0; count < 2; count += 1) {
+    formers.push({
+      key: readFileSync(join(first.folder, 'ledger-key'), 'utf8'),
+      note: readSeen(first.folder)?.note ?? '',
+    });
+    await machines.addEvent();
+    await beginAnew(first, asked);
+    await restore();
+  }
+  const kept = readdirSync(first.folder).filter((name) => name.includes('.of-'));
+  const textsOf = (name: string) =>
+    kept.filter((each) => each.startsWith(name)).map((each) => readFileSync(join(first.folder, each), 'utf8'));
+  expect(textsOf('ledger-key').toSorted()).toEqual(formers.map(({ key }) => key).toSorted());
+  expect(textsOf('ledger-checkpoint').toSorted()).toEqual(formers.map(({ note }) => note).toSorted());
 });

@@ -24,13 +24,13 @@ export async function beginAnew(context: LedgerContext, { reason, by }: { reason
   const own = readSigningKeys(environment)[0]?.verifier.name;
   // An interrupted run has created the key already.
   if (own === undefined || own === former.origin || own === seen?.origin)
-    replaceLedgerKey(environment, suffixOf(former.origin));
+    replaceLedgerKey(environment, suffixOf(own ?? former.origin));
   const signers = readSigningKeys(environment);
   const keys = signers.map(({ verifier }) => verifier.text);
   const checkpoints = { formerCheckpoint: newest?.note ?? null, seenCheckpoint: seen?.note ?? null };
   await db.recordBeginning(store.db, { ...checkpoints, reason, begunBy: by });
   await db.noteLedgerKeys(store.db, endorsedKeysOf(signers));
-  putSeenAside(folder, suffixOf(former.origin));
+  if (seen !== null) putSeenAside(folder, suffixOf(seen.origin));
   await signAll(context, signers);
   await endOtherKeys(store.db, keys);
 }
@@ -57,5 +57,5 @@ async function signAll(context: LedgerContext, signers: Signer[]): Promise<void>
   rememberLatest(context.environment.KEYWARDEN_DATA, latestMs);
 }
 
-/** Returns the end of a file's name for a former ledger. */
+/** Returns the end of a file's name for a former ledger. A store that was restored again has another one than the files of this machine. */
 const suffixOf = (origin: string) => `of-${origin.replaceAll(/[^\w.-]/g, '_')}`;
