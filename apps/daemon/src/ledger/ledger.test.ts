@@ -15,7 +15,7 @@ import type { TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { whyLedgerDiffers } from './checks.ts';
 import { growLedger, type LedgerContext, signAndRemember } from './ledger.ts';
-import { readSeen } from './seen-checkpoint.ts';
+import { readSeen, writeSeen } from './seen-checkpoint.ts';
 import { addLedgerKey, endFormerKeys, readSigningKeys } from './signing-keys.ts';
 
 let machines: Machines;
@@ -117,6 +117,21 @@ test('a machine without the key accepts a rotated key that signed together with 
   expect(readSeen(second.folder)).toEqual(before);
 });
 
+test('a machine that signs stores an endorsement that the store lost, so that machines without the key follow', async () => {
+  const [first, second] = [await machines.create(), await machines.create()];
+  await grow(first);
+  await growLedger(second);
+  addLedgerKey(first.environment);
+  await grow(first);
+  await owner.sql`update keywarden.ledger_key set endorsement = null`;
+  await machines.addEvent();
+  await grow(first);
+  endFormerKeys(first.environment, (await readNewestCheckpoint(first.store.db))?.note ?? null);
+  await machines.addEvent();
+  await grow(first);
+  expect(await growLedger(second)).toMatchObject({ state: 'no_key', size: readSeen(first.folder)?.size });
+});
+
 /** Adds the waiting events to the tree as an owner with another key can. */
 async function forge(key: string): Promise<void> {
   const signer = parseSigningKey(key);
@@ -214,4 +229,17 @@ test('G2: a machine signs no smaller tree than it has signed, and no other one o
   expect(signs({ size, root: seen?.root ?? other })).toBe(true);
   expect([signs({ size, root: other }), signs({ size: size - 1, root: other })]).toEqual([false, false]);
   expect(signs({ size: size + 1, root: other })).toBe(true);
+});
+
+test('a checkpoint without more events than the one that a machine remembers is not remembered', async () => {
+  const first = await machines.create();
+  const signer = parseSigningKey(createSigningKey('log', 'log'));
+  const noteOf = (size: number) =>
+    signNote(formatCheckpoint({ origin: 'log', size, root: new Uint8Array(32) }), signer === null ? [] : [signer], 0);
+  writeSeen(first.folder, noteOf(0));
+  expect(readSeen(first.folder)).toBeNull();
+  await grow(first);
+  const seen = readSeen(first.folder);
+  for (const less of [0, 1]) writeSeen(first.folder, noteOf((seen?.size ?? 0) - less));
+  expect(readSeen(first.folder)).toEqual(seen);
 });
