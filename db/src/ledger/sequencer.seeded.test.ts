@@ -223,3 +223,31 @@ test('the time before which everything is placed stays where it is while events 
   expect(later).toMatchObject({ added: 0, size: 4 });
   expect((later as { latestMs: number }).latestMs).toBeGreaterThanOrEqual(latestMs);
 });
+
+test('a machine that cannot sign places events up to ten times its limit, and the others wait', async () => {
+  await begin();
+  await store.sql`insert into keywarden.pause (paused_by, resumed_at) select 'ada', now() from generate_series(1, 12)`;
+  const sign: Sequencer['sign'] = ({ size }) => (size === 0 ? sequencer.sign({ size, root: emptyRoot }) : null);
+  const run = async (settings: Partial<Sequencer>) =>
+    await integrateEvents(daemon.sql, { ...sequencer, limit: 2, ...settings });
+  for (let size = 2; size <= 20; size += 2)
+    expect(await run({ sign })).toMatchObject({ size, added: 2, hasMore: true });
+  expect(await run({ sign })).toMatchObject({ size: 20, added: 0 });
+  expect(await run({ limit: 100 })).toMatchObject({ size: 24, added: 4 });
+});
+
+test('after a full run, the time before which everything is placed is that of its last event, because others may wait', async () => {
+  await begin();
+  const recorded = '2026-01-01T00:00:00Z';
+  await store.sql`insert into keywarden.pause (paused_by, resumed_at) values ('ada', now())`;
+  await store.sql
+    .unsafe(`
+    set session_replication_role = replica;
+    update keywarden.ledger_event set leaf = regexp_replace(leaf, '"recorded":"[^"]*"', '"recorded":"${recorded}"');
+    set session_replication_role = default`)
+    .simple();
+  expect(await integrateEvents(daemon.sql, { ...sequencer, limit: 2 })).toMatchObject({
+    added: 2,
+    latestMs: Date.parse(recorded),
+  });
+});
