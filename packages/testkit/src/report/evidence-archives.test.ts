@@ -82,6 +82,10 @@ test.each<[string, (files: Files) => Files]>([
     (files) => change(files, /manifest/, (text) => text.replace(/"to": "[^"]+"/, '"to": "2020-01-01T00:00:00Z"')),
   ],
   [
+    'the period has no time',
+    (files) => change(files, /manifest/, (text) => text.replace(/("from": ("[^"]+"),\s*"to": )"[^"]+"/, '$1$2')),
+  ],
+  [
     'the manifest has a member twice',
     (files) => change(files, /manifest/, (text) => text.replace('"from"', '"from": "2020-01-01T00:00:00Z",\n  "from"')),
   ],
@@ -176,6 +180,13 @@ test.each<[string, (files: Files) => Files]>([
   [
     'a receipt is altered, and its hash too',
     forge(/receipts\.ndjson$/, (text) => text.replace(/index (\d)/, 'index 1$1')),
+  ],
+  [
+    'a receipt is there twice',
+    forge(
+      /receipts\.ndjson$/,
+      editLines((lines) => lines.flatMap((line) => [line, line])),
+    ),
   ],
   [
     'receipts change their order',

@@ -11,6 +11,8 @@ import {
   rootOfLeaves,
   type Signer,
   signNote,
+  tilePath,
+  tileWidth,
 } from '@keywarden/core/ledger';
 import { canonicalJson, sha256 } from '@keywarden/core/values';
 import { amend, type Files } from './packs.ts';
@@ -51,7 +53,7 @@ function entryOf({ type, subject, recorded = recordedAt, content: members, ...ed
 
 const same = (text: string) => text;
 
-/** Signs a tree of at most 256 events. `cosignedAt` is in seconds since 1970. */
+/** Signs a tree of events. `cosignedAt` is in seconds since 1970. */
 export function signEvents(
   events: OwnEvent[],
   signers: Signer[],
@@ -72,14 +74,17 @@ export function signEvents(
     },
     /** Writes a copy of the whole ledger. */
     writeCopy(folder: string): void {
-      const width = events.length === 256 ? '' : `.p/${events.length}`;
       const write = (path: string, bytes: Uint8Array | string) => {
         mkdirSync(dirname(join(folder, path)), { recursive: true });
         writeFileSync(join(folder, path), bytes);
       };
       write('checkpoint', checkpoint);
-      write(`tile/entries/000${width}`, packEntries(entries.map(({ leaf }) => Buffer.from(leaf))));
-      write(`tile/contents/000${width}`, packContents(entries.map(({ content }) => content)));
+      for (let at = 0; at < entries.length; at += tileWidth) {
+        const some = entries.slice(at, at + tileWidth);
+        const place = { index: at / tileWidth, width: some.length };
+        write(tilePath({ level: 'entries', ...place }), packEntries(some.map(({ leaf }) => Buffer.from(leaf))));
+        write(tilePath({ level: 'contents', ...place }), packContents(some.map(({ content }) => content)));
+      }
     },
   };
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -228,4 +228,14 @@ test('a day of a month that retention has dropped may have fewer operations afte
   const again = sealOf(2, { day, operations: 0, replaces: '1' });
   expect(await ranks([copyOf(full, dropped('2026-05-10T00:00:00Z'), again)])).toEqual([0]);
   expect(await ranks([copyOf(full, dropped(null), again)])).toEqual([1]);
+});
+
+test('a seal does not contradict the one before, whose contents a copy does not have', async () => {
+  const others = Array.from({ length: 255 }, (_, index) => event(index + 2, 'x'));
+  const copy = copyOf(full, ...others, sealOf(257, { day, operations: 2, replaces: '1' }));
+  expect(await ranks([copy])).toEqual([0]);
+  rmSync(join(copy, 'tile/contents/000'));
+  const [part] = await verify([copy]);
+  expect([part?.rank, part?.words]).toEqual([1, expect.stringContaining('what 256 events say')]);
+  expect(part?.words).not.toContain('two histories');
 });
