@@ -10,6 +10,8 @@ const read = (LEDGER_WITNESSES: string) => readWitnesses(readEnvironment({ LEDGE
 
 test('a line of LEDGER_WITNESSES is the key of a witness and its address', () => {
   expect(read(`${witness} https://w.example/`)).toMatchObject([{ url: 'https://w.example' }]);
+  const variables = { LEDGER_WITNESSES: `${witness} http://w.example`, ALLOW_HTTP: '1' };
+  expect(readWitnesses(readEnvironment(variables))).toMatchObject([{ url: 'http://w.example' }]);
 });
 
 test.each([

@@ -93,7 +93,7 @@ async function askWitness(context: LedgerContext, submission: Submission): Promi
     // A proxy may answer with these numbers too. Only a size, or a refusal of what this witness has cosigned, is an answer of the witness.
     const named = status === 409 ? /^(\d{1,15})\n$/.exec(text)?.[1] : undefined;
     const known = named === undefined ? null : Number(named);
-    const isRefused = status === 422 && oldSize > 0 && (attempt > 0 || cosigned > 0);
+    const isRefused = status === 422 && oldSize > 0;
     if (isRefused || known === oldSize)
       return await reportWitness(context, name, 'has seen other events than the store has');
     if (known === null) return `it answers ${status}${status === 403 || status === 404 ? unknownKey : ''}`;
