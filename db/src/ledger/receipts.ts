@@ -35,12 +35,12 @@ export async function readSignedTree(db: Reader, { prefersCosigned = false } = {
   const isOfNewest = sql`${origin(sql`c.note`)} = ${origin(sql`newest.note`)}`;
   const isCosigned = sql`exists (select from keywarden.ledger_cosignature s where s.size = c.size) and ${isOfNewest}`;
   const isRecent = sql`c.made_at between newest.made_at - interval '1 hour' and newest.made_at`;
-  const preferred = prefersCosigned ? sql`(${isCosigned} and ${isRecent}) desc,` : sql``;
+  const preferred = prefersCosigned ? sql`(${isCosigned}) desc,` : sql``;
   const [row] = await db.execute(sql`
     select c.size::text, c.note, coalesce((select string_agg(s.lines, E'\\n' order by s.witness)
       from keywarden.ledger_cosignature s where s.size = c.size), '') as lines
     from keywarden.ledger_checkpoint c, (select size, note, made_at from keywarden.ledger_checkpoint order by size desc limit 1) newest
-    where c.size = newest.size or c.made_at >= newest.made_at - interval '1 hour'
+    where ${isRecent}
     order by ${preferred} c.size desc limit 1`);
   return row === undefined
     ? null
