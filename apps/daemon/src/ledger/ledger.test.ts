@@ -9,12 +9,19 @@ import {
   signNote,
   verifyReceipt,
 } from '@keywarden/core/ledger';
-import { integrateEvents, makeReceipts, readNewestCheckpoint, readPlacedEvents } from '@keywarden/db/daemon';
+import {
+  integrateEvents,
+  makeReceipts,
+  readNewestCheckpoint,
+  readPlacedEvents,
+  readReceipt,
+} from '@keywarden/db/daemon';
 import { createMachines, type Machines } from '@keywarden/testkit/daemon/ledger-machines';
 import type { TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { whyLedgerDiffers } from './checks.ts';
 import { growLedger, type LedgerContext, signAndRemember } from './ledger.ts';
+import { endOtherKeys } from './public-keys.ts';
 import { readSeen, writeSeen } from './seen-checkpoint.ts';
 import { addLedgerKey, endFormerKeys, readSigningKeys } from './signing-keys.ts';
 
@@ -61,9 +68,21 @@ test('a receipt of an event is proven by the public key alone', async () => {
   await grow(first);
   const tree = (await readNewestCheckpoint(first.store.db)) ?? { size: 0, note: '' };
   const [event] = await readPlacedEvents(first.store.db, { subjects: ['pause/1'], size: tree.size });
-  const [receipt = ''] = await makeReceipts(first.store.db, event === undefined ? [] : [event], tree);
   const keys = readSigningKeys(first.environment).map(({ verifier }) => verifier);
-  expect(verifyReceipt(receipt, keys)).toMatchObject({ type: 'pause.begun', personal: { paused_by: 'ada' } });
+  const judge = async () => {
+    const [receipt = ''] = await makeReceipts(first.store.db, event === undefined ? [] : [event], tree);
+    return verifyReceipt(receipt, keys);
+  };
+  expect(await judge()).toMatchObject({ type: 'pause.begun', personal: { paused_by: 'ada' } });
+  // A witness has cosigned this tree, and not yet the one with the next event.
+  await owner.sql`insert into keywarden.ledger_cosignature (size, witness, lines) values (${tree.size}, 'w', ${'— w AAAA\n'})`;
+  await machines.addEvent();
+  await grow(first);
+  const [last] = await owner.sql`select max(number)::text as number from keywarden.ledger_event`;
+  expect(await readReceipt(first.store.db, String(last?.number))).not.toBeNull();
+  // What the row has now was never recorded: the receipt does not show it, and stays valid.
+  await machines.behindTriggers(`update keywarden.pause set paused_by = 'mallory'`);
+  expect(await judge()).toMatchObject({ type: 'pause.begun', personal: {} });
 });
 
 test('while keys are rotated both sign, also without a new event, and the last key of a ledger cannot be ended', async () => {
@@ -81,7 +100,11 @@ test('while keys are rotated both sign, also without a new event, and the last k
   expect(both.map(({ verifier }) => openNote(String(before), [verifier]) !== null)).toEqual([true, false]);
   const after = await noteOf();
   expect(both.map(({ verifier }) => openNote(String(after), [verifier]) !== null)).toEqual([true, true]);
-  expect(endFormerKeys(first.environment, after).text).toBe(both[1]?.verifier.text);
+  // A second run ends nothing more, and keeps the former keys.
+  for (let count = 0; count < 2; count += 1) {
+    expect(endFormerKeys(first.environment, after).text).toBe(both[1]?.verifier.text);
+    expect(readFileSync(join(first.folder, 'ledger-key.former'), 'utf8').match(/PRIVATE/g)).toHaveLength(2);
+  }
   expect(await grow(first)).toMatchObject({ state: 'grown' });
   await machines.addEvent();
   expect(await grow(first)).toMatchObject({ state: 'grown', added: 2 });
@@ -89,6 +112,14 @@ test('while keys are rotated both sign, also without a new event, and the last k
   expect(old?.verifier.name).toBe(both[1]?.verifier.name);
   const events = await owner.sql`select type from keywarden.ledger_event where type like 'ledger.%' order by number`;
   expect(events.map(({ type }) => type)).toEqual(['ledger.key_added', 'ledger.key_added']);
+  // A key ends once.
+  const endOld = async () => {
+    await endOtherKeys(first.store.db, [both[1]?.verifier.text ?? '']);
+    return await owner.sql`select ended_at::text from keywarden.ledger_key order by number`;
+  };
+  const ended = await endOld();
+  expect(ended).toEqual([{ ended_at: expect.any(String) }, { ended_at: null }]);
+  expect(await endOld()).toEqual(ended);
 });
 
 test('a machine without the key accepts a rotated key that signed together with the former one, and no other', async () => {
@@ -201,6 +232,8 @@ test('keys of two ledgers, and a damaged checkpoint file, are refused', async ()
   const two = await machines.create({ LEDGER_KEY: `${createSigningKey('a', 'log')}\n${createSigningKey('b', 'log')}` });
   expect(() => readSigningKeys(two.environment)).toThrow(/different names/);
   expect(() => addLedgerKey(two.environment)).toThrow(/change the variable/);
+  const none = await machines.create();
+  expect(() => addLedgerKey(none.environment)).toThrow(/^This machine has no key of the ledger in /);
   const first = await machines.create();
   await grow(first);
   writeFileSync(join(first.folder, 'ledger-checkpoint'), 'damaged\n');

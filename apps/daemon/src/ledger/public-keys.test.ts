@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createSigningKey, formatCheckpoint, parseSigningKey, type Signer, signNote } from '@keywarden/core/ledger';
@@ -7,8 +7,8 @@ import { endorsedKeysOf, isAccepted } from './public-keys.ts';
 
 const origin = 'keywarden-1';
 
-function makeSigner(): Signer {
-  const signer = parseSigningKey(createSigningKey(origin, 'log'));
+function makeSigner(kind: 'log' | 'witness' = 'log'): Signer {
+  const signer = parseSigningKey(createSigningKey(origin, kind));
   if (signer === null) throw new Error('no key');
   return signer;
 }
@@ -41,4 +41,18 @@ test('a later key that did not sign stays accepted, so that what the database ha
   ];
   expect(isAccepted(place, signedBy(first), claimed)).toBe(true);
   expect(isAccepted(place, signedBy(second), claimed)).toBe(true);
+});
+
+test('a key that signed nothing yet is not kept, LEDGER_PUBLIC_KEY is not overruled by a file, and a witness is no key of a ledger', () => {
+  const place = { LEDGER_PUBLIC_KEY: undefined, KEYWARDEN_DATA: mkdtempSync(join(tmpdir(), 'public-keys-')) };
+  const [first, second] = [makeSigner(), makeSigner()];
+  const witness = makeSigner('witness');
+  const keys = endorsedKeysOf([first, second]);
+  const ofWitness = [{ publicKey: witness.verifier.text, endorsement: null }];
+  expect(isAccepted(place, signedBy(witness), ofWitness)).toBe(false);
+  const given = { ...place, LEDGER_PUBLIC_KEY: first.verifier.text };
+  expect(isAccepted(given, signedBy(first, second), keys)).toBe(true);
+  expect(readdirSync(place.KEYWARDEN_DATA)).toEqual([]);
+  expect(isAccepted(place, signedBy(first), keys)).toBe(true);
+  expect(readFileSync(join(place.KEYWARDEN_DATA, 'ledger-public-keys'), 'utf8').trim()).toBe(first.verifier.text);
 });

@@ -80,7 +80,7 @@ export function isAccepted(
       if (!isKnown(verifier) && openNote(endorsement ?? '', accepted)?.text === endorsementOf(verifier))
         accepted.push(verifier);
   }
-  const signed = accepted.length === 0 ? undefined : openNote(note, accepted)?.signatures.map(({ by }) => by.text);
+  const signed = openNote(note, accepted)?.signatures.map(({ by }) => by.text);
   if (signed === undefined) return false;
   // The database is not asked which keys have ended: its owner may hold one. A new key that did not sign is not kept: its endorsement brings it when it signs.
   const newest = accepted.findLastIndex(({ text }) => signed.includes(text));
