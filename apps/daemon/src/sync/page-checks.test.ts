@@ -14,6 +14,16 @@ test.each([
   { title: 'a row that has changed stays', rows: [at(4, 5), at(3, 5, { status: 'failed' })], kept: [4, 3] },
   { title: 'a field that is not known counts', rows: [at(4, 5), at(3, 5, { extra: { new: 1 } })], kept: [4, 3] },
   { title: 'rows of the instant in another order stay', rows: [at(3, 5), at(4, 5)], kept: [3, 4] },
+  {
+    title: 'rows of one second stay together, because the store may keep fewer digits',
+    rows: [at(6, 5, { createdAt: '2026-05-01T00:00:05.0000001Z' }), at(4, 5), at(3, 5), at(2, 1)],
+    kept: [6, 4, 3, 2],
+  },
+  {
+    title: 'so do rows of one instant in different zones',
+    rows: [at(4, 5), at(3, 5), at(2, 5, { createdAt: '2026-05-01T01:00:05.0+01:00' })],
+    kept: [4, 3, 2],
+  },
   { title: 'more rows of the instant stay together', rows: [at(4, 5), at(3, 5), at(2, 5)], kept: [4, 3, 2] },
   { title: 'fewer rows stay', rows: [at(3, 5), at(2, 1)], kept: [3, 2] },
   { title: 'other rows stay', rows: [at(2, 1)], kept: [2] },

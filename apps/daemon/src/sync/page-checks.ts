@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ControlPlaneError } from '@keywarden/core/client';
-import { compareInstants, dayMs, toMs } from '@keywarden/core/values';
+import { compareInstants, dayMs, secondOf, toMs } from '@keywarden/core/values';
 import type { WireOperation } from '@keywarden/core/wire';
 import { invalidPage, type WholePage } from './whole-page.ts';
 
@@ -88,16 +88,16 @@ export class OverlapError extends CursorError {
 }
 
 /**
- * Returns the rows of a page without those that the page above ended with, which each page shows again: they are stored, and comparing them would double the
- * work. If a page shows them otherwise, or more of their instant, all rows of it stay: their order is that of one page.
+ * Returns the rows of a page without those that the page above ended with, which each page shows again: they are stored, and comparing them would cost more
+ * than storing the others. If the pages show other rows of that second, or show them otherwise, all of them stay: their order in the store is that of one page.
  */
 export function withoutRepeated(rows: WireOperation[], above: WireOperation[]): WireOperation[] {
-  const at = above.at(-1)?.createdAt;
-  if (at === undefined) return rows;
-  const orderOf = ({ createdAt }: WireOperation) => compareInstants(createdAt, at);
-  const end = above.slice(above.findLastIndex((row) => orderOf(row) > 0) + 1);
-  const from = rows.findIndex((row) => orderOf(row) <= 0);
-  const below = rows.findIndex((row) => orderOf(row) < 0);
+  const last = above.at(-1);
+  if (last === undefined) return rows;
+  const second = secondOf(last.createdAt);
+  const end = above.slice(above.findLastIndex(({ createdAt }) => secondOf(createdAt) > second) + 1);
+  const from = rows.findIndex(({ createdAt }) => secondOf(createdAt) <= second);
+  const below = rows.findIndex(({ createdAt }) => secondOf(createdAt) < second);
   const again = rows.slice(from, below === -1 ? rows.length : below);
   return isDeepStrictEqual(again, end) ? rows.toSpliced(from, again.length) : rows;
 }
