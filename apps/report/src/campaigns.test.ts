@@ -13,16 +13,11 @@ const post = async (path: string, body: object | undefined, as = 'auditor') =>
   await fixture.ask(path, { as, method: 'POST', ...(body === undefined ? {} : { body }) });
 
 const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
-
 const dueDay = dayOf(inDays(64));
 
 const open = async (body: object = {}) => {
-  const answer = await post('/v1/campaigns', {
-    title: 'autumn',
-    split_by: 'organization',
-    due_at: inDays(20),
-    ...body,
-  });
+  const asked = { title: 'autumn', split_by: 'organization', due_at: inDays(20), ...body };
+  const answer = await post('/v1/campaigns', asked);
   expect(answer.status).toBe(201);
   const reviews = (await fixture.ask(`/v1/reviews?campaign_id=${answer.body.id}`)).body.items;
   return { campaign: answer.body as unknown as Record<string, unknown> & { id: string }, reviews };

@@ -7,7 +7,7 @@ import { saveKeyListing } from './listing.ts';
 
 const keysOfScope = 1000;
 
-test('the facts of keys that nobody has analyzed yet are read without comparing all keys with all others', async () => {
+test('the facts of keys without statistics in Postgres are read without comparing all keys with all others', async () => {
   const store = await createTestStore(inject('postgresUrl'));
   await store.sql`alter table keywarden.credential set (autovacuum_enabled = false)`;
   const controlPlane = await makeControlPlane(store.sql);

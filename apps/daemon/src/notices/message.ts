@@ -130,10 +130,10 @@ function reviewLines({ owner, step, due_at: dueAt, reviews }: ReviewBody['data']
   return [`Keywarden, for ${quote(owner)}: ${count} ${when} at ${dueAt}`, ...lines].join('\n');
 }
 
-/** Returns text from elsewhere as code, where a chat makes no links and mentions nobody. */
+/** Returns text from elsewhere as code, where a chat makes no links and mentions no person. */
 const quote = (text: string) => `\`${tame(text)}\``;
 
-/** Returns text that ends neither its line nor the code that it stands in. */
+/** Returns text that ends neither its line nor a piece of code around it. */
 const tame = (text: string) => text.replaceAll(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ').replaceAll('`', "'");
 
 const escapeSlack = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
