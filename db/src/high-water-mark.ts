@@ -43,9 +43,8 @@ export async function readLastOlder(db: Db): Promise<string | null> {
   return row?.at ?? null;
 }
 
-/** Adds a mark, which the caller writes to the file. Until then the mark in the file is in the store too. */
-export async function addMark(db: Db, madeBy: 'daemon' | 'report'): Promise<string> {
-  const mark = randomUUID();
+/** Adds a mark (by default a new one), which the caller writes to the file. Until then the mark in the file is in the store too. */
+export async function addMark(db: Db, madeBy: 'daemon' | 'report', mark: string = randomUUID()): Promise<string> {
   if (madeBy === 'report') await db.execute(raw`select keywarden.add_report_mark(${mark}::uuid)`);
   else await db.insert(highWaterMark).values({ mark, madeBy });
   return mark;

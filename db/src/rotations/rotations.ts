@@ -9,6 +9,7 @@ import {
 } from '@keywarden/core/rotation';
 import type { KeyKind } from '@keywarden/core/wire';
 import { and, eq, sql as raw } from 'drizzle-orm';
+import { addMark } from '../high-water-mark.ts';
 import { closeIncidents, openIncidentOfKey } from '../incidents/incidents.ts';
 import { holdFence, type Lease } from '../locks.ts';
 import { rotationEvent, rotationMint, rotation as rotationTable } from '../schema/rotations.ts';
@@ -90,14 +91,19 @@ export async function openRotation(sql: Sql, rotation: NewRotation): Promise<str
 }
 
 /**
- * Records a rotation's event at a time (RFC 3339) and all its effects in one transaction. Returns the rotation as it is from then on.
- * Returns undefined and records nothing if the rotation has moved since it was read. Under a `lease` nothing is recorded once
- * another process has taken the lock.
+ * Records a rotation's event at a time (RFC 3339) and all its effects in one transaction, with the daemon's next `mark` (R10) if there is one. Returns
+ * the rotation as it is from then on. Returns undefined and records nothing if the rotation has moved since it was read. Under a `lease` nothing is
+ * recorded once another process has taken the lock.
  */
 export async function advanceRotation(
   sql: Sql,
   rotation: StoredRotation,
-  { at, lease, ...event }: RotationEvent<StoredMint> & { at: string; lease?: Lease | undefined },
+  {
+    at,
+    lease,
+    mark,
+    ...event
+  }: RotationEvent<StoredMint> & { at: string; lease?: Lease | undefined; mark?: string | undefined },
 ): Promise<StoredRotation | undefined> {
   const { rotation: moved, effects } = advance(rotation, event, at);
   return await sql.begin(async (tx) => {
@@ -106,6 +112,7 @@ export async function advanceRotation(
     const { number, state, why } = moved;
     const sequence = rotation.sequence + 1;
     if (!(await insertEvent(db, { rotationNumber: number, sequence, state, why, at }))) return undefined;
+    if (mark !== undefined) await addMark(db, 'daemon', mark);
     await recordMint(db, moved, effects);
     if (isOver(state))
       await db

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { toMs } from '@keywarden/core/values';
@@ -135,17 +136,30 @@ export function disarmMachine({ environment: { KEYWARDEN_DATA: folder } }: Pick<
   return true;
 }
 
+/** Adds a mark, also between an intent and its call: a store that lost the intent lacks the mark too. */
+export async function moveMark(context: StoreContext): Promise<void> {
+  await changeWithMark(context, async (mark) => mark && (await db.addMark(context.store.db, 'daemon', mark)));
+}
+
 /**
- * Adds a mark, also between an intent and its call: a store that lost the intent lacks the mark too. Moves the mark in the store first: after a kill in
- * between, the store still has the file's mark. A file whose mark the store lacks is not changed.
+ * Makes a change whose transaction adds this mark: no store has one without the other, and another machine that takes over sees that the change is not
+ * its own. Moves the mark in the store first: after a kill in between, the store still has the file's mark. If the store lacks the file's mark, the change
+ * gets none, and the file stays. It also stays if the change returns undefined: nothing was recorded.
  */
-export async function moveMark({ store, environment }: StoreContext): Promise<void> {
+export async function changeWithMark<T>(
+  { store, environment }: StoreContext,
+  change: (mark: string | undefined) => Promise<T | undefined>,
+): Promise<T | undefined> {
   const own = readMachineMark(environment.KEYWARDEN_DATA);
   const state = own === null ? null : await db.readMark(store.db, own.mark);
-  if (state === 'missing') return await reportOlder({ store });
-  const mark = await db.addMark(store.db, 'daemon');
-  const since = own?.since ?? (await db.readMarkTime(store.db, own?.mark ?? mark));
-  const aloneSince = (state === 'newest' ? own?.aloneSince : null) ?? (await db.readMarkTime(store.db, mark));
+  if (state === 'missing') await reportOlder({ store });
+  const mark = state === 'missing' ? undefined : randomUUID();
+  const changed = await change(mark);
+  if (mark === undefined || changed === undefined) return changed;
+  // Null if a failover has just lost it: the file gets it all the same, and shows that.
+  const madeAt = await db.readMarkTime(store.db, mark);
+  const since = own?.since ?? (own === null ? madeAt : await db.readMarkTime(store.db, own.mark));
+  const aloneSince = (state === 'newest' ? own?.aloneSince : null) ?? madeAt;
   // Another process may have given or withdrawn the permission meanwhile.
   const now = readMachineMark(environment.KEYWARDEN_DATA);
   writeMachineMark(environment.KEYWARDEN_DATA, {
@@ -154,6 +168,7 @@ export async function moveMark({ store, environment }: StoreContext): Promise<vo
     since: now?.since ?? since,
     aloneSince,
   });
+  return changed;
 }
 
 /** Moves the mark right before a call that mints or revokes. Throws a UserError if another version has migrated the store: this one makes no call then. */

@@ -196,31 +196,45 @@ test('R10: after arm, a restored store still revokes no successor that was minte
   expect((await openIncidents()).map(([kind]) => kind)).toEqual(['orphan']);
 });
 
-test('R10: a standby whose store lacks the marks of another machine revokes no successor of it, because a sink may have it', async () => {
-  const script = writeScript('store.sh', `cat > "${folder}/key-$KEYWARDEN_LINEAGE"`);
-  const sinks = parseSinks([{ name: 'files', kind: 'command', command: [script] }]);
-  const { bot } = await prepare(['bot', 'two'], { sinks, policy: quiet });
-  const { environment } = fixture.context;
-  const first = environment.KEYWARDEN_DATA;
-  const standby = join(folder, 'standby');
-  mkdirSync(standby);
-  Object.assign(environment, { KEYWARDEN_DATA: standby });
-  await armMachine(fixture.context, 'ada');
-  Object.assign(environment, { KEYWARDEN_DATA: first });
-  await ask(['bot'], 'files');
-  // The standby takes over with a store of a moment between the intent and the response.
-  await forgetDelivery();
-  await store.sql`update keywarden.rotation_mint set key_id = null, place = null`;
-  await store.sql`delete from keywarden.rotation_event where state = 'minted'`;
-  await store.sql`delete from keywarden.high_water_mark where number = (select max(number) from keywarden.high_water_mark)`;
-  Object.assign(environment, { KEYWARDEN_DATA: standby });
-  await age();
-  await pass(60);
-  await pass();
-  expect(await use(secretOf(bot.id))).toBe(200);
-  expect((await openIncidents()).map(([kind]) => kind)).toEqual(['orphan']);
-  Object.assign(environment, { KEYWARDEN_DATA: first });
-});
+const marks = {
+  'the last mark': 'number = (select max(number) from keywarden.high_water_mark)',
+  // The standby has made a mark since the first machine's pass began.
+  'all marks except that of the intent':
+    'mark::text <> $1 and made_at <> (select created_at from keywarden.rotation_mint)',
+};
+
+test.each(Object.entries(marks))(
+  'R10: a standby whose store lacks %s of another machine revokes no successor of it, because a sink may have it',
+  async (_, lost) => {
+    const script = writeScript('store.sh', `cat > "${folder}/key-$KEYWARDEN_LINEAGE"`);
+    const sinks = parseSinks([{ name: 'files', kind: 'command', command: [script] }]);
+    const { bot } = await prepare(['bot', 'two'], { sinks, policy: quiet });
+    const { environment } = fixture.context;
+    const first = environment.KEYWARDEN_DATA;
+    const standby = join(folder, 'standby');
+    mkdirSync(standby);
+    Object.assign(environment, { KEYWARDEN_DATA: standby });
+    await armMachine(fixture.context, 'ada');
+    const [own] = await store.sql`select mark::text from keywarden.high_water_mark order by number desc limit 1`;
+    Object.assign(environment, { KEYWARDEN_DATA: first });
+    await ask(['bot'], 'files');
+    // The standby takes over with a store of a moment between the intent and the response.
+    await forgetDelivery();
+    await store.sql`update keywarden.rotation_mint set key_id = null, place = null`;
+    await store.sql`delete from keywarden.rotation_event where state = 'minted'`;
+    await store.sql.unsafe(
+      `delete from keywarden.high_water_mark where ${lost}`,
+      lost.includes('$1') ? [own?.mark] : [],
+    );
+    Object.assign(environment, { KEYWARDEN_DATA: standby });
+    await age();
+    await pass(60);
+    await pass();
+    expect(await use(secretOf(bot.id))).toBe(200);
+    expect((await openIncidents()).map(([kind]) => kind)).toEqual(['orphan']);
+    Object.assign(environment, { KEYWARDEN_DATA: first });
+  },
+);
 
 /** Lets this many of the questions fail whether another process has taken over. They come right before a secret is written. */
 function loseStoreBeforeWrites(times: number): void {

@@ -16,7 +16,7 @@ import type { Context } from '../context.ts';
 import { withProcessLock } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
 import { whyPaused } from '../enforce/guarded-revocation.ts';
-import { markCall, moveMark } from '../enforce/high-water-mark.ts';
+import { changeWithMark, markCall, moveMark } from '../enforce/high-water-mark.ts';
 import { notNow, type Skip } from '../enforce/revocation-task.ts';
 import { listScope, parseScope, scopeLock } from '../sync/scopes.ts';
 import { deliver } from './deliver.ts';
@@ -105,12 +105,8 @@ async function create(
       if (paused !== null) return notNow(paused);
       const { number, listedAt } = listing;
       const mint = nextMint(rotation, { minter, listing: number, listedAt });
-      begun = await advanceRotation(store.sql, rotation, {
-        event: 'mint_begun',
-        mint,
-        at: controlPlaneNow(minter),
-        lease,
-      });
+      const intent = { event: 'mint_begun', mint, at: controlPlaneNow(minter), lease } as const;
+      begun = await changeWithMark(context, (mark) => advanceRotation(store.sql, rotation, { ...intent, mark }));
       if (begun === undefined) return notNow('another process is advancing it');
       await markCall(context);
       // T2: after a failover the intent may be lost before the call.
