@@ -1,10 +1,10 @@
-import { makeWireOperation } from '@keywarden/testkit/store/rows';
+import { makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
 import { createSealing, day, noon, proofOf, type Sealing } from '@keywarden/testkit/store/sealing';
 import type { TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { makeOperationPartitions, saveOperationPage } from '../daemon.ts';
 import type { Store } from '../store.ts';
-import { checkMonth, checkSeals } from './check.ts';
+import { checkDays, checkSeals } from './check.ts';
 
 let sealing: Sealing;
 let store: TestStore;
@@ -177,7 +177,9 @@ test('rows that come back into a dropped month are sealed again and compared; a 
     const undo = new Error('undo');
     const work = store.sql.begin(async (tx) => {
       await tx.unsafe(statement.replaceAll('PROJECT', project));
-      expect(await checkMonth(tx, { project, month: '2025-03' })).toEqual(found.map((day) => ({ project, day })));
+      expect(await checkDays(tx, { project, range: { from: '2025-03-01', to: '2025-04-01' } })).toEqual(
+        found.map((day) => ({ project, day })),
+      );
       throw undo;
     });
     await expect(work).rejects.toBe(undo);
@@ -209,7 +211,10 @@ test('a drop counts after the seals before it, also if its transaction is older 
     expect((await sealing.seal()).days).toBeGreaterThan(0);
     await drop(tx);
   });
-  const faults = async () => await store.sql.begin(async (tx) => await checkMonth(tx, { project, month: '2025-07' }));
+  const faults = async () =>
+    await store.sql.begin(
+      async (tx) => await checkDays(tx, { project, range: { from: '2025-07-01', to: '2025-08-01' } }),
+    );
   expect(await faults()).toEqual([]);
   // The clock that the seals have was ahead.
   await store.sql
@@ -253,4 +258,34 @@ test('a project that lost operations is a fault, also when later days wait to be
   expect(found.filter((each) => each.project === project).map((each) => each.day)).toEqual(
     [2, 6, 7, 8, 9, 10, 11].map(day),
   );
+});
+
+test('months of one project that are compared together have the faults and the drops of each', async () => {
+  const months = ['2024-01', '2024-02', '2024-03', '2024-04', '2024-06'];
+  await makeOperationPartitions(daemon.sql, months);
+  const project = await makeProject(daemon.sql, sealing.controlPlane);
+  const [from, below] = ['2024-01-01T00:00:00Z', '2024-07-01T00:00:00Z'];
+  await store.sql`
+    update keywarden.project set created_at = ${from}, walked_at = ${below}, last_seen_at = ${below} where number = ${project}`;
+  const operations = months.map((month, index) => makeWireOperation(index, { createdAt: `${month}-03T00:00:00Z` }));
+  await saveOperationPage(daemon.sql, { project, operations, proof: { from, isFromIncluded: true, below } });
+  await sealing.seal();
+  await sealing.dropMonth('2024-02');
+  const faults = async (chosen = months) =>
+    (await checkSeals(daemon.sql, { signal: new AbortController().signal, months: (month) => chosen.includes(month) }))
+      .filter((each) => each.project === project)
+      .map((each) => each.day);
+  expect(await faults()).toEqual([]);
+  await store.sql.unsafe(`update keywarden.operation set status = 'failed' where project_number = ${project}`);
+  await store.sql.unsafe(
+    `delete from keywarden.operation where project_number = ${project} and created_at < '2024-02-01'`,
+  );
+  expect(await faults()).toEqual(['2024-01-03', '2024-03-03', '2024-04-03', '2024-06-03']);
+  expect(await faults(['2024-02', '2024-04'])).toEqual(['2024-04-03']);
+  // A row that no page brought back.
+  await makeOperationPartitions(daemon.sql, ['2024-02']);
+  await store.sql`
+    insert into keywarden.operation (project_number, created_at, id, action, status, failures_count, updated_at)
+    select ${project}, '2024-02-04', gen_random_uuid(), 'start_compute', 'finished', 0, '2024-02-04'`;
+  expect(await faults(['2024-02', '2024-03'])).toEqual(['2024-02-04', '2024-03-03']);
 });

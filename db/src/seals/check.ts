@@ -1,4 +1,4 @@
-import { addDays, canonicalJson, type DayRange, daysOf, monthOf, startOfDay } from '@keywarden/core/values';
+import { addDays, canonicalJson, type DayRange, daysOf, startOfDay } from '@keywarden/core/values';
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { type Interval, interval, listCoverage } from '../coverage/coverage.ts';
@@ -49,18 +49,54 @@ export async function checkSeals(
     ...(await findUnsealed(store)),
     ...(await findBeforeFirst(store, signal)),
   ];
-  const month = sql<string>`to_char(${operationSeal.day}, 'YYYY-MM')`;
-  const sealed = await builderOf(store)
-    .selectDistinct({ project: operationSeal.projectNumber, month })
-    .from(operationSeal)
-    .orderBy(operationSeal.projectNumber, month);
-  for (const each of sealed) {
-    if (!months(each.month)) continue;
+  for (const part of joinMonths((await listSealedMonths(store)).filter(({ month }) => months(month)))) {
     signal.throwIfAborted();
-    faults.push(...(await store.begin(async (tx) => await checkMonth(tx, each))));
+    faults.push(...(await store.begin(async (tx) => await checkDays(tx, part))));
   }
   return faults;
 }
+
+interface SealedMonth {
+  project: string;
+  month: string;
+  /** Those of all its seals. */
+  operations: number;
+}
+
+async function listSealedMonths(store: Sql): Promise<SealedMonth[]> {
+  const month = sql<string>`to_char(${operationSeal.day}, 'YYYY-MM')`;
+  return await builderOf(store)
+    .select({
+      project: operationSeal.projectNumber,
+      month,
+      operations: sql`sum(${operationSeal.operations})`.mapWith(Number),
+    })
+    .from(operationSeal)
+    .groupBy(operationSeal.projectNumber, month)
+    .orderBy(operationSeal.projectNumber, month);
+}
+
+/** Pages of a project wait while so many of its operations are compared, or one month if that has more. */
+const operationsAtOnce = 50_000;
+
+/** Joins months of one project that follow each other. A month on its own takes as many questions as many months with few operations. */
+function joinMonths(sealed: SealedMonth[]): ProjectDays[] {
+  const parts: (ProjectDays & { operations: number })[] = [];
+  for (const { project, month, operations } of sealed) {
+    const range = daysOfMonth(month);
+    const last = parts.at(-1);
+    if (last?.project === project && last.range.to === range.from && last.operations + operations <= operationsAtOnce) {
+      last.range.to = range.to;
+      last.operations += operations;
+    } else parts.push({ project, range, operations });
+  }
+  return parts;
+}
+
+const daysOfMonth = (month: string): DayRange => ({
+  from: `${month}-01`,
+  to: `${addDays(`${month}-01`, 31).slice(0, 7)}-01`,
+});
 
 /**
  * Returns the first day of each project whose seals name another project than the one of their number, or one that two numbers have. Otherwise a project in
@@ -148,11 +184,16 @@ async function listUnsealedDays(tx: Tx, { number, gapsSettledTo }: SettledProjec
   return day !== null && day < gapsSettledTo ? [{ project: number, day }] : [];
 }
 
-/** Compares one month of a project, in a transaction that holds its pages. */
-export async function checkMonth(tx: Tx, { project, month }: { project: string; month: string }): Promise<SealFault[]> {
+/** Days of a project, from the first of a month up to that of a later one. */
+interface ProjectDays {
+  project: string;
+  range: DayRange;
+}
+
+/** Compares whole months of a project, in a transaction that holds its pages. */
+export async function checkDays(tx: Tx, { project, range }: ProjectDays): Promise<SealFault[]> {
   await holdPages(tx, [project]);
-  const range = { from: `${month}-01`, to: `${addDays(`${month}-01`, 31).slice(0, 7)}-01` };
-  const faults = new Set((await sealChangedDays(tx, project)).filter((day) => monthOf(day) === month));
+  const faults = new Set((await sealChangedDays(tx, project)).filter((day) => day >= range.from && day < range.to));
   const drops = await readDrops(tx, range);
   const broken = await tx`
     select day::text, number::text, before::text, replaces is distinct from before as is_unlinked from (
@@ -168,7 +209,9 @@ export async function checkMonth(tx: Tx, { project, month }: { project: string; 
   ]);
   for (const { day, number, before, is_unlinked: isUnlinked } of broken)
     if (isUnlinked === true || !isDroppedAfter(String(day), String(before), String(number))) faults.add(String(day));
-  for (const day of await listKept(tx, { project, range, dropped: drops.get(month)?.at(-1)?.at })) faults.add(day);
+  for (const [month, found] of drops)
+    for (const day of await listKept(tx, { project, range: daysOfMonth(month), dropped: found.at(-1)?.at }))
+      faults.add(day);
   const [listed] = await listCoverage(builderOf(tx), { numbers: [project], limit: 1 });
   const hashed = await hashDays(tx, project, range);
   for (const [day, seal] of seals) {
