@@ -176,6 +176,19 @@ const isOfKeys = (scope: string) => scope.startsWith('user:') || scope.startsWit
 const isUseAhead = (tx: Tx, listedAt: string) =>
   tx`coalesce(last_used_at > ${listedAt}::timestamptz + interval '1 day', false)`;
 
+/** What a list says of a credential besides its id, its creation and its use. */
+const described = [
+  'kind',
+  'project_id',
+  'name',
+  'creator_id',
+  'creator_name',
+  'extra',
+  'branch_id',
+  'holder',
+  'expires_at',
+];
+
 /** Inserts new rows and updates changed ones. Each change adds an observation with the record as received. */
 async function saveKeys(
   tx: Tx,
@@ -194,14 +207,15 @@ async function saveKeys(
     ...('kind' in each ? { branch_id: each.branchId, holder: each.holder, expires_at: each.expiresAt } : {}),
     extra: packExtra(each.extra, { created_at: each.createdAt }),
   }));
+  const columns = tx.unsafe(described.join(', '));
+  const descriptionOf = (row: string) => tx.unsafe(described.map((column) => `${row}.${column}`).join(', '));
   await tx`
     with listed as materialized (
       select * from json_to_recordset(${toJson(rows)}::json) as t(id text, kind text, project_id text, name text,
         creator_id text, creator_name text, created_at timestamptz, last_used_at timestamptz, last_used_from text,
         extra jsonb, branch_id text, holder text, expires_at timestamptz)
     ), before as materialized (
-      select k.number, k.id, k.kind, k.project_id, k.name, k.creator_id, k.creator_name, k.extra, k.branch_id, k.holder,
-        k.expires_at, k.gone_at
+      select k.number, k.id, k.gone_at, ${descriptionOf('k')}
       from keywarden.credential k where k.control_plane_number = ${controlPlane} and k.scope = ${scope} and k.superseded_at is null
     ), incoming as materialized (
       -- A creator who is known stays known where a list does not name one.
@@ -210,14 +224,12 @@ async function saveKeys(
         case l.creator_id when ${unknownCreator} then b.creator_name else l.creator_name end as creator_name
       from listed l left join before b on b.id = l.id
     ), written as (
-      insert into keywarden.credential as k (control_plane_number, scope, id, kind, organization_id, project_id, name, creator_id,
-        creator_name, created_at, last_used_at, use_went_back, last_used_from, extra, branch_id, holder, expires_at, first_seen_at, present_since)
-      select ${controlPlane}::bigint, ${scope}::text, id, kind, ${organizationId}::text, project_id, name, creator_id, creator_name,
-        created_at, case when not ${isUseAhead(tx, listedAt)} then last_used_at end, ${isUseAhead(tx, listedAt)}, last_used_from, extra, branch_id, holder, expires_at, ${listedAt}::timestamptz, ${listedAt}::timestamptz
+      insert into keywarden.credential as k (control_plane_number, scope, id, organization_id, ${columns},
+        created_at, last_used_at, use_went_back, last_used_from, first_seen_at, present_since)
+      select ${controlPlane}::bigint, ${scope}::text, id, ${organizationId}::text, ${columns},
+        created_at, case when not ${isUseAhead(tx, listedAt)} then last_used_at end, ${isUseAhead(tx, listedAt)}, last_used_from, ${listedAt}::timestamptz, ${listedAt}::timestamptz
       from incoming
-      on conflict (control_plane_number, scope, id) where superseded_at is null do update set kind = excluded.kind, project_id = excluded.project_id,
-        name = excluded.name, creator_id = excluded.creator_id, creator_name = excluded.creator_name, extra = excluded.extra,
-        branch_id = excluded.branch_id, holder = excluded.holder, expires_at = excluded.expires_at,
+      on conflict (control_plane_number, scope, id) where superseded_at is null do update set (${columns}) = row(${descriptionOf('excluded')}),
         use_went_back = excluded.use_went_back or k.last_used_at is not null and (excluded.last_used_at is null or excluded.last_used_at < date_trunc('second', k.last_used_at)),
         last_used_at = greatest(k.last_used_at, excluded.last_used_at),
         last_used_from = case when excluded.last_used_at >= k.last_used_at or k.last_used_at is null
@@ -225,10 +237,8 @@ async function saveKeys(
         created_at = case when ${isPossible(tx, 'k')} then k.created_at else excluded.created_at end,
         present_since = case when k.missing_since is null and k.gone_at is null then k.present_since else excluded.present_since end,
         missing_since = null, gone_at = null
-      where (k.kind, k.project_id, k.name, k.creator_id, k.creator_name, k.extra, k.branch_id, k.holder, k.expires_at, k.last_used_at,
-          k.last_used_from)
-          is distinct from (excluded.kind, excluded.project_id, excluded.name, excluded.creator_id, excluded.creator_name,
-            excluded.extra, excluded.branch_id, excluded.holder, excluded.expires_at, excluded.last_used_at, excluded.last_used_from)
+      where (${descriptionOf('k')}, k.last_used_at, k.last_used_from)
+          is distinct from (${descriptionOf('excluded')}, excluded.last_used_at, excluded.last_used_from)
         or not ${isPossible(tx, 'k')} and k.created_at <> excluded.created_at or k.use_went_back or excluded.use_went_back or k.missing_since is not null or k.gone_at is not null
       returning k.number, k.id
     )
@@ -237,8 +247,7 @@ async function saveKeys(
       case when b.number is null then 'first_seen' when b.gone_at is not null then 'back' else 'changed' end, to_jsonb(i) - ${isOfKeys(scope) ? otherFields : []}::text[]
     from written w join incoming i on i.id = w.id left join before b on b.id = w.id
     where b.number is null or b.gone_at is not null
-      or (b.kind, b.project_id, b.name, b.creator_id, b.creator_name, b.extra, b.branch_id, b.holder, b.expires_at)
-        is distinct from (i.kind, i.project_id, i.name, i.creator_id, i.creator_name, i.extra, i.branch_id, i.holder, i.expires_at)`;
+      or (${descriptionOf('b')}) is distinct from (${descriptionOf('i')})`;
 }
 
 async function saveUse(tx: Tx, { controlPlane, scope, keys }: KeyListing): Promise<void> {
