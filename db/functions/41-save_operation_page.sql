@@ -16,7 +16,8 @@ create or replace function keywarden.save_operation_page(
   reached timestamptz, is_end boolean,
   out inserted int, out changed int
 )
-language plpgsql security definer set search_path = keywarden, pg_temp as $$
+-- Planned each time: a plan that a session keeps from when the months were empty reads the rows of all projects, and compares each row of a page with all others.
+language plpgsql security definer set search_path = keywarden, pg_temp set plan_cache_mode = force_custom_plan as $$
 declare
   from_second timestamptz := date_trunc('second', oldest);
   below_second timestamptz := date_trunc('second', newest) + interval '1 second';
@@ -40,11 +41,8 @@ begin
   if not found then
     raise exception 'project % does not exist', project using errcode = 'foreign_key_violation';
   end if;
-  -- Planned each time: a plan that a session keeps from when the months were empty may read the rows of all projects.
-  execute $q$
-    select date_trunc('second', min(o.created_at)), date_trunc('second', max(o.created_at)) + interval '1 second'
-    from keywarden.operation o where o.project_number = $1 and o.created_at >= $2 and o.created_at < $3$q$
-  into stored_from, stored_below using project, from_second, below_second;
+  select date_trunc('second', min(o.created_at)), date_trunc('second', max(o.created_at)) + interval '1 second' into stored_from, stored_below
+  from operation o where o.project_number = project and o.created_at >= from_second and o.created_at < below_second;
   if (select count(distinct created_at) from unnest(created_ats) created_at) < cardinality(created_ats) then
     select array_agg(place order by row) into places
     from (select row, row_number() over (partition by created_at order by row) - 1 as place from unnest(created_ats) with ordinality t(created_at, row)) t;
@@ -112,10 +110,13 @@ begin
     -- On a cluster, the commit of another page has become visible meanwhile. The page is compared with it again.
     raise exception 'another page has changed these operations' using errcode = 'serialization_failure';
   end if;
-  -- This page shows more operations of one instant than the page before. Operations higher in the list get a higher place.
-  update operation o set place = i.place
-  from unnest(ids, created_ats, places) i(id, created_at, place)
-  where i.place > 0 and i.created_at >= stored_from and i.created_at < stored_below and o.project_number = project and o.created_at = i.created_at and o.id = i.id and o.place < i.place;
+  if cardinality(places) > 0 then
+    -- This page shows more operations of one instant than the page before. Operations higher in the list get a higher place.
+    update operation o set place = i.place
+    from unnest(ids, created_ats, places) i(id, created_at, place)
+    where i.place > 0 and o.project_number = project and o.created_at >= stored_from and o.created_at < stored_below
+      and o.created_at = i.created_at and o.id = i.id and o.place < i.place;
+  end if;
   end if;
   if inserted + changed > 0 then
     changed_days := datemultirange(daterange((from_second at time zone 'UTC')::date, (newest at time zone 'UTC')::date, '[]'));
