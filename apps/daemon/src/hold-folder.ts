@@ -10,10 +10,10 @@ import { codeOf, usageError } from '@keywarden/runtime';
 export function holdFolder(folder: string, whyNot: string, name = 'lock'): () => void {
   let lock: DatabaseSync | undefined;
   try {
-    // SQLite also opens a file that it cannot write.
     accessSync(folder, constants.W_OK | constants.X_OK);
     lock = new DatabaseSync(join(folder, name));
-    lock.exec('pragma busy_timeout = 0; begin exclusive');
+    // SQLite also opens a file that it cannot write, and several processes can then hold it. The change is never committed.
+    lock.exec('pragma busy_timeout = 0; pragma journal_mode = memory; begin exclusive; pragma user_version = 1');
     return () => lock?.close();
   } catch (error) {
     lock?.close();
