@@ -15,9 +15,14 @@ test.each([
   { title: 'a field that is not known counts', rows: [at(4, 5), at(3, 5, { extra: { new: 1 } })], kept: [4, 3] },
   { title: 'rows of the instant in another order stay', rows: [at(3, 5), at(4, 5)], kept: [3, 4] },
   {
-    title: 'rows of one second stay together, because the store may keep fewer digits',
+    title: 'rows that are one time in the store stay together, because it keeps fewer digits',
     rows: [at(6, 5, { createdAt: '2026-05-01T00:00:05.0000001Z' }), at(4, 5), at(3, 5), at(2, 1)],
     kept: [6, 4, 3, 2],
+  },
+  {
+    title: 'so do rows on both sides of a second that are one time in the store',
+    rows: [at(4, 5), at(3, 5), at(2, 5, { createdAt: '2026-05-01T00:00:04.9999999Z' })],
+    kept: [4, 3, 2],
   },
   {
     title: 'so do rows of one instant in different zones',
