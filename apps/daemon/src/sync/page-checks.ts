@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import { ControlPlaneError } from '@keywarden/core/client';
 import { compareInstants, dayMs, toMs } from '@keywarden/core/values';
 import type { WireOperation } from '@keywarden/core/wire';
@@ -85,18 +84,4 @@ export class OverlapError extends CursorError {
   constructor(rows: number) {
     super(`does not repeat ${rows} rows above it`);
   }
-}
-
-/**
- * Returns the rows of a page without those that the page above ended with, which each page shows again: they are stored, and comparing them would cost more
- * than storing the others. If the pages show other rows of that time, or show them otherwise, all of them stay: their order in the store is that of one page.
- */
-export function withoutRepeated(rows: WireOperation[], above: WireOperation[]): WireOperation[] {
-  const last = above.at(-1);
-  if (last === undefined) return rows;
-  const lastMs = toMs(last.createdAt);
-  // Times of one microsecond are one time in the store, which rounds them.
-  const isOfLast = ({ createdAt }: WireOperation) => Math.abs(toMs(createdAt) - lastMs) <= 1;
-  const again = rows.filter(isOfLast);
-  return isDeepStrictEqual(again, above.filter(isOfLast)) ? rows.filter((row) => !isOfLast(row)) : rows;
 }

@@ -8,7 +8,7 @@ import { controlPlaneNow, datedAt, whyStale } from '../control-plane-clock.ts';
 import { later } from './digits.ts';
 import { isOfOneProject } from './failures.ts';
 import { planWalk, type WalkPlan } from './follow.ts';
-import { CursorError, OverlapError, withoutRepeated } from './page-checks.ts';
+import { CursorError, OverlapError } from './page-checks.ts';
 import { proofOf, servedMs } from './proof.ts';
 import { add, type Counts, keepRejected } from './run.ts';
 import { type Walk, type WalkedPage, walkOperations } from './walk.ts';
@@ -139,7 +139,6 @@ async function walk(
     datedAt: (answer, begunMs) => freshDate(connection, { ...answer, begunMs }),
     signal,
   });
-  let stored: WireOperation[] = [];
   try {
     for await (const page of pages) {
       const { rejected, unread, isWhole } = page;
@@ -150,12 +149,12 @@ async function walk(
         : null;
       const { beganAt, floor, isDone, resumeAt, reached } = page;
       const hasPosition = savesPosition && (isDone || resumeAt !== null);
-      await save(context, { project, counts, steps }, withoutRepeated(page.operations, stored), {
+      // Also the rows that the page above has stored: the proof of this page covers them, and that page may be lost in a failover (A3).
+      await save(context, { project, counts, steps }, page.operations, {
         proof,
         unread,
         ...(hasPosition ? { walk: { beganAt, floor, next: isDone ? null : resumeAt, reached, isEnd } } : {}),
       });
-      stored = page.operations;
       onPage?.(page.operations);
       if (page.unprovedAt !== null) add(counts, 'unproved_instants');
     }
