@@ -19,7 +19,10 @@ export async function startRun(
   return String(run?.number);
 }
 
-/** Returns whether a run of a kind has finished for a connection in the last hours, by the database's clock. */
+/**
+ * Returns whether a run of a kind has finished for a connection in the last hours, by the database's clock. An end that the clock wrote while it was ahead does
+ * not count.
+ */
 export async function hasFinishedRun(
   db: Db,
   { kind, connection, hours }: { kind: RunKind; connection: string; hours: number },
@@ -30,7 +33,7 @@ export async function hasFinishedRun(
   const [run] = await db
     .select({ number })
     .from(syncRun)
-    .where(and(finished, gt(finishedAt, since)))
+    .where(and(finished, gt(finishedAt, since), sql`not keywarden.clock_was_ahead(${finishedAt})`))
     .limit(1);
   return run !== undefined;
 }
