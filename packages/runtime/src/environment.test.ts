@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createDataFile, readDataFile, readEnvironment, writeDataFile } from './environment.ts';
+import { createDataFile, putDataFileAside, readDataFile, readEnvironment, writeDataFile } from './environment.ts';
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
@@ -22,6 +22,21 @@ test('a file of the data folder that exists is not created again, and nothing el
   writeDataFile(folder, 'key', 'third');
   expect(readDataFile(folder, 'key')).toBe('third');
   expect(readdirSync(folder)).toEqual(['key']);
+});
+
+test('a file of the data folder that is put aside replaces no other one', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'keywarden-data-'));
+  for (const text of ['first', 'second', 'first', 'third']) {
+    writeDataFile(folder, 'key', text);
+    putDataFileAside(folder, 'key', 'of-a');
+    putDataFileAside(folder, 'key', 'of-a');
+  }
+  const names = readdirSync(folder).toSorted();
+  expect(names.map((name) => [name, readDataFile(folder, name)])).toEqual([
+    ['key.of-a', 'first'],
+    ['key.of-a.2', 'second'],
+    ['key.of-a.3', 'third'],
+  ]);
 });
 
 test('an address to listen on may have the brackets that it has in URLs', () => {

@@ -171,6 +171,21 @@ export function createDataFile(folder: string, name: string, text: string): bool
   }
 }
 
+/**
+ * Moves a small file of the data folder to NAME.SUFFIX, or to NAME.SUFFIX.2 and so on where that has another text: nothing that was put aside is lost.
+ * Does nothing if the file does not exist.
+ */
+export function putDataFileAside(folder: string, name: string, suffix: string): void {
+  const text = readDataFile(folder, name);
+  if (text === undefined) return;
+  let [aside, count] = [`${name}.${suffix}`, 1];
+  while (!createDataFile(folder, aside, text) && readDataFile(folder, aside) !== text) {
+    count += 1;
+    aside = `${name}.${suffix}.${count}`;
+  }
+  rmSync(join(folder, name));
+}
+
 function writePartial(folder: string, name: string, text: string): string {
   ensureDataFolder(folder);
   const partial = join(folder, `${name}.${randomUUID()}`);

@@ -1,7 +1,5 @@
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { type Checkpoint, parseCheckpoint, splitNote } from '@keywarden/core/ledger';
-import { createDataFile, readDataFile, UserError, writeDataFile } from '@keywarden/runtime';
+import { putDataFileAside, readDataFile, UserError, writeDataFile } from '@keywarden/runtime';
 
 /** The file with the last checkpoint that this machine has seen. It is outside the database, so that this machine detects a ledger that is older or other. */
 const fileName = 'ledger-checkpoint';
@@ -44,10 +42,7 @@ export function rememberLatest(folder: string, ms: number | null): void {
 
 /** Puts the file with the last checkpoint aside, because a new ledger begins. */
 export function putSeenAside(folder: string, suffix: string): void {
-  const seen = readDataFile(folder, fileName);
-  if (seen === undefined) return;
-  createDataFile(folder, `${fileName}.${suffix}`, seen);
-  rmSync(join(folder, fileName));
+  putDataFileAside(folder, fileName, suffix);
 }
 
 /** Remembers a checkpoint, unless another process of this machine has seen a later one. */

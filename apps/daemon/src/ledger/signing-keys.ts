@@ -2,7 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createSigningKey, openNote, parseSigningKey, type Signer, type Verifier } from '@keywarden/core/ledger';
-import { createDataFile, type Environment, readDataFile, usageError, writeDataFile } from '@keywarden/runtime';
+import {
+  createDataFile,
+  type Environment,
+  putDataFileAside,
+  readDataFile,
+  usageError,
+  writeDataFile,
+} from '@keywarden/runtime';
 
 const fileName = 'ledger-key';
 
@@ -44,11 +51,7 @@ export function replaceLedgerKey(settings: SigningSettings, suffix: string): voi
     throw usageError(
       'LEDGER_KEY has the key of the former ledger; run this without it, and set it to the new file ledger-key afterwards.',
     );
-  const former = readDataFile(settings.KEYWARDEN_DATA, fileName);
-  if (former !== undefined) {
-    createDataFile(settings.KEYWARDEN_DATA, `${fileName}.${suffix}`, former);
-    rmSync(join(settings.KEYWARDEN_DATA, fileName));
-  }
+  putDataFileAside(settings.KEYWARDEN_DATA, fileName, suffix);
   createLedgerKey(settings);
 }
 
