@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatCheckpoint, parseCheckpoint, signNote } from '@keywarden/core/ledger';
 import { hasOpenIncident, integrateEvents, readNewestCheckpoint, saveOperationPage } from '@keywarden/db/daemon';
-import { createMachines, type Machine, type Machines } from '@keywarden/testkit/daemon/ledger-machines';
+import { createMachines, interrupt, type Machines } from '@keywarden/testkit/daemon/ledger-machines';
 import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
 import type { TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
@@ -89,19 +89,6 @@ test('only earlier keys endorse later ones', async () => {
   const endorsed = endorsedKeysOf(readSigningKeys(first.environment));
   expect(endorsed.map(({ endorsement }) => endorsement === null)).toEqual([true, false]);
 });
-
-/** Returns a machine whose store runs something before its transaction of this number. */
-function interrupt(place: Machine, at: number, run: () => Promise<unknown>): Machine {
-  let begins = 0;
-  const { sql } = place.store;
-  const begin = async (...words: Parameters<typeof sql.begin>) => {
-    begins += 1;
-    if (begins === at) await run();
-    return await sql.begin(...words);
-  };
-  const interrupted = new Proxy(sql, { get: (target, name) => (name === 'begin' ? begin : Reflect.get(target, name)) });
-  return { ...place, store: { ...place.store, sql: interrupted } };
-}
 
 test('a ledger that another machine continues while it begins anew ends with a sentence, and begins anew the next time', async () => {
   const first = await machines.create();

@@ -20,10 +20,12 @@ export type Grown = { state: 'grown' | 'no_key'; size: number; added: number } |
 export async function growLedger(context: LedgerContext, { createsKey = false } = {}): Promise<Grown> {
   const { store, environment } = context;
   const newest = await db.readNewestCheckpoint(store.db);
-  const isNew = newest === null && createsKey && readSigningKeys(environment).length === 0;
-  const hasCreated = isNew && createLedgerKey(environment);
+  // A store that lost its checkpoints has no new ledger, but fewer events than this machine has seen.
+  const last = newest?.note ?? readSeen(environment.KEYWARDEN_DATA)?.note ?? null;
+  const mayCreate = last === null && createsKey && readSigningKeys(environment).length === 0;
+  const hasCreated = mayCreate && createLedgerKey(environment);
   const signers = readSigningKeys(environment);
-  const isOurs = newest === null || openCheckpoint(newest.note, signers) !== null;
+  const isOurs = last === null || openCheckpoint(last, signers) !== null;
   if (signers.length === 0 || !isOurs) return await followLedger(context, signers);
   await db.noteLedgerKeys(store.db, endorsedKeysOf(signers));
   let added = 0;
@@ -38,10 +40,10 @@ export async function growLedger(context: LedgerContext, { createsKey = false } 
       open: (note) => openCheckpoint(note, readSigningKeys(environment)),
       sign: (head) => signAndRemember(context, head, readSigningKeys(environment)),
     });
-    if (result === 'signature' && seen === null) {
+    if (result === 'signature') {
       // Another machine has signed first.
       if (hasCreated) discardLedgerKey(environment);
-      return await followLedger(context, []);
+      return await followLedger(context, signers);
     }
     if (typeof result === 'string') return await reportInconsistent(context, reasons[result]);
     added += result.added;

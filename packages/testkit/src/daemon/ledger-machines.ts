@@ -56,3 +56,16 @@ export async function createMachines(postgresUrl: string): Promise<Machines> {
     },
   };
 }
+
+/** Returns a machine whose store runs something before its transaction of this number. */
+export function interrupt(place: Machine, at: number, run: () => Promise<unknown>): Machine {
+  let begins = 0;
+  const { sql } = place.store;
+  const begin = async (...words: Parameters<typeof sql.begin>) => {
+    begins += 1;
+    if (begins === at) await run();
+    return await sql.begin(...words);
+  };
+  const interrupted = new Proxy(sql, { get: (target, name) => (name === 'begin' ? begin : Reflect.get(target, name)) });
+  return { ...place, store: { ...place.store, sql: interrupted } };
+}
