@@ -1,13 +1,16 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { dayMs } from '@keywarden/core/values';
+import { noteLedgerKeys } from '@keywarden/db/daemon';
 import { createMachines, type Machine, type Machines } from '@keywarden/testkit/daemon/ledger-machines';
 import type { TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { beginAnew } from './begin-anew.ts';
 import { checkLedger, whyLedgerDiffers } from './checks.ts';
 import { growLedger } from './ledger.ts';
-import { readLatestRecorded } from './seen-checkpoint.ts';
+import { endorsedKeysOf } from './public-keys.ts';
+import { readLatestRecorded, rememberLatest } from './seen-checkpoint.ts';
+import { createLedgerKey, readSigningKeys } from './signing-keys.ts';
 
 let machines: Machines;
 let owner: TestStore;
@@ -106,7 +109,10 @@ const makeOlder = async (days: number) =>
 
 test('a false time after the last event is found too: the machine had looked since', async () => {
   const first = await machines.create();
+  createLedgerKey(first.environment);
+  await noteLedgerKeys(first.store.db, endorsedKeysOf(readSigningKeys(first.environment)));
   await machines.addEvent();
+  // All events, also that of the key, are older than the false one.
   await makeOlder(3);
   await grow(first);
   expect(await readIncidents()).toEqual([]);
@@ -145,6 +151,22 @@ test('a machine that remembers a time of the future reports a false event', asyn
   await addEventsAt(-1);
   await grow(first);
   expect(await readIncidents()).toMatchObject([{ isOpen: true }]);
+});
+
+test('a machine writes the time down again when it differs by five minutes, in either direction', async () => {
+  const { folder } = await machines.create();
+  const minutes: [number, number][] = [
+    [10, 10],
+    [14, 10],
+    [15, 15],
+    [11, 15],
+    [10, 10],
+  ];
+  for (const [at, remembered] of minutes) {
+    rememberLatest(folder, at * 60_000);
+    rememberLatest(folder, null);
+    expect(readLatestRecorded(folder)).toBe(remembered * 60_000);
+  }
 });
 
 test('a time of recording that is not that of its entry is found', async () => {
