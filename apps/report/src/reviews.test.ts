@@ -209,6 +209,28 @@ test('a decision to revoke ends the exemption of an earlier review, and no exemp
   expect(await endsOf()).toEqual(ends);
 });
 
+test('no exemption ends before it was granted, although the clock of its control plane has been set back', async () => {
+  const { sql } = fixture.store;
+  const keys = [fixture.keys['13']];
+  const isOrdered = async (why: string) => {
+    const [row] = await sql`
+      select ended_at = granted_at as is_ordered from keywarden.exemption where reason like ${`%${why}%`}`;
+    return row?.is_ordered as unknown;
+  };
+  const sign = async (decision: string, reason: string) => {
+    const review = await open({ keys: { organization_id: 'other' } });
+    await decide(review, '13', decision, reason);
+    expect((await post(`/v1/reviews/${review}/signature`, undefined)).status).toBe(201);
+  };
+  await sign('keep', 'kept early');
+  const granted = await post('/v1/exemptions', { keys, rules: ['never-used'], reason: 'granted early', for: '30d' });
+  await sql`update keywarden.key_listing set received_at = received_at + interval '1 hour'`;
+  await sign('revoke', 'not needed');
+  expect((await post(`/v1/exemptions/${String(granted.body.id)}/end`, undefined)).status).toBeLessThan(300);
+  await sql`update keywarden.key_listing set received_at = received_at - interval '1 hour'`;
+  expect([await isOrdered('kept early'), await isOrdered('granted early')]).toEqual([true, true]);
+});
+
 test('a review that keeps keys for no time exempts none', async () => {
   const review = await open({ keys: { organization_id: 'other' }, keep_for_days: 0 });
   await decide(review, '13', 'keep');
