@@ -106,6 +106,10 @@ test('a token below auditor, one of some organizations, and none read no tile; t
   expect((await packs.fixture.ask('/ledger/tile/0/000', { as: null })).status).toBe(401);
   for (const path of ['tile/0/000', 'tile/0/999', 'tile/9/000.p/1', 'tile/0/0', 'tile/entries/x001/000', 'other'])
     expect((await packs.fixture.ask(`/ledger/${path}`, { as: 'auditor' })).status, `/ledger/${path}`).toBe(404);
+  // A tile that has grown since still answers with the hashes that it had.
+  const [one, two] = [1, 2].map(async (width) => await download(packs.fixture, `/ledger/tile/0/000.p/${width}`));
+  expect((await one)?.length).toBe(32);
+  expect((await two)?.subarray(0, 32)).toEqual(await one);
   const { body } = await packs.fixture.ask('/v1/ledger/events?type=incident.opened', { as: 'auditor' });
   const receipt = await packs.fixture.ask(`/v1/ledger/events/${String(body.items[0]?.number)}/receipt`, {
     as: 'auditor',
