@@ -39,7 +39,10 @@ begin
         join keywarden.exemption_key x on x.key_number = d.key_number join keywarden.credential k on k.number = d.key_number
         join keywarden.control_plane_now p on p.control_plane_number = k.control_plane_number
       where d.review_number = wanted and d.decision = 'revoke' group by x.exemption_number) v
-    where e.number = v.exemption_number and e.ended_at is null and e.reason like 'access review %';
+    where e.number = v.exemption_number and e.ended_at is null
+      -- A person may grant an exemption with a reason of the same first words.
+      and exists (select from keywarden.review_signature g
+        where g.signed_by = e.granted_by and starts_with(e.reason, format('access review %s: ', g.review_number)));
   for kept in
     select d.key_number, d.reason, d.decided_by, p.at, p.at + r.keep_for as lasts_until,
       array(select distinct f ->> 'rule' from jsonb_array_elements(d.findings) f where f ->> 'rule' <> 'access-review' order by 1) as rules

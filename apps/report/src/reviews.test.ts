@@ -180,19 +180,28 @@ test('a decision to revoke ends the exemption of an earlier review, and no exemp
   const sign = async (decision: string) => {
     const review = await open({ keys: { organization_id: 'other' } });
     await decide(review, '13', decision);
-    return (await post(`/v1/reviews/${review}/signature`, undefined)).body;
+    return { review, ...(await post(`/v1/reviews/${review}/signature`, undefined)).body };
   };
-  const granted = { keys: [fixture.keys['13']], rules: ['never-used'], reason: 'until the move', for: '30d' };
-  expect((await post('/v1/exemptions', granted)).status).toBe(201);
-  expect(await sign('keep')).toMatchObject({ exemptions: 1 });
+  const kept = await sign('keep');
+  expect(kept).toMatchObject({ exemptions: 1 });
+  for (const [as, reason] of [
+    ['operator', 'access review of May: until the move'],
+    ['second operator', `access review ${kept.review}: until the move`],
+  ]) {
+    const granted = { keys: [fixture.keys['13']], rules: ['never-used'], reason, for: '30d' };
+    expect((await post('/v1/exemptions', granted, as)).status).toBe(201);
+  }
+  const ofPersons = { operator: 'in_force', 'second operator': 'in_force' };
   const stateOf = async () =>
     Object.fromEntries(
-      (await fixture.ask(`/v1/exemptions?key=${fixture.keys['13']}`)).body.items.map(({ reason, state }) => [
-        String(reason).slice(0, 13),
-        state,
-      ]),
+      (await fixture.ask(`/v1/exemptions?key=${fixture.keys['13']}`)).body.items.map(
+        ({ reason, state, granted_by: by }) => [
+          /: as agreed, decided by/.test(String(reason)) ? 'of a review' : String(by).replace(/ \(.*/, ''),
+          state,
+        ],
+      ),
     );
-  expect(await stateOf()).toEqual({ 'access review': 'in_force', 'until the mov': 'in_force' });
+  expect(await stateOf()).toEqual({ 'of a review': 'in_force', ...ofPersons });
   const countInForce = async () =>
     (await fixture.ask(`/v1/exemptions?key=${fixture.keys['13']}&state=in_force`)).body.items.length;
   const before = await countInForce();
@@ -201,7 +210,7 @@ test('a decision to revoke ends the exemption of an earlier review, and no exemp
   for (const decision of ['keep', 'rotate']) await sign(decision);
   expect(await countInForce()).toBe(before + 1);
   await sign('revoke');
-  expect(await stateOf()).toEqual({ 'access review': 'ended', 'until the mov': 'in_force' });
+  expect(await stateOf()).toEqual({ 'of a review': 'ended', ...ofPersons });
   const endsOf = async () =>
     (await fixture.ask(`/v1/exemptions?key=${fixture.keys['13']}`)).body.items.map(({ ended_at: at }) => at);
   const ends = await endsOf();
