@@ -2,8 +2,7 @@ import { dayMs, someOf } from '@keywarden/core/values';
 import * as db from '@keywarden/db/daemon';
 import { assertCurrent, type Sql } from '@keywarden/db/store';
 import type { Context } from '../context.ts';
-import { growLedger, type LedgerContext, reasons, reportInconsistent } from './ledger.ts';
-import { readSeen } from './seen-checkpoint.ts';
+import { growLedger, type LedgerContext } from './ledger.ts';
 
 /** Events may wait so long for a machine that signs. Then nothing is enforced automatically: what is not in the ledger is not proven. */
 const mostLagMs = 3_600_000;
@@ -13,11 +12,9 @@ const mostLagMs = 3_600_000;
  * wait for long, and no incident about it is open.
  */
 export async function whyLedgerDiffers(context: LedgerContext): Promise<string | null> {
-  const { store, environment } = context;
-  const seen = readSeen(environment.KEYWARDEN_DATA);
-  if (seen !== null && !(await db.continues(store.db, seen)))
-    await reportInconsistent(context, `${reasons.forked}, or fewer`);
-  else await growLedger(context);
+  const { store } = context;
+  // A store that does not continue that checkpoint opens the incident.
+  await growLedger(context);
   if (await db.hasOpenIncident(store.db, 'ledger_inconsistent'))
     return 'the ledger in this store is not the one that was signed; keywarden incidents has the reason, and docs/LEDGER.md the steps';
   const waiting = await db.readOldestWaiting(store.db);
