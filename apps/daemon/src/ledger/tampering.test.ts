@@ -29,8 +29,9 @@ const grow = async (place: LedgerContext) => await growLedger(place, { createsKe
 test('a ledger of many tiles is compared, and a fault in any of them is found', async () => {
   const first = await machines.create();
   await owner.sql`insert into keywarden.pause (paused_by, resumed_at) select 'ada', now() from generate_series(1, 6000)`;
-  await grow(first);
+  const grown = await grow(first);
   expect(readSeen(first.folder)?.size).toBeGreaterThan(12_000);
+  expect(grown).toMatchObject({ added: readSeen(first.folder)?.size });
   await machines.addEvent();
   expect(await checkLedger(first)).toEqual([]);
   await machines.behindTriggers(

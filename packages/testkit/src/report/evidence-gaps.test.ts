@@ -120,14 +120,21 @@ test('neither a forged time of the archive nor lines that fill a list hide a gap
     text.replace(/"as_of": ?"[^"]+"/, '"as_of":"2026-05-01T00:00:01Z"'),
   );
   expect((await packs.verify(earlier)).rank).toBe(2);
-  const filled = (line: (index: number) => object) =>
-    forgeOne(
-      /^not-seen\/operation-holes/,
-      editLines((lines) => [...lines, ...Array.from({ length: 10_001 }, (_, index) => JSON.stringify(line(index)))]),
-    )(dropped);
+  const filled = async (count: number, line: (index: number) => object) => {
+    const fill = (lines: string[]) =>
+      Array.from({ length: count }, (_, index) => lines[index] ?? JSON.stringify(line(index)));
+    const { words } = await packs.verify(forgeOne(/^not-seen\/operation-holes/, editLines(fill))(dropped));
+    const { verdict } = JSON.parse(words) as { verdict: { wrong: string[]; unproven: string[] } };
+    const ofList = (each: string) => each.startsWith('not-seen/operation-holes');
+    return { wrong: verdict.wrong.filter(ofList)[0], unproven: verdict.unproven.filter(ofList)[0] };
+  };
   const other = { control_plane: 'x', project_id: 'y', from: '2026-05-01T00:00:00Z', to: '2026-05-02T00:00:00Z' };
-  expect((await packs.verify(filled(() => other))).words).toContain('it has a line twice');
-  expect((await packs.verify(filled((index) => ({ ...other, project_id: String(index) })))).rank).toBe(2);
+  const distinct = (index: number) => ({ ...other, project_id: String(index) });
+  expect((await filled(100, () => other)).wrong).toContain('it has a line twice');
+  expect((await filled(9999, distinct)).wrong).toContain('it lacks the gap');
+  // A list has no more lines, so it may have been cut.
+  expect(await filled(10_000, distinct)).toEqual({ unproven: expect.stringContaining('it lacks the gap') });
+  expect((await filled(10_001, distinct)).wrong).toContain('has more lines than such files have');
 });
 
 test('other receipts in the place of the seals, or one twice, are refused', async () => {
