@@ -58,6 +58,12 @@ export function renderProblem(c: Context, { status, title, message, headers }: P
   return c.body(JSON.stringify(body), status, { ...headers, 'content-type': 'application/problem+json' });
 }
 
+/** Returns the Problem for an action that may have been done: an answer that it failed, or that it can be sent again, would be false. */
+export function mayBeDone(why: string): Problem {
+  const detail = `This may have been done, but ${why}. Look whether it was recorded before you send it again.`;
+  return new Problem(500, 'May have been done', detail);
+}
+
 /** Returns the Problem for a request whose client has gone. It is only recorded. */
 export function clientGone(): Problem {
   // Not a registered status, but the one that proxies log for this.
@@ -98,12 +104,19 @@ export function toProblem(error: unknown): Problem {
  * failure.
  */
 export function toLoggedProblem(error: unknown, c: Context, log: Logger): Problem {
-  const problem = c.req.raw.signal.aborted ? clientGone() : toProblem(error);
+  const problem = c.req.raw.signal.aborted ? clientGone() : toProblemOf(error, c);
   if (problem.status >= 500) {
     const says = problem.status === 503 ? 'the store does not answer' : 'a request failed';
     log[problem.status === 503 ? 'warn' : 'error']({ err: error, request: c.get('requestId') }, says);
   }
   return problem;
+}
+
+/** A lost answer of the store may be that of an action, or of what is recorded after it, once the holder of the token is known. */
+function toProblemOf(error: unknown, c: Context): Problem {
+  const acts = c.req.method === 'POST' && c.get('principal') !== undefined;
+  const mayHaveActed = acts && (isStoreUnavailable(error) || (c.finalized && c.res.status < 400));
+  return mayHaveActed ? mayBeDone('the audit store did not answer') : toProblem(error);
 }
 
 /** Returns what is wrong with a request that a schema refuses: the parameter or field, a colon, and why. */

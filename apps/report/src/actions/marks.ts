@@ -1,7 +1,7 @@
 import { addMark, readMark, reportMarkFile, reportOlderStore } from '@keywarden/db/report';
 import type { Db } from '@keywarden/db/store';
 import { readDataFile, writeDataFile } from '@keywarden/runtime';
-import { Problem } from '../problem.ts';
+import { mayBeDone, type Problem } from '../problem.ts';
 
 /** The report's part of R10. */
 export interface Marks {
@@ -56,7 +56,5 @@ export function createMarks({ db, dataFolder }: { db: Db; dataFolder: string }):
 
 /** Returns the Problem for an action that was done, but has no mark after it: an answer that it failed would be false. */
 function withoutMark(error: unknown): Problem {
-  const detail =
-    'This may have been done, but the mark after it could not be stored. Look whether it was recorded before you send it again.';
-  return Object.assign(new Problem(500, 'May have been done', detail), { cause: error });
+  return Object.assign(mayBeDone('the mark after it could not be stored'), { cause: error });
 }
