@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { crashStdio } from '../crash-stdio.ts';
 import { until } from '../until.ts';
 import { type Fixture, makeFixture } from './fixture.ts';
-import { type WriterOrder, type WriterRows, writerName, writers } from './writers.ts';
+import { findRows, type WriterOrder, type WriterRows, writerName, writers } from './writers.ts';
 
 const program = fileURLToPath(new URL('writer-crash-process.ts', import.meta.url));
 
@@ -14,17 +14,7 @@ let fixture: Fixture;
 let rows: WriterRows;
 beforeAll(async () => {
   fixture = await makeFixture(inject('postgresUrl'));
-  const { store, keys, planId, tokens } = fixture;
-  const [listing] = await store.sql`select max(number) as number from keywarden.key_listing`;
-  const [project] = await store.sql`select number from keywarden.project where id = 'quiet-river'`;
-  rows = {
-    planId,
-    key: String(keys['12']),
-    revoked: String(keys['13']),
-    listing: String(listing?.number),
-    project: String(project?.number),
-    secret: tokens.operator ?? '',
-  };
+  rows = await findRows(fixture);
 });
 afterAll(async () => {
   for (const { child } of spare) child.kill();

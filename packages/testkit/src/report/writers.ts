@@ -29,7 +29,7 @@ import {
 import { type Store, setOperationRetention } from '@keywarden/db/store';
 import { makeWireOperation } from '../store/rows.ts';
 import type { makeApp } from './app.ts';
-import { plan } from './fixture.ts';
+import { type Fixture, plan } from './fixture.ts';
 
 /** A store as its roles see it, the report over it, and the rows that writers write about. */
 export interface WriterContext {
@@ -49,6 +49,20 @@ export interface WriterRows {
   project: string;
   /** The secret of a token of role operator. */
   secret: string;
+}
+
+/** Returns the rows of the report's fixture that writers write about. */
+export async function findRows({ store, keys, planId, tokens }: Fixture): Promise<WriterRows> {
+  const [listing] = await store.sql`select max(number) as number from keywarden.key_listing`;
+  const [project] = await store.sql`select number from keywarden.project where id = 'quiet-river'`;
+  return {
+    planId,
+    key: String(keys['12']),
+    revoked: String(keys['13']),
+    listing: String(listing?.number),
+    project: String(project?.number),
+    secret: tokens.operator ?? '',
+  };
 }
 
 /** What a crash process runs. */

@@ -39,6 +39,8 @@ export async function openCutLine(databaseUrl: string): Promise<CutLine> {
       [far, near],
     ] as const) {
       sockets.add(one);
+      // Each message is a write of its own, and must not wait until the one before is acknowledged.
+      one.setNoDelay(true);
       one.on('error', () => undefined);
       one.once('close', () => {
         sockets.delete(one);
