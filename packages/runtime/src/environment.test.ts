@@ -2,7 +2,14 @@ import { mkdtempSync, readdirSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createDataFile, putDataFileAside, readDataFile, readEnvironment, writeDataFile } from './environment.ts';
+import {
+  createDataFile,
+  putDataFileAside,
+  readDataFile,
+  readEnvironment,
+  writeDataFile,
+  writeDataFileIf,
+} from './environment.ts';
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
@@ -37,6 +44,25 @@ test('a file of the data folder that is put aside replaces no other one', () => 
     ['key.of-a.2', 'second'],
     ['key.of-a.3', 'third'],
   ]);
+});
+
+test('a process that is paused right before it replaces a file does not write over a later text', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'keywarden-data-'));
+  const isNewer = (number: number) => number > Number(readDataFile(folder, 'number') ?? 0);
+  const write = (number: number, meanwhile = () => {}) =>
+    writeDataFileIf(folder, 'number', String(number), () => {
+      const wanted = isNewer(number);
+      meanwhile();
+      return wanted;
+    });
+  write(1);
+  let hasWritten = false;
+  write(2, () => {
+    if (!hasWritten) writeDataFileIf(folder, 'number', '3', () => isNewer(3));
+    hasWritten = true;
+  });
+  expect(readDataFile(folder, 'number')).toBe('3');
+  expect(readdirSync(folder)).toEqual(['number']);
 });
 
 test('an address to listen on may have the brackets that it has in URLs', () => {

@@ -8,6 +8,7 @@ import {
   linkSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -155,6 +156,32 @@ export function writeDataFile(folder: string, name: string, text: string): void 
   }
   syncPath(folder);
 }
+
+/**
+ * Writes a small file of the data folder as `writeDataFile`, if `isWanted` says so on what the file has then. A process that is paused after it was asked writes
+ * nothing over what another one writes meanwhile: each one removes the unfinished files of the others before it asks.
+ */
+export function writeDataFileIf(folder: string, name: string, text: string, isWanted: () => boolean): void {
+  for (;;) {
+    const partial = writePartial(folder, name, text);
+    try {
+      for (const other of readdirSync(folder).filter((each) => each.startsWith(`${name}.`) && isPartial(each)))
+        if (join(folder, other) !== partial) rmSync(join(folder, other), { force: true });
+      if (!isWanted()) return;
+      renameSync(partial, join(folder, name));
+      syncPath(folder);
+      return;
+    } catch (error) {
+      // Another process has removed the unfinished file, and may have written a later text.
+      if (codeOf(error) !== 'ENOENT') throw error;
+    } finally {
+      rmSync(partial, { force: true });
+    }
+  }
+}
+
+/** Returns whether a name ends as those of unfinished files do. */
+const isPartial = (name: string) => /\.[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(name);
 
 /** Writes a small file of the data folder as `writeDataFile`, unless it exists. Returns whether it did. */
 export function createDataFile(folder: string, name: string, text: string): boolean {

@@ -1,5 +1,5 @@
 import { type Checkpoint, parseCheckpoint, splitNote } from '@keywarden/core/ledger';
-import { putDataFileAside, readDataFile, UserError, writeDataFile } from '@keywarden/runtime';
+import { putDataFileAside, readDataFile, UserError, writeDataFile, writeDataFileIf } from '@keywarden/runtime';
 
 /** The file with the last checkpoint that this machine has seen. It is outside the database, so that this machine detects a ledger that is older or other. */
 const fileName = 'ledger-checkpoint';
@@ -48,5 +48,6 @@ export function putSeenAside(folder: string, suffix: string): void {
 /** Remembers a checkpoint, unless another process of this machine has seen a later one. */
 export function writeSeen(folder: string, note: string): void {
   const size = readCheckpoint(note)?.size ?? 0;
-  if (size > (readSeen(folder)?.size ?? 0)) writeDataFile(folder, fileName, note.trimEnd());
+  const isLater = () => size > (readSeen(folder)?.size ?? 0);
+  if (isLater()) writeDataFileIf(folder, fileName, note.trimEnd(), isLater);
 }
