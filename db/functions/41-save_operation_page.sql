@@ -16,8 +16,7 @@ create or replace function keywarden.save_operation_page(
   reached timestamptz, is_end boolean,
   out inserted int, out changed int
 )
--- Planned each time: a plan that a session keeps from when the months were empty reads the rows of all projects, and compares each row of a page with all others.
-language plpgsql security definer set search_path = keywarden, pg_temp set plan_cache_mode = force_custom_plan as $$
+language plpgsql security definer set search_path = keywarden, pg_temp set plan_cache_mode = auto as $$
 declare
   from_second timestamptz := date_trunc('second', oldest);
   below_second timestamptz := date_trunc('second', newest) + interval '1 second';
@@ -41,8 +40,12 @@ begin
   if not found then
     raise exception 'project % does not exist', project using errcode = 'foreign_key_violation';
   end if;
+  -- What reads operations is planned each time: a plan that a session keeps from when the months were empty reads the rows of all projects, and compares each
+  -- row of a page with all others.
+  set local plan_cache_mode = force_custom_plan;
   select date_trunc('second', min(o.created_at)), date_trunc('second', max(o.created_at)) + interval '1 second' into stored_from, stored_below
   from operation o where o.project_number = project and o.created_at >= from_second and o.created_at < below_second;
+  set local plan_cache_mode = auto;
   if (select count(distinct created_at) from unnest(created_ats) created_at) < cardinality(created_ats) then
     select array_agg(place order by row) into places
     from (select row, row_number() over (partition by created_at order by row) - 1 as place from unnest(created_ats) with ordinality t(created_at, row)) t;
@@ -62,6 +65,7 @@ begin
   get diagnostics inserted = row_count;
   changed := 0;
   if stored_from is not null and inserted < cardinality(ids) then
+  set local plan_cache_mode = force_custom_plan;
   with incoming as materialized (
     select id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at, updated_at, total_duration_ms, extra,
       coalesce(place, 0) as place, row
@@ -117,6 +121,7 @@ begin
     where i.place > 0 and o.project_number = project and o.created_at >= stored_from and o.created_at < stored_below
       and o.created_at = i.created_at and o.id = i.id and o.place < i.place;
   end if;
+  set local plan_cache_mode = auto;
   end if;
   if inserted + changed > 0 then
     changed_days := datemultirange(daterange((from_second at time zone 'UTC')::date, (newest at time zone 'UTC')::date, '[]'));
