@@ -46,20 +46,14 @@ export function controls(state: State, routes: ReadonlySet<string>): Hono {
     return c.json(faults);
   });
 
-  app.put('/limits', async (c) => {
-    state.limits = await readBody(c, limitsSchema);
-    return c.json(state.limits);
-  });
-
-  app.put('/work', async (c) => {
-    state.work = await readBody(c, workSchema);
-    return c.json(state.work);
-  });
-
-  app.put('/settings', async (c) => {
-    state.settings = await readBody(c, settingsSchema);
-    return c.json(state.settings);
-  });
+  const replaced = <Name extends 'limits' | 'work' | 'settings'>(name: Name, schema: z.ZodType<State[Name]>) =>
+    app.put(`/${name}`, async (c) => {
+      state[name] = await readBody(c, schema);
+      return c.json<unknown>(state[name]);
+    });
+  replaced('limits', limitsSchema);
+  replaced('work', workSchema);
+  replaced('settings', settingsSchema);
 
   app.get('/stats', (c) => c.json(state.stats.read()));
   app.delete('/stats', (c) => {

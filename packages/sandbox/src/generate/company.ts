@@ -34,14 +34,8 @@ export function generateCompany(state: State, company: Company): CompanyCounts {
     generateOperations(db, { company, random, now, projects });
   });
   const after = counts(state);
-  return {
-    organizations: after.organizations - before.organizations,
-    members: after.members - before.members,
-    projects: after.projects - before.projects,
-    keys: after.keys - before.keys,
-    operations: after.operations - before.operations,
-    served_operations: after.served_operations - before.served_operations,
-  };
+  for (const name of Object.keys(before) as (keyof CompanyCounts)[]) after[name] -= before[name];
+  return after;
 }
 
 function counts({ db, clock }: State): CompanyCounts {

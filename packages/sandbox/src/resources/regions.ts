@@ -1,34 +1,16 @@
+export const defaultRegion = 'aws-us-east-2';
+
 /** The regions of the sandbox's projects. */
 export const regions = [
-  {
-    region_id: 'aws-us-east-1',
-    name: 'AWS US East 1 (N. Virginia)',
-    default: false,
-    geo_lat: '38.13',
-    geo_long: '-78.45',
-  },
-  { region_id: 'aws-us-east-2', name: 'AWS US East 2 (Ohio)', default: true, geo_lat: '39.96', geo_long: '-83' },
-  {
-    region_id: 'aws-eu-central-1',
-    name: 'AWS Europe Central 1 (Frankfurt)',
-    default: false,
-    geo_lat: '50.11',
-    geo_long: '8.68',
-  },
-  {
-    region_id: 'aws-ap-southeast-1',
-    name: 'AWS Asia Pacific 1 (Singapore)',
-    default: false,
-    geo_lat: '1.37',
-    geo_long: '103.8',
-  },
-  {
-    region_id: 'azure-westus3',
-    name: 'Azure West US 3 (Arizona)',
-    default: false,
-    geo_lat: '33.45',
-    geo_long: '-112.07',
-  },
-];
-
-export const defaultRegion = 'aws-us-east-2';
+  ['aws-us-east-1', 'AWS US East 1 (N. Virginia)', '38.13', '-78.45'],
+  ['aws-us-east-2', 'AWS US East 2 (Ohio)', '39.96', '-83'],
+  ['aws-eu-central-1', 'AWS Europe Central 1 (Frankfurt)', '50.11', '8.68'],
+  ['aws-ap-southeast-1', 'AWS Asia Pacific 1 (Singapore)', '1.37', '103.8'],
+  ['azure-westus3', 'Azure West US 3 (Arizona)', '33.45', '-112.07'],
+].map(([region_id = '', name, geo_lat, geo_long]) => ({
+  region_id,
+  name,
+  default: region_id === defaultRegion,
+  geo_lat,
+  geo_long,
+}));

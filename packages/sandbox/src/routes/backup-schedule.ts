@@ -2,7 +2,7 @@ import type { Hono } from 'hono';
 import { z } from 'zod';
 import { readBody } from '../http/json.ts';
 import type { Env, State } from '../state.ts';
-import { requireBranch, requireProjectId } from './mutate.ts';
+import { requireBranch, requireBranchId, requireProjectId } from './mutate.ts';
 
 const scheduleBody = z.object({
   schedule: z.array(
@@ -22,9 +22,8 @@ export function backupScheduleRoutes(api: Hono<Env>, state: State): void {
   const place = '/projects/:project_id/branches/:branch_id/backup_schedule';
 
   api.get(place, (c) => {
-    requireProjectId(c, state);
-    const { id } = requireBranch(c, state);
-    const row = db.get('select schedule from backup_schedule where branch_id = ?', String(id));
+    const branchId = requireBranchId(c, state);
+    const row = db.get('select schedule from backup_schedule where branch_id = ?', branchId);
     return c.json({ schedule: JSON.parse(String(row?.schedule ?? '[]')) });
   });
 

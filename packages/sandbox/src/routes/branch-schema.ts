@@ -3,7 +3,7 @@ import { found, Refusal } from '../http/errors.ts';
 import { logSequenceNumber, readInstant, readRequired } from '../http/query.ts';
 import { findDatabase } from '../resources/catalog.ts';
 import type { Env, State } from '../state.ts';
-import { requireBranch, requireProjectId } from './mutate.ts';
+import { requireBranch, requireBranchId, requireProjectId } from './mutate.ts';
 
 /** Adds the routes for the schema of a database. The sandbox has no Postgres behind it, so the schema is always `public` of its owner, without tables. */
 export function branchSchemaRoutes(api: Hono<Env>, state: State): void {
@@ -22,13 +22,12 @@ export function branchSchemaRoutes(api: Hono<Env>, state: State): void {
   };
 
   api.get('/projects/:project_id/branches/:branch_id/schema', (c) => {
-    requireProjectId(c, state);
-    const { id } = requireBranch(c, state);
+    const id = requireBranchId(c, state);
     checkPoint(c);
     const format = c.req.query('format') ?? 'sql';
     if (format !== 'sql' && format !== 'json')
       throw new Refusal(400, 'parameter "format" in query has an error: value must be sql or json');
-    const sql = schemaOf(c, String(id));
+    const sql = schemaOf(c, id);
     return c.json(format === 'sql' ? { sql } : { json: { tables: [] } });
   });
 
