@@ -2,7 +2,7 @@ import { dayMs } from '../values/days.ts';
 import { toMs } from '../values/time.ts';
 import { evaluate } from './evaluate.ts';
 import { explain } from './explain.ts';
-import type { Facts, KeyFacts, ScopeFacts } from './facts.ts';
+import { type Facts, type KeyFacts, nothingOfScope, type ScopeFacts } from './facts.ts';
 import type { Finding } from './finding.ts';
 import { guard } from './guard.ts';
 import type { Policy } from './schema.ts';
@@ -100,19 +100,7 @@ function scopesAt({ keys, listings }: History, nowMs: number, unjudged: Map<stri
     }
     const at = new Date(nowMs).toISOString();
     const listed = { listedAt: at, priorListedAt: at, hourPriorListedAt: at };
-    return [
-      {
-        scope,
-        ...listed,
-        nowMs,
-        unknownOwnKey: [],
-        automatic: [],
-        usesInFlight: 0,
-        missing: 0,
-        goneLately: 0,
-        unseenMembers: 0,
-      },
-    ];
+    return [{ ...nothingOfScope, scope, ...listed, nowMs, unseenMembers: 0 }];
   });
 }
 

@@ -123,6 +123,20 @@ export interface ScopeFacts {
   unseenMembers: number | null;
 }
 
+/** Of a scope in which nothing has happened and nothing is known. */
+export const nothingOfScope: Omit<ScopeFacts, 'scope'> = {
+  listedAt: '',
+  priorListedAt: null,
+  hourPriorListedAt: null,
+  nowMs: null,
+  unknownOwnKey: [],
+  automatic: [],
+  missing: 0,
+  goneLately: 0,
+  usesInFlight: 0,
+  unseenMembers: null,
+};
+
 /** All facts that a judgement rests on. */
 export interface Facts {
   keys: KeyFacts[];

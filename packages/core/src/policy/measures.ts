@@ -1,7 +1,7 @@
 import type { Condition } from './condition-schema.ts';
 import { compile, isUnknown } from './conditions.ts';
 import { inWords } from './explain.ts';
-import type { KeyFacts, ScopeFacts } from './facts.ts';
+import { type KeyFacts, nothingOfScope } from './facts.ts';
 import { dormant, lasting } from './presets.ts';
 import { toTimedKey } from './timed-key.ts';
 
@@ -30,24 +30,11 @@ function conditionOf(measured: Measured): Condition {
 export function assessor(measured: Measured, nowMs: number): (key: KeyFacts) => Assessment {
   const test = compile(conditionOf(measured), () => () => undefined);
   return (key) => {
-    const result = test(toTimedKey(key, { scope: nothingOf(key.scope), nowMs, index: 0 }));
+    // The conditions look at the key alone.
+    const scope = { ...nothingOfScope, scope: key.scope };
+    const result = test(toTimedKey(key, { scope, nowMs, index: 0 }));
     if (result === false) return { result: 'no' };
     if (isUnknown(result)) return { result: 'unknown', because: result.unknown };
     return { result: 'yes', because: inWords(result, { nowMs, creatorName: key.creatorName }) };
   };
 }
-
-/** Facts of a scope for conditions that look at the key alone. */
-const nothingOf = (scope: string): ScopeFacts => ({
-  scope,
-  listedAt: '',
-  priorListedAt: null,
-  hourPriorListedAt: null,
-  nowMs: null,
-  unknownOwnKey: [],
-  automatic: [],
-  missing: 0,
-  goneLately: 0,
-  usesInFlight: 0,
-  unseenMembers: null,
-});
