@@ -98,7 +98,7 @@ function addForks(results: Map<string, Result>): void {
     return before.value === value ? null : before.file;
   };
   for (const [file, result] of results) {
-    const { head, leaves } = result.kind === 'archive' ? result : treeOf(result);
+    const { head, leaves } = treeOf(result);
     if (head === null) continue;
     const { origin, size, root } = head;
     let other = isOther(file, `${size} events of ${origin}`, root);
@@ -114,7 +114,7 @@ function addForks(results: Map<string, Result>): void {
 function addOtherLedgers(results: { file: string; result: Result }[]): void {
   let first: { file: string; origin: string } | null = null;
   for (const { file, result } of results) {
-    const { head } = result.kind === 'archive' ? result : treeOf(result);
+    const { head } = treeOf(result);
     if (head === null) continue;
     first ??= { file, origin: head.origin };
     if (head.origin === first.origin) continue;
@@ -123,10 +123,12 @@ function addOtherLedgers(results: { file: string; result: Result }[]): void {
   }
 }
 
-/** Returns the tree of a receipt, and the leaf of its event. */
-function treeOf({ event }: ReceiptResult): Pick<ArchiveResult, 'head' | 'leaves'> {
-  if (typeof event === 'string') return { head: null };
-  return { head: event, leaves: new Map([[event.index, event.leaf]]) };
+/** Returns the tree that a file is of, and what the file proves of it; of a receipt, the leaf of its event. */
+function treeOf(result: Result): Omit<ArchiveResult, 'kind' | 'verdict' | 'computed'> {
+  if (result.kind === 'archive') return result;
+  const { event } = result;
+  if (typeof event === 'string') return { head: null, seals: new Map() };
+  return { head: event, leaves: new Map([[event.index, event.leaf]]), seals: new Map() };
 }
 
 /** Returns what a file seems to be. */
@@ -182,12 +184,8 @@ function verdictOfExport(exported: ProvenEvent): ArchiveResult {
 }
 
 function besideOf(file: string, result: Result): Beside | null {
-  if (result.kind === 'archive') {
-    const { head, seals, events, sealedDays, leaves } = result;
-    return head === null ? null : { file, head, seals, events, sealedDays, leaves };
-  }
-  const { head, leaves } = treeOf(result);
-  return head === null ? null : { file, head, leaves, seals: new Map() };
+  const { head, seals, events, sealedDays, leaves } = treeOf(result);
+  return head === null ? null : { file, head, seals, events, sealedDays, leaves };
 }
 
 function verifyReceipt(file: string, options: VerifyOptions): ReceiptResult {
