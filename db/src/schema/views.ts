@@ -1,6 +1,6 @@
 import { boolean, integer, text } from 'drizzle-orm/pg-core';
 import { instant, int64, view } from './columns.ts';
-import { findingActions, findingDispositions, planApprovalVias } from './plans.ts';
+import { findingActions, findingDispositions } from './plans.ts';
 import { reviewDecisionDecisions } from './reviews.ts';
 
 // The columns of views that statements read. db/functions defines each view, and says what it shows. The view of keys is in keys.ts.
@@ -32,7 +32,6 @@ export const mintedKey = view('minted_key', {
 
 export const planStanding = view('plan_standing', {
   planId: text('plan_id').notNull(),
-  approvers: integer('approvers').notNull(),
   approversNeeded: integer('approvers_needed').notNull(),
 });
 
@@ -52,10 +51,7 @@ export const reviewVerdict = view('review_verdict', {
 });
 
 export const standingApproval = view('standing_approval', {
-  number: int64('number').notNull(),
   planId: text('plan_id').notNull(),
-  approvedBy: text('approved_by').notNull(),
   person: text('person').notNull(),
-  via: text('via', { enum: planApprovalVias }).notNull(),
   approvedAt: instant('approved_at').notNull(),
 });
