@@ -1,8 +1,7 @@
 import { currentMint, mayFollow } from '@keywarden/core/rotation';
 import { advanceRotation, listOpenRotations, listRotations, type StoredRotation } from '@keywarden/db/daemon';
 import { print, UserError, usageError } from '@keywarden/runtime';
-import type { Context } from '../context.ts';
-import { withProcessLock } from '../context.ts';
+import { type Context, withProcessLock } from '../context.ts';
 import { betweenMarks } from '../enforce/high-water-mark.ts';
 import type { CommandOf } from './command.ts';
 import { userName, wholeList } from './common.ts';

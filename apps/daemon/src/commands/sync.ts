@@ -1,5 +1,4 @@
-import type { RunKind } from '@keywarden/db/daemon';
-import { removeOtherConnections } from '@keywarden/db/daemon';
+import { type RunKind, removeOtherConnections } from '@keywarden/db/daemon';
 import { exitCode, printError, UserError } from '@keywarden/runtime';
 import type { Command } from 'commander';
 import { type Connection, connectionsOf } from '../connect.ts';

@@ -9,8 +9,7 @@ import {
 } from '@keywarden/db/daemon';
 import { codeOf } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
-import type { Context } from '../context.ts';
-import { withProcessLock } from '../context.ts';
+import { type Context, withProcessLock } from '../context.ts';
 import { listScope, parseScope, scopeLock } from '../sync/scopes.ts';
 import { whyPaused } from './guarded-revocation.ts';
 import { type AppliedItem, applyItem } from './item.ts';

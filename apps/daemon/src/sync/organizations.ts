@@ -4,8 +4,7 @@ import { saveOrganizations } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
-import type { Counts } from './run.ts';
-import { keepRejected } from './run.ts';
+import { type Counts, keepRejected } from './run.ts';
 
 /** Lists the organizations that a connection sees, and stores them. */
 export async function syncOrganizations(

@@ -2,8 +2,7 @@ import type { Page } from '@keywarden/core/client';
 import { finishRun, type RequestedList, type RunKind, saveRejectedRows, startRun } from '@keywarden/db/daemon';
 import { describeError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
-import type { Context } from '../context.ts';
-import { withProcessLock } from '../context.ts';
+import { type Context, withProcessLock } from '../context.ts';
 
 /** The names of a run's counts in its database row and in the command's result. */
 type Count =

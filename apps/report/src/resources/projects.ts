@@ -1,5 +1,4 @@
-import type { OpenAPIHono } from '@hono/zod-openapi';
-import { z } from '@hono/zod-openapi';
+import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import { addDays, monthOf } from '@keywarden/core/values';
 import * as store from '@keywarden/db/report';
 import { html } from 'hono/html';

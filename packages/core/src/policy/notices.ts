@@ -1,6 +1,5 @@
 import { dayMs } from '../values/index.ts';
-import type { Duration } from '../values/time.ts';
-import { toMs } from '../values/time.ts';
+import { type Duration, toMs } from '../values/time.ts';
 import { findingsOf } from './evaluate.ts';
 import { conditionInWords } from './explain.ts';
 import { exemptionOf, type Facts, type KeyFacts } from './facts.ts';

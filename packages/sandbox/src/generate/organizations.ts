@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { insertProject } from '../resources/projects.ts';
 import { regions } from '../resources/regions.ts';
 import type { Database } from '../store/database.ts';
-import type { Random } from '../store/random.ts';
-import { makeId } from '../store/random.ts';
+import { makeId, type Random } from '../store/random.ts';
 import { DAY, type Micros } from '../store/time.ts';
 import { equipProject, type MadeBranch } from './projects.ts';
 
