@@ -57,8 +57,6 @@ export async function syncProjects(
   return { shown, failed };
 }
 
-const mostNamed = 5;
-
 /** Throws a UserError if the projects of an organization could not be listed or stored. */
 export function assertAllOrganizations({ name }: Connection, failed: FailedOrganization[]): void {
   const [first] = failed;
@@ -66,7 +64,7 @@ export function assertAllOrganizations({ name }: Connection, failed: FailedOrgan
   const names = failed.map(({ organizationId }) => organizationId);
   throw new UserError(
     'incomplete',
-    `The projects of ${failed.length} organizations of connection ${name} could not be read: ${someOf(names, mostNamed)} (${failureInWords(first.error)}). The others are stored, and the next sync tries again.`,
+    `The projects of ${failed.length} organizations of connection ${name} could not be read: ${someOf(names)} (${failureInWords(first.error)}). The others are stored, and the next sync tries again.`,
   );
 }
 

@@ -119,8 +119,6 @@ function uncertaintyInWords({ hidden_scopes: hidden = 0, suspect_listings: suspe
   return parts.length > 0 ? `, ${parts.join(', ')}` : '';
 }
 
-const mostNamed = 5;
-
 /** Lists all keys again through every usable connection. Returns those connections, and one sentence for each failure. */
 export async function listKeysAfresh(context: Context): Promise<{ connections: Connection[]; failures: string[] }> {
   const begunAt = await readNow(context.store.sql);
@@ -132,6 +130,6 @@ export async function listKeysAfresh(context: Context): Promise<{ connections: C
     });
   const unlisted = failures.length > 0 ? [] : await listUnlistedOrganizations(context.store.sql, begunAt);
   if (unlisted.length > 0)
-    failures.push(`No connection may list the keys of ${someOf(unlisted, mostNamed)}: use an administrator's key.`);
+    failures.push(`No connection may list the keys of ${someOf(unlisted)}: use an administrator's key.`);
   return { connections, failures };
 }

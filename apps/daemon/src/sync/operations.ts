@@ -11,9 +11,6 @@ import { guardedSteps, syncProject } from './project-operations.ts';
 import { add, type Counts, recordRun } from './run.ts';
 import { createSealer, type Sealer } from './sealing.ts';
 
-/** The most projects that a message names. */
-const mostNamed = 5;
-
 /** Runs one pass over the operations of every project that a connection sees, starting with those that have news. */
 export async function syncOperations(context: Context, connection: Connection, steps = guardedSteps): Promise<Counts> {
   const sealer = createSealer(context, steps.sealDays);
@@ -92,7 +89,7 @@ function describeFailures(failures: Failure[], total: number): UserError {
   const names = failures.map(({ project }) => project);
   return new UserError(
     'incomplete',
-    `The operations of ${failures.length} of ${total} projects could not be read completely: ${someOf(names, mostNamed)} (${failureInWords(first?.error)}). The others are stored, and the next sync tries again.`,
+    `The operations of ${failures.length} of ${total} projects could not be read completely: ${someOf(names)} (${failureInWords(first?.error)}). The others are stored, and the next sync tries again.`,
   );
 }
 

@@ -27,7 +27,7 @@ export async function makePart(
   const named = filter.keys ?? [];
   const planned = new Set(named.length === 0 ? [] : await store.choosePart(db, plan, { keys: named }));
   const others = named.filter((key) => !planned.has(key));
-  if (others.length > 0) throw conflict(`Plan ${plan} does not revoke the keys ${someOf(others, 5)}; leave them out.`);
+  if (others.length > 0) throw conflict(`Plan ${plan} does not revoke the keys ${someOf(others)}; leave them out.`);
   const keys = await store.choosePart(db, plan, filter);
   if (keys.length === 0) throw conflict(`Plan ${plan} would revoke no key that matches; choose other keys.`);
   const id = await marks.around(async () => await store.derivePlanAs(sql, { plan, keys, principal }));

@@ -6,7 +6,7 @@ export function countOf(count: number, noun: string): string {
 }
 
 /** Returns the first names of a list, and how many more there are: "a, b and 3 more". */
-export function someOf(names: readonly string[], most: number): string {
+export function someOf(names: readonly string[], most = 5): string {
   const more = names.length > most ? ` and ${names.length - most} more` : '';
   return `${names.slice(0, most).join(', ')}${more}`;
 }
