@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createSigningKey, formatCheckpoint, parseSigningKey, type Signer, signNote } from '@keywarden/core/ledger';
 import { expect, test } from 'vitest';
 import { endorsedKeysOf, isAccepted } from './public-keys.ts';
+import { writeSeen } from './seen-checkpoint.ts';
 
 const origin = 'keywarden-1';
 
@@ -26,6 +27,17 @@ test('a stolen key that was ended is accepted no more, although the owner remove
   expect(isAccepted(place, signedBy(second), changed)).toBe(true);
   expect(readFileSync(join(place.KEYWARDEN_DATA, 'ledger-public-keys'), 'utf8').trim()).toBe(second.verifier.text);
   expect(isAccepted(place, signedBy(first), keys)).toBe(false);
+});
+
+test('a machine without public keys that remembers a checkpoint, such as a former signer, accepts its keys and no others of that name', () => {
+  const place = { LEDGER_PUBLIC_KEY: undefined, KEYWARDEN_DATA: mkdtempSync(join(tmpdir(), 'public-keys-')) };
+  const [first, second, other] = [makeSigner(), makeSigner(), makeSigner()];
+  writeSeen(place.KEYWARDEN_DATA, signedBy(first));
+  const keys = [...endorsedKeysOf([first, second]), ...endorsedKeysOf([other])];
+  expect(isAccepted(place, signedBy(other), keys)).toBe(false);
+  expect(readdirSync(place.KEYWARDEN_DATA)).toEqual(['ledger-checkpoint']);
+  expect(isAccepted(place, signedBy(second), keys)).toBe(true);
+  expect(isAccepted(place, signedBy(other), keys)).toBe(false);
 });
 
 test('a later key that did not sign stays accepted, so that what the database has of an earlier one removes none', () => {

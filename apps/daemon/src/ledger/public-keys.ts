@@ -2,6 +2,7 @@ import { openNote, parseVerifier, type Signer, signNote, type Verifier } from '@
 import { endLedgerKeys, listLedgerKeys } from '@keywarden/db/daemon';
 import type { Db } from '@keywarden/db/store';
 import { type Environment, readDataFile, usageError, writeDataFile } from '@keywarden/runtime';
+import { readSeen } from './seen-checkpoint.ts';
 
 const fileName = 'ledger-public-keys';
 
@@ -50,9 +51,9 @@ export async function endOtherKeys(db: Db, kept: string[]): Promise<void> {
 
 /**
  * Returns whether a key that this machine accepts signed a checkpoint. Keys that an accepted key endorsed are accepted too, from then on: so keys are rotated.
- * A signature beside that of an accepted key endorses nothing, because anybody can add a line to a note. The first machine without a key accepts the keys that
- * it meets first. Until a key is ended, it signs together with those that were added after it. So a key whose signature an accepted checkpoint lacks, although
- * it has that of a later key, was ended, and is accepted no more.
+ * A signature beside that of an accepted key endorses nothing, because anybody can add a line to a note. A machine without public keys accepts those that
+ * signed the checkpoint that it remembers; without one, those that it meets first. Until a key is ended, it signs together with those that were added after it.
+ * So a key whose signature an accepted checkpoint lacks, although it has that of a later key, was ended, and is accepted no more.
  */
 export function isAccepted(
   settings: PublicKeySettings,
@@ -69,7 +70,7 @@ export function isAccepted(
       ? [...given]
       : (
           openNote(
-            note,
+            readSeen(settings.KEYWARDEN_DATA)?.note ?? note,
             keys.map(({ verifier }) => verifier),
           )?.signatures ?? []
         ).map(({ by }) => by);
