@@ -177,17 +177,7 @@ const isUseAhead = (tx: Tx, listedAt: string) =>
   tx`coalesce(last_used_at > ${listedAt}::timestamptz + interval '1 day', false)`;
 
 /** What a list says of a credential besides its id, its creation and its use. */
-const described = [
-  'kind',
-  'project_id',
-  'name',
-  'creator_id',
-  'creator_name',
-  'extra',
-  'branch_id',
-  'holder',
-  'expires_at',
-];
+const described = 'kind project_id name creator_id creator_name extra branch_id holder expires_at'.split(' ');
 
 /** Inserts new rows and updates changed ones. Each change adds an observation with the record as received. */
 async function saveKeys(
