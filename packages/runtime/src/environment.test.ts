@@ -1,4 +1,5 @@
-import { mkdtempSync, readdirSync, statSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -63,6 +64,16 @@ test('a process that is paused right before it replaces a file does not write ov
   });
   expect(readDataFile(folder, 'number')).toBe('3');
   expect(readdirSync(folder)).toEqual(['number']);
+});
+
+test('a file that is written on a condition leaves the unfinished files of other names alone', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'keywarden-data-'));
+  // As another process has it while it puts the file aside.
+  const others = ['number.of-a', 'number.of-a.2', 'numbers', 'a.number'].map((name) => `${name}.${randomUUID()}`);
+  const left = `number.${randomUUID()}`;
+  for (const name of [...others, left]) writeFileSync(join(folder, name), '1');
+  writeDataFileIf(folder, 'number', '2', () => true);
+  expect(readdirSync(folder).toSorted()).toEqual(['number', ...others].toSorted());
 });
 
 test('an address to listen on may have the brackets that it has in URLs', () => {

@@ -165,7 +165,7 @@ export function writeDataFileIf(folder: string, name: string, text: string, isWa
   for (;;) {
     const partial = writePartial(folder, name, text);
     try {
-      for (const other of readdirSync(folder).filter((each) => each.startsWith(`${name}.`) && isPartial(each)))
+      for (const other of readdirSync(folder).filter((each) => isPartialOf(each, name)))
         if (join(folder, other) !== partial) rmSync(join(folder, other), { force: true });
       if (!isWanted()) return;
       renameSync(partial, join(folder, name));
@@ -180,8 +180,9 @@ export function writeDataFileIf(folder: string, name: string, text: string, isWa
   }
 }
 
-/** Returns whether a name ends as those of unfinished files do. */
-const isPartial = (name: string) => /\.[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(name);
+/** Returns whether a file is an unfinished one of this name, and of no longer name that begins with it. */
+const isPartialOf = (file: string, name: string) =>
+  file.startsWith(`${name}.`) && /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/.test(file.slice(name.length + 1));
 
 /** Writes a small file of the data folder as `writeDataFile`, unless it exists. Returns whether it did. */
 export function createDataFile(folder: string, name: string, text: string): boolean {
