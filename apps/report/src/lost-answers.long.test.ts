@@ -21,10 +21,10 @@ afterAll(async () => {
   await fixture.close();
 });
 
-const send = async (path: string, body: object) =>
+const send = async (path: string, body: object, as = 'operator') =>
   await served.app.request(path, {
     method: 'POST',
-    headers: { authorization: `Bearer ${fixture.tokens.operator}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${fixture.tokens[as]}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   });
 
@@ -54,3 +54,59 @@ test.each([
     expect(statuses).toEqual(new Set([201, 500, 503]));
   },
 );
+
+test('no answer to a request that is refused before its action says that the action may have been done', async () => {
+  const statuses = new Set<number>();
+  for (const side of sides) {
+    for (let nth = 1; ; nth += 1) {
+      line.cutAt(nth, side);
+      const granted = { keys: [fixture.keys['12']], reason: 'not permitted', for: '30d' };
+      statuses.add((await send('/v1/exemptions', granted, 'viewer')).status);
+      if (!line.hasCut()) break;
+    }
+  }
+  expect(statuses).toEqual(new Set([403, 503]));
+});
+
+test('an action is not said to have failed if a disk is full from then on, for its mark and for the record of its request', async () => {
+  const { sql } = fixture.store;
+  const tables = ['high_water_mark', 'access_log'];
+  await sql.unsafe(`
+    create function keywarden.fill_disk() returns trigger language plpgsql security definer as $$
+    begin
+      if exists (select from keywarden.exemption where reason = 'the last that fits') then
+        raise 'disk full' using errcode = 'disk_full';
+      end if;
+      return new;
+    end $$`);
+  for (const table of tables)
+    await sql.unsafe(
+      `create trigger full_disk before insert on keywarden.${table} for each row execute function keywarden.fill_disk()`,
+    );
+  line.cutAt(Infinity, sides[0]);
+  const granted = { keys: [fixture.keys['12']], reason: 'the last that fits', for: '30d' };
+  const answer = await send('/v1/exemptions', granted);
+  await sql`drop function keywarden.fill_disk cascade`;
+  expect(await answer.json()).toMatchObject({ status: 500, title: 'May have been done' });
+});
+
+test('a sign-in that fails is recorded with the status of its answer', async () => {
+  const { sql } = fixture.store;
+  const statuses = new Set<number>();
+  for (const side of sides) {
+    for (let nth = 1; ; nth += 1) {
+      await sql`delete from keywarden.access_log where event = 'sign_in_failed'`;
+      line.cutAt(nth, side);
+      const { status } = await served.app.request('/sign-in', {
+        method: 'POST',
+        headers: { origin: 'http://localhost', host: 'localhost', accept: 'text/html' },
+        body: new URLSearchParams({ token: fixture.tokens.operator ?? '' }),
+      });
+      statuses.add(status);
+      for (const failed of await sql`select status from keywarden.access_log where event = 'sign_in_failed'`)
+        expect(failed.status, `a line cut ${side} ${nth}`).toBe(status);
+      if (!line.hasCut()) break;
+    }
+  }
+  expect(statuses).toEqual(new Set([303, 503]));
+});

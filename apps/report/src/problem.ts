@@ -112,10 +112,14 @@ export function toLoggedProblem(error: unknown, c: Context, log: Logger): Proble
   return problem;
 }
 
-/** A lost answer of the store may be that of an action, or of what is recorded after it, once the holder of the token is known. */
+/**
+ * A lost answer of the store may be that of an action, once the holder of the token is known. An error after the handler's answer is that of the record of the
+ * request: what was done (below 400) or may have been (500) stays so, and what was refused was not done.
+ */
 function toProblemOf(error: unknown, c: Context): Problem {
   const acts = c.req.method === 'POST' && c.get('principal') !== undefined;
-  const mayHaveActed = acts && (isStoreUnavailable(error) || (c.finalized && c.res.status < 400));
+  const { status } = c.finalized ? c.res : {};
+  const mayHaveActed = acts && (status === undefined ? isStoreUnavailable(error) : status < 400 || status === 500);
   return mayHaveActed ? mayBeDone('the audit store did not answer') : toProblem(error);
 }
 

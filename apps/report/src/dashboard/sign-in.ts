@@ -27,16 +27,17 @@ export function signInPages(app: OpenAPIHono<Env>, services: Services): void {
     const next = readField(form, 'next');
     const principal = await checkToken(c, readField(form, 'token'), { ...services, event: 'sign_in_failed' });
     if (principal === undefined) return c.html(renderSignIn(next, 'This token is not valid.'), 401);
-    c.set('principal', principal);
+    const { credential } = principal;
     // A session is a row for good, so it counts among the requests of its token.
     const session = await services.limits
       .run(c.req.raw, principal.token, async () => {
-        await accessLog.record(describeAccess(c, { status: 303, event: 'sign_in' }));
+        await accessLog.record(describeAccess(c, { status: 303, event: 'sign_in', credential }));
         const agent = c.req.header('user-agent') ?? '';
         return await openSession(accessSql, { principal, address: c.get('address'), agent });
       })
       .catch(async (error: unknown) => {
-        await accessLog.record(describeAccess(c, { status: toProblem(error).status, event: 'sign_in_failed' }));
+        const { status } = toProblem(error);
+        await accessLog.record(describeAccess(c, { status, event: 'sign_in_failed', credential }));
         throw error;
       });
     setCookie(c, cookieNameOf(c), session, cookieOptions(c, signedInSeconds));
