@@ -142,9 +142,9 @@ export async function moveMark(context: StoreContext): Promise<void> {
 }
 
 /**
- * Makes a change whose transaction adds this mark: no store has one without the other, and another machine that takes over sees that the change is not
- * its own. Moves the mark in the store first: after a kill in between, the store still has the file's mark. If the store lacks the file's mark, the change
- * gets none, and the file stays. It also stays if the change returns undefined: nothing was recorded.
+ * Runs a change with a new mark, which the change adds in its own transaction: no store has one without the other, and another machine that takes over sees
+ * that the change is not its own. Writes the mark to the file after that: after a kill in between, the store still has the file's mark. If the store lacks the
+ * file's mark, the change gets none, and the file stays. The file also stays if the change returns undefined: nothing was recorded.
  */
 export async function changeWithMark<T>(
   { store, environment }: StoreContext,
@@ -156,7 +156,7 @@ export async function changeWithMark<T>(
   const mark = state === 'missing' ? undefined : randomUUID();
   const changed = await change(mark);
   if (mark === undefined || changed === undefined) return changed;
-  // Null if a failover has just lost it: the file gets it all the same, and shows that.
+  // Null if a failover has just lost the mark. The file gets it all the same: the next pass then finds that the store lacks it.
   const madeAt = await db.readMarkTime(store.db, mark);
   const since = own?.since ?? (own === null ? madeAt : await db.readMarkTime(store.db, own.mark));
   const aloneSince = (state === 'newest' ? own?.aloneSince : null) ?? madeAt;

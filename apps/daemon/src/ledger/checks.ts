@@ -13,7 +13,7 @@ const mostLagMs = 3_600_000;
  */
 export async function whyLedgerDiffers(context: LedgerContext): Promise<string | null> {
   const { store } = context;
-  // A store that does not continue that checkpoint opens the incident.
+  // This opens the incident if the store does not continue the checkpoint that this machine has seen.
   await growLedger(context);
   if (await db.hasOpenIncident(store.db, 'ledger_inconsistent'))
     return 'the ledger in this store is not the one that was signed; keywarden incidents has the reason, and docs/LEDGER.md the steps';

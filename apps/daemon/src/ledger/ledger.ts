@@ -20,7 +20,7 @@ export type Grown = { state: 'grown' | 'no_key'; size: number; added: number } |
 export async function growLedger(context: LedgerContext, { createsKey = false } = {}): Promise<Grown> {
   const { store, environment } = context;
   const newest = await db.readNewestCheckpoint(store.db);
-  // A store that lost its checkpoints has no new ledger, but fewer events than this machine has seen.
+  // A store without checkpoints has no new ledger if this machine has seen one: the store lost them.
   const last = newest?.note ?? readSeen(environment.KEYWARDEN_DATA)?.note ?? null;
   const mayCreate = last === null && createsKey && readSigningKeys(environment).length === 0;
   const hasCreated = mayCreate && createLedgerKey(environment);
