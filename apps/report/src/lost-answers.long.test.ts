@@ -110,3 +110,25 @@ test('a sign-in that fails is recorded with the status of its answer', async () 
   }
   expect(statuses).toEqual(new Set([303, 503]));
 });
+
+test('an action is not said to have failed if its record is then read too slowly', async () => {
+  const { sql } = fixture.store;
+  await sql.unsafe(`
+    create function keywarden.be_slow() returns boolean language plpgsql security definer as $$
+    begin
+      if exists (select from keywarden.exemption where reason = 'read slowly') then
+        raise 'statement timeout' using errcode = 'query_canceled';
+      end if;
+      return true;
+    end $$;
+    create policy slow on keywarden.exemption for select using (keywarden.be_slow());
+    alter table keywarden.exemption enable row level security`);
+  line.cutAt(Infinity, sides[0]);
+  const granted = { keys: [fixture.keys['12']], reason: 'read slowly', for: '30d' };
+  const answer = await send('/v1/exemptions', granted);
+  await sql.unsafe(`
+    alter table keywarden.exemption disable row level security;
+    drop function keywarden.be_slow cascade`);
+  expect(await sql`select from keywarden.exemption where reason = 'read slowly'`).toHaveLength(1);
+  expect(await answer.json()).toMatchObject({ status: 500, title: 'May have been done' });
+});

@@ -113,14 +113,16 @@ export function toLoggedProblem(error: unknown, c: Context, log: Logger): Proble
 }
 
 /**
- * A lost answer of the store may be that of an action, once the holder of the token is known. An error after the handler's answer is that of the record of the
- * request: what was done (below 400) or may have been (500) stays so, and what was refused was not done.
+ * A statement that the store did not carry out, or whose answer is lost, may be one after an action, once the holder of the token is known. An error after the
+ * handler's answer is that of the record of the request: what was done (below 400) or may have been (500) stays so, and what was refused was not done.
  */
 function toProblemOf(error: unknown, c: Context): Problem {
+  const problem = toProblem(error);
   const acts = c.req.method === 'POST' && c.get('principal') !== undefined;
   const { status } = c.finalized ? c.res : {};
-  const mayHaveActed = acts && (status === undefined ? isStoreUnavailable(error) : status < 400 || status === 500);
-  return mayHaveActed ? mayBeDone('the audit store did not answer') : toProblem(error);
+  const isOfStore = problem.status === 503 && problem !== error;
+  const mayHaveActed = acts && (status === undefined ? isOfStore : status < 400 || status === 500);
+  return mayHaveActed ? mayBeDone('the audit store failed') : problem;
 }
 
 /** Returns what is wrong with a request that a schema refuses: the parameter or field, a colon, and why. */
