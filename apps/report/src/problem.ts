@@ -120,6 +120,7 @@ function toProblemOf(error: unknown, c: Context): Problem {
   const problem = toProblem(error);
   const acts = c.req.method === 'POST' && c.get('principal') !== undefined;
   const { status } = c.finalized ? c.res : {};
+  // A Problem that was thrown as one is the report's own, such as that it is busy.
   const isOfStore = problem.status === 503 && problem !== error;
   const mayHaveActed = acts && (status === undefined ? isOfStore : status < 400 || status === 500);
   return mayHaveActed ? mayBeDone('the audit store failed') : problem;

@@ -1,21 +1,14 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createMachines, type Machines } from '@keywarden/testkit/daemon/ledger-machines';
-import type { TestStore } from '@keywarden/testkit/store/test-store';
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { machines, owner, useMachines } from '@keywarden/testkit/daemon/ledger-machines';
+import { expect, test } from 'vitest';
 import { beginAnew } from './begin-anew.ts';
 import { checkLedger, whyLedgerDiffers } from './checks.ts';
 import { growLedger, type LedgerContext } from './ledger.ts';
 import { readSeen } from './seen-checkpoint.ts';
 import { readSigningKeys } from './signing-keys.ts';
 
-let machines: Machines;
-let owner: TestStore;
-beforeEach(async () => {
-  machines = await createMachines(inject('postgresUrl'));
-  ({ owner } = machines);
-});
-afterEach(async () => await machines.close());
+useMachines();
 
 const grow = async (place: LedgerContext) => await growLedger(place, { createsKey: true });
 

@@ -7,10 +7,10 @@ import {
   sealDays,
 } from '@keywarden/db/daemon';
 import { openStore } from '@keywarden/db/store';
-import { createMachines, type Machine, type Machines } from '@keywarden/testkit/daemon/ledger-machines';
-import { type CutLine, openCutLine, sides } from '@keywarden/testkit/store/cut-line';
+import { type Machine, machines, owner, useMachines } from '@keywarden/testkit/daemon/ledger-machines';
+import { type CutLine, openCutLine } from '@keywarden/testkit/store/cut-line';
 import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { beginAnew } from './begin-anew.ts';
 import { checkLedger, whyLedgerDiffers } from './checks.ts';
 import { growLedger } from './ledger.ts';
@@ -18,12 +18,12 @@ import { readSeen } from './seen-checkpoint.ts';
 
 // A machine that loses its connection to the store at each message of its work.
 
-let machines: Machines;
+useMachines();
+
 let machine: Machine;
 let line: CutLine;
 beforeEach(async () => {
-  machines = await createMachines(inject('postgresUrl'));
-  line = await openCutLine(machines.owner.url);
+  line = await openCutLine(owner.url);
   const options = { databaseUrl: line.url, dataFolder: '', applicationName: 'a machine whose line is cut' };
   machine = {
     ...(await machines.create()),
@@ -33,7 +33,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await machine.store.close();
   await line.close();
-  await machines.close();
 });
 
 const grow = async () => await growLedger(machine, { createsKey: true });
@@ -45,13 +44,13 @@ interface Head {
 
 /** Returns the heads of the checkpoints in the store. */
 async function listHeads(): Promise<Head[]> {
-  const notes = await machines.owner.sql`select note from keywarden.ledger_checkpoint`;
+  const notes = await owner.sql`select note from keywarden.ledger_checkpoint`;
   return notes.flatMap(({ note }) => parseCheckpoint(splitNote(String(note))?.text ?? '') ?? []);
 }
 
 /** Expects that each of these trees is one of the first events of the ledger, and that these have their places. */
 async function expectTrees(heads: Head[]): Promise<void> {
-  const rows = await machines.owner.sql`
+  const rows = await owner.sql`
     select leaf, leaf_index from keywarden.ledger_event where leaf_index is not null order by leaf_index`;
   expect(rows.map(({ leaf_index: index }) => Number(index))).toEqual(rows.map((_row, index) => index));
   const leaves = rows.map(({ leaf }) => hashLeaf(String(leaf)));
@@ -59,25 +58,18 @@ async function expectTrees(heads: Head[]): Promise<void> {
     expect(Buffer.from(root).equals(rootOfLeaves(leaves.slice(0, size))), `the tree of ${size}`).toBe(true);
 }
 
-/** Does some work until no message is left to cut, after an event. `heal` runs on a whole line after each time. Returns the number of cuts. */
+/** Does some work after an event, with a cut at each message. `heal` runs on a whole line after each time. Returns the number of cuts. */
 async function cutEach(work: () => Promise<unknown>, heal: (at: string) => Promise<void>): Promise<number> {
-  let cuts = 0;
-  for (const side of sides)
-    for (let nth = 1; ; nth += 1) {
-      await machines.addEvent();
-      line.cutAt(nth, side);
-      const failure = await work().then(
-        () => null,
-        (error: unknown) => error,
-      );
-      const wasCut = line.hasCut();
-      line.cutAt(Infinity, side);
-      await heal(`a line cut ${side} ${nth}`);
-      expect(wasCut || failure === null, `without a cut: ${String(failure)}`).toBe(true);
-      if (!wasCut) break;
-      cuts += 1;
-    }
-  return cuts;
+  return await line.cutEach(async (at) => {
+    await machines.addEvent();
+    const failure = await work().then(
+      () => null,
+      (error: unknown) => error,
+    );
+    line.repair();
+    await heal(at);
+    expect(line.hasCut() || failure === null, `without a cut: ${String(failure)}`).toBe(true);
+  });
 }
 
 test('a sequencer whose line is cut at any message: the next run continues its tree, and signs no other one', async () => {
@@ -86,7 +78,7 @@ test('a sequencer whose line is cut at any message: the next run continues its t
     const seen = readSeen(machine.folder);
     if (seen !== null) heads.push(seen);
     expect(await grow(), `after ${at}`).toMatchObject({ state: 'grown' });
-    expect((await readNewestCheckpoint(machines.owner.db))?.note).toBe(readSeen(machine.folder)?.note);
+    expect((await readNewestCheckpoint(owner.db))?.note).toBe(readSeen(machine.folder)?.note);
     expect(await whyLedgerDiffers(machine), `after ${at}`).toBeNull();
   });
   expect(await checkLedger(machine)).toEqual([]);
@@ -105,7 +97,7 @@ test('a ledger that begins anew on a line that is cut at any message: a second r
     await grow();
     await begin();
     expect(await grow(), `after ${at}`).toMatchObject({ state: 'grown' });
-    await closeIncidents(machines.owner.db, { kind: 'ledger_inconsistent' }, { by: 'ada' });
+    await closeIncidents(owner.db, { kind: 'ledger_inconsistent' }, { by: 'ada' });
     expect(await whyLedgerDiffers(machine), `after ${at}`).toBeNull();
   });
   expect(await checkLedger(machine)).toEqual([]);
@@ -117,12 +109,12 @@ test('a sealing whose line is cut at any message: each day has its seal after th
   await grow();
   const { sql } = machine.store;
   const project = await makeProject(sql, await makeControlPlane(sql));
-  await machines.owner.sql`
+  await owner.sql`
     update keywarden.project set created_at = '2026-05-01', walked_at = '2026-05-12', last_seen_at = '2026-05-12' where number = ${project}`;
   await makeOperationPartitions(sql, ['2026-05']);
   const change = async (round: number) => {
     await saveOperationPage(sql, { project, operations: [makeWireOperation(100_000 * round)] });
-    await machines.owner.sql`
+    await owner.sql`
       update keywarden.operation_sealing set changed = '{[2026-05-01,2026-05-12)}', changed_at = now() - interval '1 hour'`;
   };
   let rounds = 1;

@@ -2,10 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatCheckpoint, parseCheckpoint, signNote } from '@keywarden/core/ledger';
 import { hasOpenIncident, integrateEvents, readNewestCheckpoint, saveOperationPage } from '@keywarden/db/daemon';
-import { createMachines, interrupt, type Machines } from '@keywarden/testkit/daemon/ledger-machines';
+import { interrupt, machines, owner, useMachines } from '@keywarden/testkit/daemon/ledger-machines';
 import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
-import type { TestStore } from '@keywarden/testkit/store/test-store';
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { beginAnew } from './begin-anew.ts';
 import { checkLedger, whyLedgerDiffers } from './checks.ts';
 import { growLedger, type LedgerContext } from './ledger.ts';
@@ -15,13 +14,7 @@ import { addLedgerKey, endFormerKeys, readSigningKeys } from './signing-keys.ts'
 
 // What happens between two steps of one machine, or on another machine meanwhile, is no tampering.
 
-let machines: Machines;
-let owner: TestStore;
-beforeEach(async () => {
-  machines = await createMachines(inject('postgresUrl'));
-  ({ owner } = machines);
-});
-afterEach(async () => await machines.close());
+useMachines();
 
 const grow = async (place: LedgerContext) => await growLedger(place, { createsKey: true });
 

@@ -16,22 +16,15 @@ import {
   readPlacedEvents,
   readReceipt,
 } from '@keywarden/db/daemon';
-import { createMachines, type Machines } from '@keywarden/testkit/daemon/ledger-machines';
-import type { TestStore } from '@keywarden/testkit/store/test-store';
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { machines, owner, useMachines } from '@keywarden/testkit/daemon/ledger-machines';
+import { expect, test } from 'vitest';
 import { whyLedgerDiffers } from './checks.ts';
 import { growLedger, type LedgerContext, signAndRemember } from './ledger.ts';
 import { endOtherKeys } from './public-keys.ts';
 import { readSeen, writeSeen } from './seen-checkpoint.ts';
 import { addLedgerKey, endFormerKeys, readSigningKeys } from './signing-keys.ts';
 
-let machines: Machines;
-let owner: TestStore;
-beforeEach(async () => {
-  machines = await createMachines(inject('postgresUrl'));
-  ({ owner } = machines);
-});
-afterEach(async () => await machines.close());
+useMachines();
 
 const grow = async (place: LedgerContext) => await growLedger(place, { createsKey: true });
 

@@ -2,22 +2,15 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createSigningKey, formatCheckpoint, openNote, parseSigningKey, signNote } from '@keywarden/core/ledger';
 import { readNewestCheckpoint } from '@keywarden/db/daemon';
-import { createMachines, interrupt, type Machines } from '@keywarden/testkit/daemon/ledger-machines';
-import type { TestStore } from '@keywarden/testkit/store/test-store';
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { interrupt, machines, owner, useMachines } from '@keywarden/testkit/daemon/ledger-machines';
+import { expect, test } from 'vitest';
 import { growLedger, type LedgerContext } from './ledger.ts';
 import { readCheckpoint, readSeen } from './seen-checkpoint.ts';
 import { addLedgerKey, createLedgerKey, endFormerKeys, readSigningKeys } from './signing-keys.ts';
 
 // What a machine that has, or had, a key of its own signs and accepts.
 
-let machines: Machines;
-let owner: TestStore;
-beforeEach(async () => {
-  machines = await createMachines(inject('postgresUrl'));
-  ({ owner } = machines);
-});
-afterEach(async () => await machines.close());
+useMachines();
 
 const grow = async (place: LedgerContext) => await growLedger(place, { createsKey: true });
 const notSigned = { state: 'inconsistent', why: expect.stringContaining('not signed') };

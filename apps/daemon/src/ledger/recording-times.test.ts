@@ -2,9 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { dayMs } from '@keywarden/core/values';
 import { noteLedgerKeys } from '@keywarden/db/daemon';
-import { createMachines, type Machine, type Machines } from '@keywarden/testkit/daemon/ledger-machines';
-import type { TestStore } from '@keywarden/testkit/store/test-store';
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { type Machine, machines, owner, useMachines } from '@keywarden/testkit/daemon/ledger-machines';
+import { expect, test } from 'vitest';
 import { beginAnew } from './begin-anew.ts';
 import { checkLedger, whyLedgerDiffers } from './checks.ts';
 import { growLedger } from './ledger.ts';
@@ -12,13 +11,7 @@ import { endorsedKeysOf } from './public-keys.ts';
 import { readLatestRecorded, rememberLatest } from './seen-checkpoint.ts';
 import { createLedgerKey, readSigningKeys } from './signing-keys.ts';
 
-let machines: Machines;
-let owner: TestStore;
-beforeEach(async () => {
-  machines = await createMachines(inject('postgresUrl'));
-  ({ owner } = machines);
-});
-afterEach(async () => await machines.close());
+useMachines();
 
 /** Adds two events as an owner can, with this JSON as their time of recording. */
 async function addFalseEvents(recorded: string): Promise<void> {

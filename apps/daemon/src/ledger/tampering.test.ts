@@ -9,20 +9,14 @@ import {
   signNote,
 } from '@keywarden/core/ledger';
 import { hasOpenIncident, integrateEvents, readNewestCheckpoint } from '@keywarden/db/daemon';
-import { createMachines, type Machines } from '@keywarden/testkit/daemon/ledger-machines';
+import { machines, owner, useMachines } from '@keywarden/testkit/daemon/ledger-machines';
 import type { TestStore } from '@keywarden/testkit/store/test-store';
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { checkLedger, whyLedgerDiffers } from './checks.ts';
 import { growLedger, type LedgerContext } from './ledger.ts';
 import { readSeen } from './seen-checkpoint.ts';
 
-let machines: Machines;
-let owner: TestStore;
-beforeEach(async () => {
-  machines = await createMachines(inject('postgresUrl'));
-  ({ owner } = machines);
-});
-afterEach(async () => await machines.close());
+useMachines();
 
 const grow = async (place: LedgerContext) => await growLedger(place, { createsKey: true });
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Store } from '@keywarden/db/store';
 import { type Environment, readEnvironment } from '@keywarden/runtime';
+import { afterEach, beforeEach, inject } from 'vitest';
 import { createTestStore, type TestStore } from '../store/test-store.ts';
 
 /** A machine with a data folder of its own, on the same store as others. */
@@ -25,7 +26,20 @@ export interface Machines {
   close(): Promise<void>;
 }
 
-export async function createMachines(postgresUrl: string): Promise<Machines> {
+/** The machines of the running test, and the owner of their store; `useMachines` sets them before each test. */
+export let machines: Machines;
+export let owner: TestStore;
+
+/** Makes machines for each test of a file, and closes them after it. */
+export function useMachines(): void {
+  beforeEach(async () => {
+    machines = await createMachines(inject('postgresUrl'));
+    ({ owner } = machines);
+  });
+  afterEach(async () => await machines.close());
+}
+
+async function createMachines(postgresUrl: string): Promise<Machines> {
   const owner = await createTestStore(postgresUrl);
   const folders: string[] = [];
   return {

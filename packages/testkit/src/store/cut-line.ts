@@ -2,17 +2,22 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /** The side of a message at which a line is cut: the server never gets it, or has carried it out and its answer is lost. */
-export const sides = ['before the message', 'before its answer'] as const;
-export type Side = (typeof sides)[number];
+const sides = ['before the message', 'before its answer'] as const;
+type Side = (typeof sides)[number];
 
 /** A proxy before a Postgres that cuts one connection at a message. */
 export interface CutLine {
   /** The address of the database through the proxy. */
   url: string;
-  /** Cuts a connection at the n-th message from now on, counted from 1 over all connections. Later connections work. */
-  cutAt(nth: number, side: Side): void;
-  /** Returns whether the cut of the last `cutAt` has happened. */
+  /**
+   * Does some work again and again, each time with a cut at a later message, on one side and then on the other, until no message is left to cut. Messages are
+   * counted over all connections, and later connections work. `at` says in words where the cut is. Returns the number of cuts.
+   */
+  cutEach(work: (at: string) => Promise<void>, step?: number): Promise<number>;
+  /** Returns whether the cut of this time has happened. */
   hasCut(): boolean;
+  /** Cuts no message until the next time. */
+  repair(): void;
   close(): Promise<void>;
 }
 
@@ -23,9 +28,9 @@ export interface CutLine {
 export async function openCutLine(databaseUrl: string): Promise<CutLine> {
   const { hostname, port } = new URL(databaseUrl);
   const sockets = new Set<Socket>();
-  let left = 0;
+  let left = Infinity;
   let side: Side = sides[0];
-  let hasCut = true;
+  let hasCut = false;
   /** Counts a message. Returns the side at which the line is cut there. */
   const count = (): Side | null => {
     left -= 1;
@@ -89,10 +94,22 @@ export async function openCutLine(databaseUrl: string): Promise<CutLine> {
   const { port: ownPort } = server.address() as AddressInfo;
   return {
     url: Object.assign(new URL(databaseUrl), { hostname: '127.0.0.1', port: String(ownPort) }).href,
-    cutAt(nth, at) {
-      [left, side, hasCut] = [nth, at, false];
+    async cutEach(work, step = 1) {
+      let cuts = 0;
+      for (const each of sides)
+        for (let nth = 1; ; nth += step) {
+          [left, side, hasCut] = [nth, each, false];
+          await work(`a line cut ${each} ${nth}`);
+          if (!hasCut) break;
+          cuts += 1;
+        }
+      left = Infinity;
+      return cuts;
     },
     hasCut: () => hasCut,
+    repair() {
+      left = Infinity;
+    },
     async close() {
       for (const socket of sockets) socket.destroy();
       server.close();
