@@ -206,6 +206,27 @@ test('a session that its pool ends on such a connection does not keep its place 
   await idle.end({ timeout: 1 });
 });
 
+test('a pool that ends while it waits to open a session again opens none', async () => {
+  const openWaiting = async () => {
+    const lost = Promise.withResolvers<number>();
+    const pool = postgres(line.url, { max: 1, backoff: () => 0.05, onclose: lost.resolve });
+    await pool`select 1`;
+    line.cut();
+    await lost.promise;
+    return { pool, answer: pool`select 7 as seven`.then((rows) => [...rows]) };
+  };
+  const ended = await openWaiting();
+  const refused = expect(ended.answer).rejects.toMatchObject({ code: 'CONNECTION_DESTROYED' });
+  await ended.pool.end({ timeout: 0 });
+  await refused;
+  const opened = line.opened();
+  const later = await openWaiting();
+  // The second session of this pool waits as long, and began to wait later.
+  expect(await later.answer).toEqual([{ seven: 7 }]);
+  expect(line.opened()).toBe(opened + 2);
+  await later.pool.end({ timeout: 1 });
+});
+
 test.each([
   ['directly', false],
   ['behind a pooler that renames sessions', true],
