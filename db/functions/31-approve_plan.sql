@@ -1,5 +1,6 @@
 -- Records an approval from the report: an operator approves the newest plan or a part of it, if it was produced within the last day. The daemon
--- carries it out within a day. Returns null for any other plan.
+-- carries it out within a day. Returns null for any other plan. Approvals follow one another, also those of open transactions: parts of plans count together
+-- with what was approved before them (keywarden.plan_standing).
 create or replace function keywarden.approve_plan(credential text, approved_plan text) returns bigint
   language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -7,8 +8,11 @@ declare
   made bigint;
 begin
   select * into holder from keywarden.require_holder(credential, 'operator', true);
-  insert into keywarden.plan_approval (plan_id, approved_by, via)
-    select p.id, holder.acts_as, 'report' from keywarden.plan p
+  perform pg_advisory_xact_lock(hashtextextended('approvals of plans', 2));
+  insert into keywarden.plan_approval (plan_id, approved_by, via, approved_at)
+    select p.id, holder.acts_as, 'report', greatest(clock_timestamp(), (select max(a.approved_at) + interval '1 microsecond'
+        from keywarden.plan_approval a where not keywarden.clock_was_ahead(a.approved_at)))
+    from keywarden.plan p
     where p.id = approved_plan and p.last_made_at > now() - interval '24 hours' and exists (
       select from keywarden.plan_standing s where s.plan_id = p.id and s.superseded_by is null) returning number into made;
   return made;

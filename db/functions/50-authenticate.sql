@@ -5,8 +5,7 @@ create or replace function keywarden.authenticate(credential text)
 #variable_conflict use_column
 begin
   return query select h.token_number, h.name, h.role, h.organization_ids, h.session_number from keywarden.holder_of(credential) h;
-  update keywarden.report_session s set last_seen_at = now()
-    where s.session_hash = credential and s.ended_at is null and s.expires_at > now()
-      and s.last_seen_at < now() - interval '1 minute' and s.last_seen_at > now() - interval '1 hour';
+  update keywarden.report_session s set last_seen_at = clock_timestamp() from keywarden.holder_of(credential) h
+    where s.number = h.session_number and s.last_seen_at < clock_timestamp() - interval '1 minute';
 end
 $$;

@@ -140,6 +140,25 @@ test('a session opens no session, ends only those of its token, and is not prolo
   expect(await isIn('of vera')).toBe(false);
 });
 
+test('a token and a session end at their time, also for a transaction that began before', async () => {
+  const { credential } = await makePrincipal(store, 'lena', 'viewer');
+  await report.sql`select keywarden.open_session(${credential}, 'of lena', '127.0.0.1', '')`;
+  const isIn = async (tx: Pick<typeof report.sql, 'unsafe'>, of: string) =>
+    (await tx.unsafe('select from keywarden.authenticate($1)', [of])).length === 1;
+  const before = "expires_at = now() + interval '1 hour', last_seen_at = now()";
+  await report.sql.begin(async (tx) => {
+    for (const change of ['expires_at = clock_timestamp()', "last_seen_at = clock_timestamp() - interval '1 hour'"]) {
+      await store.sql.unsafe(`update keywarden.report_session set ${before} where session_hash = 'of lena'`);
+      expect(await isIn(tx, 'of lena')).toBe(true);
+      await store.sql.unsafe(`update keywarden.report_session set ${change} where session_hash = 'of lena'`);
+      expect([change, await isIn(tx, 'of lena')]).toEqual([change, false]);
+    }
+    expect(await isIn(tx, credential)).toBe(true);
+    await store.sql`update keywarden.report_token set expires_at = clock_timestamp() where name = 'lena'`;
+    expect(await isIn(tx, credential)).toBe(false);
+  });
+});
+
 test('a decision in an open transaction and a signature wait for each other; the signature covers the decision, or is refused', async () => {
   await decide('keep');
   const release = Promise.withResolvers<void>();

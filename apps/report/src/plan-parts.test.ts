@@ -1,4 +1,5 @@
 import { isApprovedContent, type PlanDocument } from '@keywarden/core/policy';
+import { sha256 } from '@keywarden/core/values';
 import { listReportApprovals } from '@keywarden/db/daemon';
 import { type Fixture, makeFixture, plan } from '@keywarden/testkit/report/fixture';
 import { beforeAll, beforeEach, expect, inject, test } from 'vitest';
@@ -128,6 +129,38 @@ test('a part of the next plan counts with a part of the former one that was appr
   const next = await plan(fixture.daemon, { second_person_above: 1, quotas: { per_run: 11 } });
   const two = String((await partOf(next, { keys: [fixture.keys['9007199254740993']] })).body.id);
   expect((await approve(two)).body).toMatchObject({ approvers: 1, approvers_needed: 2 });
+});
+
+test('parts count together also if one person approves them in one transaction, or in one that began before the others', async () => {
+  const { sql } = await fixture.store.as('keywarden_report');
+  const whole = await plan(fixture.daemon, { second_person_above: 1, quotas: { per_run: 17 } });
+  const partIds = async (keys: (string | undefined)[]) => String((await partOf(whole, { keys })).body.id);
+  const first = await partIds([twelve()]);
+  const second = await partIds([fixture.keys['9007199254740993']]);
+  const credential = sha256(fixture.tokens.operator ?? '');
+  const approveIn = async (tx: Pick<typeof sql, 'unsafe'>, id: string) =>
+    await tx.unsafe('select keywarden.approve_plan($1, $2)', [credential, id]);
+  const carriedOut = async () => (await listReportApprovals(fixture.daemon.sql)).map(({ planId }) => planId);
+  await sql.begin(async (tx) => {
+    await approveIn(tx, first);
+    await approveIn(tx, second);
+  });
+  expect(await carriedOut()).toEqual([first]);
+  await fixture.store.sql`update keywarden.plan_approval set approved_at = now() - interval '2 days'`;
+  await sql.begin(async (tx) => {
+    await approve(first);
+    await approveIn(tx, second);
+  });
+  expect(await carriedOut()).toEqual([first]);
+  await fixture.store.sql`update keywarden.plan_approval set approved_at = now() - interval '2 days'`;
+  let later: Promise<unknown> | undefined;
+  await sql.begin(async (tx) => {
+    await approveIn(tx, first);
+    later = approve(second);
+    await fixture.store.untilBlocked(later);
+  });
+  await later;
+  expect(await carriedOut()).toEqual([first]);
 });
 
 test('a part that waits for a second person still waits when the approval that it was counted with is a day old', async () => {
