@@ -132,12 +132,14 @@ test('the daemon cannot make a key in use look unused, or invent an approval of 
   ])
     await expectRefused(daemon, statement);
   await daemon`update keywarden.credential set last_used_at = '2026-05-04T10:00Z' where number = ${String(key)}`;
-  await daemon`update keywarden.key_use set last_used_at = '2026-05-03T10:40Z' where key_number = ${String(key)}`;
+  for (let times = 0; times < 2; times += 1)
+    await daemon`update keywarden.key_use set last_used_at = '2026-05-03T10:40Z' where key_number = ${String(key)}`;
   await daemon`insert into keywarden.plan (id, sha256, document, item_count, held_count, reported_count) values ('p', '', '{}', 1, 0, 0)`;
   const approve = (via: string, at: string) =>
     `insert into keywarden.plan_approval (plan_id, approved_by, via, approved_at) values ('p', 'somebody', '${via}', ${at})`;
   await expectRefused(daemon, approve('report', 'now()'));
   await expectRefused(daemon, approve('command line', `now() - interval '1 day'`));
+  await expectRefused(daemon, approve('command line', `now() + interval '1 minute'`));
   await daemon.unsafe(approve('command line', 'now()'));
 });
 

@@ -117,6 +117,10 @@ test('attempts of the last 30 days, and the last time of each schedule, are kept
   await sql`
     insert into keywarden.schedule_slot (schedule, slot_at, jobs)
     values ('often', now() - interval '50 days', 1), ('often', now() - interval '40 days', 1), ('seldom', now() - interval '60 days', 1)`;
+  const count = async () =>
+    await sql`select (select count(*)::int from keywarden.job_run) as runs, (select count(*)::int from keywarden.schedule_slot) as slots`;
+  await forgetOldJobs(daemon, 55 * 86_400_000);
+  expect(await count()).toEqual([{ runs: 2, slots: 3 }]);
   await forgetOldJobs(daemon, 0);
   expect((await sql`select account from keywarden.job_run`).map(({ account }) => account)).toEqual(['29 days ago']);
   const slots = await sql`

@@ -95,6 +95,8 @@ test('a dropped month that exists again is announced again, and has its whole da
   await expect(drop('2020-02')).rejects.toThrow(/no dry run announced them a day ago/);
   expect(await announceExpiredMonths(sql)).toMatchObject([{ month: '2020-02', isDue: false }]);
   await expect(drop('2020-02')).rejects.toThrow(/no dry run announced them a day ago/);
+  await store.sql`update keywarden.operation_drop set announced_at = announced_at - interval '22 hours'`;
+  await expect(drop('2020-02')).rejects.toThrow(/no dry run announced them a day ago/);
 });
 
 test('a month that two processes drop at once is dropped once, and neither of them fails', async () => {
