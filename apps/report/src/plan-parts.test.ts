@@ -79,6 +79,7 @@ test('parts that one person approves count together, also those of different pla
   const first = await partIds([twelve()]);
   const second = await partIds([fixture.keys['9007199254740993']]);
   expect((await approve(first)).body).toMatchObject({ approvers: 1, approvers_needed: 1 });
+  expect((await fixture.ask(`/v1/plans/${second}`)).body).toMatchObject({ approvers: 0, approvers_needed: 2 });
   expect((await approve(second)).body).toMatchObject({ approvers: 1, approvers_needed: 2 });
   const carriedOut = async () => (await listReportApprovals(fixture.daemon.sql)).map(({ planId }) => planId);
   expect(await carriedOut()).toContain(first);
@@ -193,6 +194,21 @@ test('a part counts with the whole plan that is approved after it, and with one 
   expect((await approve(next)).body).toMatchObject({ approvers: 1, approvers_needed: 1 });
   const later = String((await partOf(next, { keys: [twelve()] })).body.id);
   expect((await approve(later)).body).toMatchObject({ approvers: 1, approvers_needed: 2 });
+});
+
+test('a part counts once, however often it was approved, and what was revoked automatically does not count', async () => {
+  const { sql } = fixture.store;
+  const whole = await plan(fixture.daemon, { second_person_above: 2, quotas: { per_run: 18 } });
+  const first = String((await partOf(whole, { keys: [twelve()] })).body.id);
+  const second = String((await partOf(whole, { keys: [fixture.keys['9007199254740993']] })).body.id);
+  for (const as of ['operator', 'second operator']) expect((await approve(first, as)).status).toBe(201);
+  await sql`insert into keywarden.plan_approval (plan_id, approved_by, via, approved_at) values (${whole}, 'policy', 'enforcement', now() - interval '1 hour')`;
+  expect((await approve(second)).body).toMatchObject({ approvers: 1, approvers_needed: 1 });
+  // An expired approval of the same part.
+  await sql`update keywarden.plan_approval set approved_at = approved_at - interval '2 hours' where plan_id in (${first}, ${second})`;
+  for (const id of [first, second])
+    await sql`insert into keywarden.plan_approval (plan_id, approved_by, via, approved_at) values (${id}, 'x', 'report', now() - interval '25 hours')`;
+  expect((await fixture.ask(`/v1/plans/${second}`)).body).toMatchObject({ approvers: 1, approvers_needed: 1 });
 });
 
 test('two whole plans that one person approves do not count together: each has its own number of keys', async () => {

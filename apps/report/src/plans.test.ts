@@ -54,6 +54,9 @@ test('a plan with more than second_person_above keys waits for a second person',
     createdBy: 'ada',
   });
   expect((await approve(id, secret)).status).toBe(409);
+  await fixture.store
+    .sql`insert into keywarden.plan_approval (plan_id, approved_by, via) values (${id}, 'operator', 'command line')`;
+  expect((await fixture.ask(`/v1/plans/${id}`)).body.approvers).toBe(1);
   expect((await approve(id, 'second operator')).body).toMatchObject({ approvers: 2 });
   expect(await approved()).toContain(id);
 });
@@ -121,18 +124,27 @@ test('an exemption is attributed when it is granted, shown and ended', async () 
 
 test('an exemption that is asked for several times is granted once, so that one end ends it', async () => {
   const body = { keys: [fixture.keys['12'], fixture.keys['13']], reason: 'asked again', for: '30d' };
-  const grant = async (change: object = {}) =>
-    await fixture.ask('/v1/exemptions', { as: 'operator', method: 'POST', body: { ...body, ...change } });
-  const answers = await Promise.all([grant(), grant(), grant({ keys: body.keys.toReversed() })]);
-  expect(answers.map(({ status }) => status)).toEqual([201, 201, 201]);
+  const grant = async (change: object = {}, as = 'operator') =>
+    await fixture.ask('/v1/exemptions', { as, method: 'POST', body: { ...body, ...change } });
+  const twice = [...body.keys, ...body.keys];
+  const answers = await Promise.all([
+    grant({ keys: twice }),
+    grant(),
+    grant({ keys: body.keys.toReversed() }),
+    grant({ keys: twice }),
+  ]);
+  expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201]);
   const ids = answers.map(({ body: { id } }) => String(id));
   expect(new Set(ids).size).toBe(1);
   const others = await Promise.all([
     grant({ keys: body.keys.slice(1) }),
     grant({ reason: 'another' }),
+    grant({ rules: ['never-used'] }),
+    grant({ for: '29d' }),
     grant({ for: '31d' }),
+    grant({}, 'second operator'),
   ]);
-  expect(new Set([...others.map(({ body: { id } }) => String(id)), ...ids]).size).toBe(4);
+  expect(new Set([...others.map(({ body: { id } }) => String(id)), ...ids]).size).toBe(1 + others.length);
   const ended = await fixture.ask(`/v1/exemptions/${ids[0]}/end`, { as: 'operator', method: 'POST' });
   expect(ended.body).toMatchObject({ state: 'ended' });
   expect((await grant()).body.id).not.toBe(ids[0]);
