@@ -69,6 +69,8 @@ test('a campaign that is asked for again is opened once, until it is canceled', 
   ];
   const others = await Promise.all(changes.map(async (change) => (await open({ ...asked, ...change })).campaign.id));
   expect(new Set([...ids, ...others]).size).toBe(1 + changes.length);
+  expect((await open(asked)).campaign.id).toBe(ids[0]);
+  expect(ids).not.toContain((await post('/v1/campaigns', { split_by: 'organization', ...asked }, 'operator')).body.id);
   await post(`/v1/campaigns/${String(ids[0])}/cancel`, { reason: 'no longer needed' });
   expect(ids).not.toContain((await open(asked)).campaign.id);
 });
