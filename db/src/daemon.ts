@@ -94,7 +94,7 @@ export {
   type SuspectedOrphan,
 } from './rotations/facts.ts';
 export * from './rotations/reads.ts';
-export { answerRotationRequest, listRotationRequests } from './rotations/requests.ts';
+export { listRotationRequests, refuseRotationRequest } from './rotations/requests.ts';
 export { advanceRotation, openRotation, type RotatedKey, type StoredRotation } from './rotations/rotations.ts';
 export { endSlot, isSlotDue } from './rotations/slots.ts';
 export { finishRun, hasFinishedRun, type RunKind, startRun } from './runs/runs.ts';

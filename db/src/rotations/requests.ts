@@ -23,16 +23,9 @@ export async function listRotationRequests(db: Db): Promise<RotationRequest[]> {
     .limit(mostAtOnce);
 }
 
-/** Answers a request once: with a rotation, or with the reason why there is none. */
-export async function answerRotationRequest(
-  db: Db,
-  requestNumber: string,
-  { rotation = null, whyNot = null }: { rotation?: string | null; whyNot?: string | null },
-): Promise<void> {
-  await db
-    .insert(rotationRequestAnswer)
-    .values({ requestNumber, rotationNumber: rotation, whyNot })
-    .onConflictDoNothing();
+/** Answers a request, once, with the reason why there is no rotation. A rotation that opens answers it itself. */
+export async function refuseRotationRequest(db: Db, requestNumber: string, whyNot: string): Promise<void> {
+  await db.insert(rotationRequestAnswer).values({ requestNumber, whyNot }).onConflictDoNothing();
 }
 
 /** Asks the daemon to rotate a key, as the principal. Returns the request's number. The report can do nothing else about a rotation. */

@@ -12,7 +12,7 @@ import { and, eq, sql as raw } from 'drizzle-orm';
 import { addMark } from '../high-water-mark.ts';
 import { closeIncidents, openIncidentOfKey } from '../incidents/incidents.ts';
 import { holdFence, type Lease } from '../locks.ts';
-import { rotationEvent, rotationMint, rotation as rotationTable } from '../schema/rotations.ts';
+import { rotationEvent, rotationMint, rotationRequestAnswer, rotation as rotationTable } from '../schema/rotations.ts';
 import { builderOf, type Db, type Sql } from '../sql.ts';
 
 /** A rotation with its key. Times are RFC 3339 by the control plane's clock, except `openedAt`. */
@@ -67,9 +67,14 @@ export interface NewRotation {
   policySha256: string;
   /** The control plane's current time. */
   at: string;
+  /** The request of the report that it answers, if there is one. */
+  request?: string | undefined;
 }
 
-/** Opens a rotation as planned. Returns its number, or undefined while another rotation of the key's lineage is open (T4). */
+/**
+ * Opens a rotation as planned, and answers its request in the same transaction. Returns its number, or undefined while another rotation of the key's lineage
+ * is open (T4), or if the request has an answer.
+ */
 export async function openRotation(sql: Sql, rotation: NewRotation): Promise<string | undefined> {
   return await sql.begin(async (tx) => {
     const [row] = await tx`
@@ -78,12 +83,15 @@ export async function openRotation(sql: Sql, rotation: NewRotation): Promise<str
           order by rotation_number desc limit 1), ${rotation.key}), ${rotation.rule}, ${rotation.sink},
         ${rotation.quietForMs} * interval '1 ms', ${rotation.adoptWithinMs} * interval '1 ms', ${rotation.via}, ${rotation.requestedBy},
         ${rotation.policySha256}
+      where not exists (select from keywarden.rotation_request_answer where request_number = ${rotation.request ?? null}::bigint)
       on conflict (lineage_number) where ended_at is null do nothing
       returning number`;
     if (row === undefined) return undefined;
     const db = builderOf(tx);
     const number = String(row.number);
     await insertEvent(db, { rotationNumber: number, sequence: 1, state: firstState, at: rotation.at });
+    if (rotation.request !== undefined)
+      await db.insert(rotationRequestAnswer).values({ requestNumber: rotation.request, rotationNumber: number });
     const note = 'another rotation has begun';
     await closeIncidents(db, { kind: 'rotation_stalled', key: rotation.key }, { note });
     return number;

@@ -3,12 +3,12 @@ import { hashPolicy, makeMatch, type Policy, type Rule } from '@keywarden/core/p
 import { makeRotationId } from '@keywarden/core/rotation';
 import { isKeyKind } from '@keywarden/core/wire';
 import {
-  answerRotationRequest,
   hasOpenOrphan,
   listLiveKeys,
   listRotationRequests,
   type NamedKey,
   openRotation,
+  refuseRotationRequest,
   type StoredRotation,
   scopeKeyOf,
 } from '@keywarden/db/daemon';
@@ -36,13 +36,15 @@ export interface Wish {
   sink: string | undefined;
   via: StoredRotation['via'];
   by: string;
+  /** The request of the report, if it is one. */
+  request?: string;
 }
 
 /**
  * Opens one rotation if it is possible. If nothing can mint the successor or no sink can take it, no rotation opens, so the key stays
  * subject to the policy.
  */
-export async function open(context: Context, { key, rule, sink, via, by }: Wish, run: Run): Promise<Opened> {
+export async function open(context: Context, { key, rule, sink, via, by, request }: Wish, run: Run): Promise<Opened> {
   const { store, config } = context;
   const not = (whyNot: string, isTransient = false) => refusal({ key, rule }, { whyNot, isTransient });
   const facts = run.facts.keys.find(({ number }) => number === key.number);
@@ -78,6 +80,7 @@ export async function open(context: Context, { key, rule, sink, via, by }: Wish,
     requestedBy: by,
     policySha256: hashPolicy(config.policy),
     at: new Date(nowMs).toISOString(),
+    request,
   });
   if (rotation === undefined) return not('another key of its lineage is in rotation');
   return { ...nameOf({ key, rule }), rotation, whyNot: null, isTransient: false };
@@ -106,15 +109,14 @@ export async function openRequested(context: Context, run: Run): Promise<Opened[
   for (const { number, key: wanted, requestedBy } of requests) {
     const key = keys.get(wanted);
     if (key === undefined) {
-      await answerRotationRequest(db, number, { whyNot: 'the key is gone' });
+      await refuseRotationRequest(db, number, 'the key is gone');
       continue;
     }
     const rule = ruleOf(context.config.policy, run, key.number);
-    const result = await open(context, { key, rule, sink: undefined, via: 'report', by: requestedBy }, run);
+    const wish = { key, rule, sink: undefined, via: 'report', by: requestedBy, request: number } as const;
+    const result = await open(context, wish, run);
     opened.push(result);
-    if (result.isTransient) continue;
-    const answer = result.whyNot === null ? { rotation: result.rotation } : { whyNot: result.whyNot };
-    await answerRotationRequest(db, number, answer);
+    if (result.whyNot !== null && !result.isTransient) await refuseRotationRequest(db, number, result.whyNot);
   }
   return opened;
 }

@@ -1,0 +1,28 @@
+import { policySchema } from '@keywarden/core/policy';
+import { requestRotation } from '@keywarden/db/report';
+import { pass, prepare, states, store, useRotateFixture } from '@keywarden/testkit/daemon/rotate-fixture';
+import { makePrincipal } from '@keywarden/testkit/store/principal';
+import { expect, test } from 'vitest';
+
+useRotateFixture();
+
+test('a rotation begins together with the answer to its request: a pass that is cut off in between begins none, and the next pass begins it', async () => {
+  const rule = { name: 'old', older_than: '90d', action: 'rotate', rotation: { sink: 'files' } };
+  await prepare(['bot'], { policy: policySchema.parse({ rules: [rule] }) });
+  const [key] = await store.sql`select number from keywarden.key where name = 'bot'`;
+  const report = (await store.as('keywarden_report')).sql;
+  const principal = await makePrincipal(store, 'grace');
+  await requestRotation(report, { key: String(key?.number), principal, reason: 'it leaked' });
+  await store.sql.unsafe(`
+    create function public.cut_off() returns trigger language plpgsql as
+      $$ begin raise exception 'the server stops' using errcode = '57P01'; end $$;
+    create trigger cut_off before insert on keywarden.rotation_request_answer for each row execute function public.cut_off()`);
+  await expect(pass()).rejects.toMatchObject({ cause: { code: '57P01' } });
+  expect(await states()).toEqual([]);
+  await store.sql`drop function public.cut_off cascade`;
+  await pass();
+  expect(await states()).toEqual(['bot: delivered']);
+  const answers = await store.sql`
+    select why_not, rotation_number = (select number from keywarden.rotation) as is_its from keywarden.rotation_request_answer`;
+  expect([...answers]).toEqual([{ why_not: null, is_its: true }]);
+});
