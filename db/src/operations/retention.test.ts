@@ -1,11 +1,12 @@
 import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { listCoverage } from '../report.ts';
+import { listCoverage, openSnapshot, streamCoverage } from '../report.ts';
 import type { Sql } from '../sql.ts';
 import { setOperationRetention } from '../store.ts';
 import { forgetAccesses } from '../tokens/access-log.ts';
 import { createToken } from '../tokens/tokens.ts';
+import { operationList } from './list.ts';
 import { saveOperationPage } from './pages.ts';
 import { makeOperationPartitions } from './partitions.ts';
 import { announceExpiredMonths, dropExpiredMonth, readOperationRetention } from './retention.ts';
@@ -111,6 +112,20 @@ test('a month that two processes drop at once is dropped once, and neither of th
   expect(await drop('2020-02')).toBe(false);
   const by = await store.sql`select dropped_by from keywarden.operation_drop where month = '2020-02-01'`;
   expect(by).toEqual([{ dropped_by: 'the daemon' }]);
+});
+
+test('P3: a month is not dropped while an answer is written that claims it and has not read it yet', async () => {
+  await setOperationRetention(store.sql, Date.now() - Date.UTC(2020, 3, 2));
+  await announceExpiredMonths(sql);
+  await aDayPasses();
+  await store.sql`alter function keywarden.drop_operation_month set lock_timeout = '50ms'`;
+  const snapshot = await openSnapshot((await store.as('keywarden_report')).sql);
+  for await (const [row] of streamCoverage(snapshot, {}))
+    expect(row?.coverage.known[0]?.from).toBe('2020-03-01T00:00:00Z');
+  await expect(drop('2020-03')).rejects.toThrow(/they are being read/);
+  for await (const items of snapshot.stream(operationList({}, null))) expect(items).toHaveLength(1);
+  await snapshot.close();
+  expect(await drop('2020-03')).toBe(true);
 });
 
 test('access records are deleted after the configured time, and never within a year', async () => {
