@@ -41,6 +41,7 @@ grant select, insert on keywarden.report_token to keywarden_admin;
 grant update (role, revoked_at, revoked_by) on keywarden.report_token to keywarden_admin;
 grant update (ended_at, ended_by) on keywarden.report_session to keywarden_admin;
 grant select on keywarden.access_log, keywarden.migration, keywarden.organization, keywarden.repeatable to keywarden_admin;
+grant execute on function keywarden.clock_was_ahead to keywarden_admin;
 
 -- The daemon writes these.
 grant delete, insert on keywarden.rejected_row

@@ -23,7 +23,8 @@ export const sessionItem = z
   .meta({ id: 'Session' });
 
 const state = fragment`case when s.ended_at is not null or t.revoked_at is not null then 'ended'
-  when least(s.expires_at, t.expires_at, s.last_seen_at + interval '1 hour') <= now() then 'expired' else 'live' end`;
+  when least(s.expires_at, t.expires_at, s.last_seen_at + interval '1 hour') <= now() or keywarden.clock_was_ahead(s.last_seen_at) then 'expired'
+  else 'live' end`;
 
 const filters = {
   number: isNumber('s.number'),

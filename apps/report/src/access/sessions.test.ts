@@ -62,6 +62,22 @@ test('a session ends with its token, after an hour without a request, and after 
   expect(await visit(orphan)).toBe(401);
 });
 
+test("a session that was used while the database's clock was ahead ends once the clock is right", async () => {
+  const secret = await fixture.signIn('auditor');
+  // A day ahead, and set right since.
+  await fixture.store.sql`
+    update keywarden.report_session set created_at = now() + interval '1 day', last_seen_at = now() + interval '1 day',
+      expires_at = now() + interval '36 hours' where number = (select max(number) from keywarden.report_session)`;
+  expect(await visit(secret)).toBe(401);
+  const { body } = await fixture.ask('/v1/sessions?state=expired', { as: 'operator' });
+  expect(body.items[0]).toMatchObject({ token: { name: 'auditor' }, state: 'expired' });
+  // At its date it would be live again.
+  await fixture.signIn('viewer');
+  const [session] = await fixture.store.sql`
+    select ended_by from keywarden.report_session where last_seen_at > now() + interval '1 hour'`;
+  expect(session).toEqual({ ended_by: 'keywarden' });
+});
+
 test('a request keeps a session alive, to the minute', async () => {
   const secret = await fixture.signIn('auditor');
   const seen = async () => {
