@@ -61,6 +61,23 @@ export async function assertStoreNotAhead(
   );
 }
 
+/**
+ * Throws if the database's clock is behind this machine's by more than allowed: a month that is named now would have a time in the past, and would be dropped
+ * once the clock is right, before a person had a day to keep it.
+ */
+export async function assertStoreNotBehind({
+  store,
+  config,
+  now,
+}: Pick<Context, 'store' | 'config' | 'now'>): Promise<void> {
+  const behindMs = now() - Date.parse(await readNow(store.sql));
+  if (behindMs <= config.policy.max_clock_skew.ms) return;
+  throw new UserError(
+    'clock',
+    `The database's clock is ${Math.round(behindMs / 1000)} s behind this machine's. No month was named or dropped; correct the clock that is wrong.`,
+  );
+}
+
 /** The control plane creates its own response after the request. Clocks drift by seconds, and a Date has whole seconds. */
 const driftMs = 30_000;
 

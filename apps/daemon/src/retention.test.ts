@@ -1,5 +1,6 @@
 import { defaultPolicy } from '@keywarden/core/policy';
 import { createToken } from '@keywarden/db/daemon';
+import { setOperationRetention } from '@keywarden/db/store';
 import { makeContext } from '@keywarden/testkit/daemon/fixture';
 import { createSealing } from '@keywarden/testkit/store/sealing';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
@@ -31,6 +32,23 @@ test("the daily retention check deletes the report's access log only where that 
   const working = enforceRetention(makeContext(daemon, { ...config, retention: { ...retention, operations } }));
   await expect(working).rejects.toThrow(/run keywarden migrate/);
   expect(await accesses()).toBe(0);
+  await store.close();
+});
+
+test("no month is named while the database's clock is behind: it would be dropped before its day is over", async () => {
+  const sealing = await createSealing(inject('postgresUrl'));
+  const { store, daemon } = sealing;
+  await sealing.makeSealedMonth('03');
+  const keep = { text: '214d', ms: 214 * 86_400_000 };
+  await setOperationRetention(store.sql, keep.ms);
+  const config = { connections: [], channels: [], policy: defaultPolicy };
+  const context = makeContext(daemon, { ...config, retention: { operations: keep } });
+  const named = async () => await store.sql`select from keywarden.operation_drop`;
+  const early = { ...context, now: () => Date.now() + 86_400_000 };
+  await expect(enforceRetention(early)).rejects.toThrow(/86\d{3} s behind this machine's. No month was named/);
+  expect(await named()).toHaveLength(0);
+  await enforceRetention(context);
+  expect((await named()).length).toBeGreaterThan(0);
   await store.close();
 });
 

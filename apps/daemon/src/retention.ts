@@ -2,13 +2,16 @@ import { dayMs, monthOf } from '@keywarden/core/values';
 import * as db from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
 import type { Context } from './context.ts';
-import { assertStoreNotAhead } from './control-plane-clock.ts';
+import { assertStoreNotAhead, assertStoreNotBehind } from './control-plane-clock.ts';
 
-/** Returns the dry run: the months of operations that exceed `retention.operations`. Throws if the database has another retention. */
-export async function findExpiredMonths({
-  store,
-  config,
-}: Pick<Context, 'store' | 'config'>): Promise<db.ExpiredMonth[]> {
+/**
+ * Returns the dry run: the months of operations that exceed `retention.operations`. Throws if the database has another retention, or a clock that is behind
+ * this machine's.
+ */
+export async function findExpiredMonths(
+  context: Pick<Context, 'store' | 'config' | 'now'>,
+): Promise<db.ExpiredMonth[]> {
+  const { store, config } = context;
   const configured = config.retention.operations;
   const enforced = await db.readOperationRetention(store.sql);
   if ((configured?.ms ?? null) !== enforced)
@@ -16,6 +19,7 @@ export async function findExpiredMonths({
       'retention',
       `retention.operations is ${configured?.text ?? 'not set'} and the database keeps operations ${inWords(enforced)}; only its owner may change that: run keywarden migrate as the owner.`,
     );
+  if (enforced !== null) await assertStoreNotBehind(context);
   return await db.announceExpiredMonths(store.sql);
 }
 
