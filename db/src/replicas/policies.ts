@@ -1,4 +1,4 @@
-import { asc, gt, sql } from 'drizzle-orm';
+import { and, asc, gt, sql } from 'drizzle-orm';
 import { replicaPolicy } from '../schema/connections.ts';
 import type { Db } from '../sql.ts';
 
@@ -19,11 +19,16 @@ export async function recordReplicaPolicy(
     .onConflictDoUpdate({ target: replicaPolicy.replica, set: { policySha256, why, reportedAt: sql`now()` } });
 }
 
-/** Lists the policies of the replicas that have reported recently. */
+/** Lists the policies of the replicas that have reported recently. A report that the database's clock dated while it was ahead may be an old one. */
 export async function listReplicaPolicies(db: Db): Promise<ReplicaPolicy[]> {
   return await db
     .select()
     .from(replicaPolicy)
-    .where(gt(replicaPolicy.reportedAt, sql`now() - ${reportedWithinSeconds} * interval '1 second'`))
+    .where(
+      and(
+        gt(replicaPolicy.reportedAt, sql`now() - ${reportedWithinSeconds} * interval '1 second'`),
+        sql`not keywarden.clock_was_ahead(${replicaPolicy.reportedAt})`,
+      ),
+    )
     .orderBy(asc(replicaPolicy.replica));
 }
