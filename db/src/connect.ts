@@ -1,7 +1,7 @@
 import { isIP, isIPv6 } from 'node:net';
 import { certificateFault, codeOf, deniedByDeno, UserError } from '@keywarden/runtime';
 import postgres from 'postgres';
-import { isSessionLost } from './silence.ts';
+import { isSessionLost, mostIdleMs } from './silence.ts';
 import type { PoolOptions, Sql, StoreRole } from './sql.ts';
 
 // Sessions of the database: their settings, and why there is none.
@@ -14,9 +14,6 @@ const jsonTypes = {
   json: { to: 114, from: [114], serialize: asText, parse: JSON.parse },
   jsonb: { to: 3802, from: [3802], serialize: asText, parse: JSON.parse },
 };
-
-/** The longest pause within a transaction. What is computed between two statements takes seconds. */
-const mostIdleMs = 600_000;
 
 /** How long a connection may be silent while a statement waits, until the server is asked about its session. */
 const silentMs = 60_000;

@@ -102,6 +102,7 @@ export type { PlanApprovalVia } from './schema/plans.ts';
 export { reportTokenRoles as roles } from './schema/tokens.ts';
 export { checkSeals } from './seals/check.ts';
 export { sealDays } from './seals/seals.ts';
+export { endStuckSessions } from './silence.ts';
 export { isRefusedRow } from './sql.ts';
 export { forgetAccesses } from './tokens/access-log.ts';
 export type { Role } from './tokens/authenticate.ts';

@@ -1,6 +1,9 @@
 import { within } from '@keywarden/runtime';
 import type { Sql } from './sql.ts';
 
+/** The longest pause within a transaction. What is computed between two statements takes seconds. */
+export const mostIdleMs = 600_000;
+
 /** How long the server has to answer about a session. */
 const answerMs = 20_000;
 
@@ -23,4 +26,20 @@ export async function isSessionLost(open: () => Sql, pid: number, silenceMs: num
   } finally {
     await sql.end({ timeout: 0 });
   }
+}
+
+/**
+ * Ends the sessions of this login that wait for the rest of a statement for `stuckMs`, within a transaction. Their process was suspended in between, and
+ * Postgres does not count them as idle: their locks would stop all others until the process continues. Returns their number.
+ */
+export async function endStuckSessions(sql: Sql, stuckMs = mostIdleMs): Promise<number> {
+  return await sql.begin(async (tx) => {
+    // The login may end its sessions, and a role may not.
+    await tx`set local role none`;
+    const rows = await tx`
+      select pg_terminate_backend(pid) from pg_stat_activity
+      where usename = session_user and datname = current_database() and state = 'active' and wait_event = 'ClientRead'
+        and state_change < clock_timestamp() - ${stuckMs} * interval '1 ms'`;
+    return rows.length;
+  });
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openJobIncident } from '@keywarden/db/daemon';
+import { endStuckSessions, openJobIncident } from '@keywarden/db/daemon';
 import { countUnsettled, createBoss, describeBossError, failedQueue, jobKinds, overPostgres } from '@keywarden/db/jobs';
 import { assertCurrent } from '@keywarden/db/store';
 import { UserError, within } from '@keywarden/runtime';
@@ -85,6 +85,8 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
   const tickNow = async () => {
     if (requested.signal.aborted) return;
     await assertOurs();
+    const stuck = await endStuckSessions(sql);
+    if (stuck > 0) log.warn({ sessions: stuck }, 'ended sessions of a suspended process, whose locks stopped others');
     const { enqueued, nextMs } = await tick({ sql, queues, config, replica, now });
     for (const slot of enqueued) log.debug(slot, 'enqueued');
     await reportCurrentPolicy({ ...context, store: { ...store, sql } });
