@@ -1,0 +1,64 @@
+import { policySchema } from '@keywarden/core/policy';
+import { applyPlan, planKeys, syncKeys } from '@keywarden/daemon';
+import { listIncidents } from '@keywarden/db/daemon';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { changingWeather, numbersFrom } from './control-plane.ts';
+import { addKeys, type Company, findFaults, makeCompany } from './fixture.ts';
+
+let store: TestStore;
+let company: Company;
+beforeEach(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+});
+afterEach(async () => {
+  await company.close();
+  await store.close();
+});
+
+const policy = policySchema.parse({
+  rules: [
+    { name: 'never-used', never_used_for: '90d', action: 'revoke' },
+    { name: 'idle', unused_for: '90d', action: 'revoke' },
+  ],
+});
+
+test('R1, R2: a plan has exactly the keys that its rules flag, and its apply revokes exactly these', async () => {
+  company = await makeCompany(store, { policy });
+  const { plane, context, acme } = company;
+  plane.truth.addProject(acme, { id: 'some-project' });
+  addKeys(company, {
+    'never one': [200, null],
+    'never two': [91, null],
+    'left never': [100, null, { id: '9223372036854775807' }],
+    'too young': [89, null],
+    idle: [200, 91],
+    'left idle': [200, 150],
+    'nearly idle': [200, 89],
+    'in use': [400, 0.01],
+    '\u{1F511} "q", <b>\u202e': [120, null],
+    scoped: [120, null, { projectId: 'some-project' }],
+  });
+  plane.weather = changingWeather(numbersFrom(3), 0);
+  const connection = await company.connect();
+  await syncKeys(context, connection);
+  const plan = await planKeys(context, [connection]);
+  const flagged = ['never one', 'never two', 'left never', 'idle', 'left idle', '\u{1F511} "q", <b>\u202e', 'scoped'];
+  expect(plan.document.items.map(({ key }) => key.name).toSorted()).toEqual(flagged.toSorted());
+  expect(plan.document.held).toEqual([]);
+  const applied = await applyPlan(context, {
+    planId: plan.id,
+    items: plan.document.items,
+    approver: { via: 'command line', approvedBy: 'ada' },
+    connections: [connection],
+  });
+  expect(applied.stopped).toBeNull();
+  const revoked = plane.truth.keys.filter(({ revokedAt }) => revokedAt !== null).map(({ name }) => name);
+  expect(revoked.toSorted()).toEqual(flagged.toSorted());
+  for (let passes = 0; passes < 2; passes += 1) {
+    await company.pass(3_600_000);
+    await syncKeys(context, await company.connect());
+  }
+  expect(await findFaults(company, store)).toEqual([]);
+  expect(await listIncidents(store.db, { isOpen: true, limit: 10 })).toEqual([]);
+});
