@@ -72,7 +72,13 @@ test('A2: a page whose rows vanish during its proof is requested again; if they 
 });
 
 test.each([
-  ['is full and has no cursor', [{ items: rowsAt(seconds(0)), cursor: null }]],
+  [
+    'ends where lists are cut off',
+    [
+      { items: rowsAt(seconds(0)), cursor: null },
+      { items: rowsAt(seconds(0).slice(0, 999)), cursor: null },
+    ],
+  ],
   [
     'is empty and has its own cursor',
     [

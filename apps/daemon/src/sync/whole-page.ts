@@ -54,8 +54,8 @@ const mostEmptyPages = 100;
  * Any other short page with a cursor, and any page with repeated rows, is requested again until two successive responses are the same. A
  * service may have smaller pages, and a row may be missing. Rows that differ between responses prove nothing.
  *
- * A list may end at a number of rows at which services cut lists off, or with repeated rows. Then the cursor is requested with one row
- * fewer.
+ * A list may end with a full page, at a number of rows at which services cut lists off, or with repeated rows. Then the cursor is requested
+ * with one row fewer.
  */
 export async function fetchWhole(
   client: WalkedClient,
@@ -73,9 +73,9 @@ export async function fetchWhole(
   const { rows, repeated, isLast } = page;
   const whole = { ...page, passedOver, requestCursor: cursor };
   if (isLast) return { ...whole, cursor: null };
-  const mayBeCutOff = isCutOff(rows) || repeated > 0;
-  if (page.cursor !== null || !mayBeCutOff || rows >= request.limit) return whole;
-  if (rows === 1) throw invalidPage('shows its only row twice, and more may follow');
+  const mayBeCutOff = isCutOff(rows) || repeated > 0 || rows >= request.limit;
+  if (page.cursor !== null || !mayBeCutOff) return whole;
+  if (rows === 1) throw invalidPage('shows one row, and more may follow');
   const shorter = { ...request, cursor, limit: rows - 1 };
   const end = await fetchAgreed(client, projectId, shorter);
   if (end.cursor === null || end.rows !== shorter.limit)

@@ -2,6 +2,7 @@ import { syncKeys, syncOperations } from '@keywarden/daemon';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { addProjects, type Company, findFaults, makeCompany } from './fixture.ts';
+import { usualStyle } from './truth.ts';
 
 // The store, compared with what a control plane truly has that shares nothing with the sandbox.
 
@@ -32,4 +33,17 @@ test('A1, A2, A5: the archive has what the control plane has, in every style of 
     where c.known @> tstzrange(p.created_at, p.walked_at - interval '16 minutes')`;
   // Of one project the last row's time has no fraction, and no answer shows whether others share its second.
   expect(covered.length).toBeGreaterThanOrEqual(7);
+});
+
+test('A2: a list that ends without a cursor, with as many rows as were requested, is complete in every pass', async () => {
+  const { truth } = company.plane;
+  const project = truth.addProject(company.acme, { id: 'hundred', style: { ...usualStyle, end: 'no pagination' } });
+  for (let index = 1; index <= 100; index += 1)
+    truth.addOperation(project, { createdAt: truth.now() - BigInt(index + 5) * 60_000_000_000_000n });
+  for (let pass = 0; pass < 3; pass += 1) {
+    await sync();
+    await company.pass(day);
+  }
+  await syncKeys(company.context, await company.connect());
+  expect(await findFaults(company, store)).toEqual([]);
 });
