@@ -136,11 +136,15 @@ async function fetchCredentials(
   if (!listedByBranch.includes(kind)) return sort(await ofProject(null));
   const { items: branches, ...listed } = await collect(client.branches(projectId, { signal }));
   const shown: Shown = { ...listed, live: [], ended: [], partial: null };
+  let missing = 0;
   for (const { id } of branches) {
     const answer = await ofProject(id).catch((error: unknown) => {
+      if (!hasCode(error, 'not_found')) throw error;
+      missing += 1;
+      // The service has no such list, or hides it from this credential.
+      if (missing === branches.length) throw error;
       // The branch may have been deleted since the branches were listed: the next pass decides.
-      if (hasCode(error, 'not_found')) return null;
-      throw error;
+      return null;
     });
     if (answer === null) {
       shown.partial = `branch ${id} was not found`;

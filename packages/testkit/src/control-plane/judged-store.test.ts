@@ -1,4 +1,4 @@
-import { syncKeys, syncOperations } from '@keywarden/daemon';
+import { syncCredentials, syncKeys, syncOperations } from '@keywarden/daemon';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { addProjects, type Company, findFaults, makeCompany } from './fixture.ts';
@@ -46,4 +46,15 @@ test('A2: a list that ends without a cursor, with as many rows as were requested
   }
   await syncKeys(company.context, await company.connect());
   expect(await findFaults(company, store)).toEqual([]);
+});
+
+test('a service without the route of one kind of credential hides that list, and makes no listing suspect', async () => {
+  company.plane.truth.addProject(company.acme, { id: 'one' });
+  for (let pass = 0; pass < 2; pass += 1) {
+    const counts = await syncCredentials(company.context, await company.connect());
+    expect(counts).toMatchObject({ projects: 1, hidden_lists: 2 });
+    await company.pass(2 * day);
+  }
+  expect(await store.sql`select from keywarden.key_listing where why_suspect is not null`).toEqual([]);
+  expect(await store.sql`select from keywarden.incident`).toEqual([]);
 });
