@@ -3,8 +3,8 @@ import { applyPlan, planKeys, syncKeys } from '@keywarden/daemon';
 import { listIncidents } from '@keywarden/db/daemon';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
-import { changingWeather, numbersFrom } from './control-plane.ts';
-import { addKeys, type Company, findFaults, makeCompany } from './fixture.ts';
+import { changingWeather, numbersFrom, type Weather } from './control-plane.ts';
+import { addKeys, type Company, findFaults, type KeySketch, makeCompany } from './fixture.ts';
 
 let store: TestStore;
 let company: Company;
@@ -61,4 +61,51 @@ test('R1, R2: a plan has exactly the keys that its rules flag, and its apply rev
   }
   expect(await findFaults(company, store)).toEqual([]);
   expect(await listIncidents(store.db, { isOpen: true, limit: 10 })).toEqual([]);
+});
+
+test('R4: for any answer to a revocation, the store says of each key what the control plane did, after two more listings', async () => {
+  company = await makeCompany(store, { policy });
+  const { plane, context } = company;
+  const answers: Weather[] = [
+    'calm',
+    'pieces',
+    'dead',
+    'empty',
+    'error',
+    'cut',
+    'lost',
+    'redirect',
+    'html 520',
+    'limited',
+    'locked',
+  ];
+  addKeys(company, { 'in use': [200, 1] });
+  addKeys(company, Object.fromEntries(answers.map((answer): [string, KeySketch] => [answer, [200, null]])));
+  const nameOf = (path: string) => plane.truth.keys.find(({ id }) => path.endsWith(`/${id}`))?.name;
+  plane.weather = (method, path) => answers.find((each) => method === 'DELETE' && each === nameOf(path)) ?? 'calm';
+  const connection = await company.connect();
+  await syncKeys(context, connection);
+  const plan = await planKeys(context, [connection]);
+  expect(plan.document.items.length).toBe(answers.length);
+  await applyPlan(context, {
+    planId: plan.id,
+    items: plan.document.items,
+    approver: { via: 'command line', approvedBy: 'ada' },
+    connections: [connection],
+  });
+  for (let passes = 0; passes < 3; passes += 1) {
+    await company.pass(3_600_000);
+    await syncKeys(context, await company.connect());
+  }
+  expect(await findFaults(company, store)).toEqual([]);
+  const outcomes = await store.sql<{ name: string; outcome: string | null }[]>`
+    select distinct on (k.number) k.name, o.outcome from keywarden.revocation_intent i join keywarden.key k on k.number = i.key_number
+      left join keywarden.revocation_outcome o on o.intent_number = i.number order by k.number, i.number desc`;
+  const isRevoked = (name: string) => plane.truth.keys.some((key) => key.name === name && key.revokedAt !== null);
+  const told = outcomes.map(({ name, outcome }) => [name, ['revoked', 'gone'].includes(String(outcome))]);
+  expect(told).toEqual(outcomes.map(({ name }) => [name, isRevoked(name)]));
+  // An unclear call may still arrive: its key counts as not revoked five minutes later, by the clock of the database.
+  const open = outcomes.filter(({ outcome }) => outcome === null).map(({ name }) => name);
+  expect(new Set(open)).toEqual(new Set(['redirect', 'html 520']));
+  expect(outcomes.length).toBe(answers.length);
 });
