@@ -90,6 +90,23 @@ test.each([400, 403, 404])(
   },
 );
 
+test('A6: operations of a deleted project that are locked for a while are requested again', async () => {
+  await pass('');
+  const project = await makeShortLived();
+  const statuses: number[] = [];
+  way = async (input, init) => {
+    const { pathname } = new URL(input instanceof Request ? input.url : input);
+    if (!pathname.endsWith(`/${project}/operations`)) return await fetch(input, init);
+    statuses.push(statuses.length < 5 ? 423 : 404);
+    const headers = { 'content-type': 'application/json', date: new Date().toUTCString() };
+    return new Response('{"code":"","message":"no"}', { status: statuses.at(-1) ?? 404, headers });
+  };
+  expect(await pass(project)).toEqual({ vanished: 1, isDeleted: true, isGone: true });
+  expect(await pass(project)).toEqual({ vanished: 1, isDeleted: true, isGone: true });
+  expect(await pass(project)).toEqual({ vanished: 0, isDeleted: true, isGone: true });
+  expect(statuses).toEqual([423, 423, 423, 423, 423, 404]);
+});
+
 test('A7: an outdated list of deleted projects marks no project gone that the list of projects shows', async () => {
   const freeze = freezeDeleted();
   const project = await someProject();

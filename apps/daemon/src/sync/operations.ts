@@ -46,7 +46,8 @@ async function readOperations(
           if (!hasVanished(project, error)) throw error;
           // The project was deleted since its listing, or is hidden: its coverage ends with its last completed walk.
           add(counts, 'vanished_projects');
-          if (project.deletedAt !== null)
+          // A lock passes, so the next pass requests them again.
+          if (project.deletedAt !== null && !hasCode(error, 'locked'))
             await markWalkRefused(context.store.db, { project: project.number, at: controlPlaneNow(connection) });
         }
       },
