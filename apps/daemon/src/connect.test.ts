@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { createControlPlane } from '@keywarden/testkit/control-plane/control-plane';
 import { makeCertificate } from '@keywarden/testkit/store/certificate';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { identify } from './connect.ts';
@@ -19,18 +20,32 @@ function makeServed() {
   return { cert, key };
 }
 
-test('a control plane whose certificate is not trusted is not said to be away', async () => {
-  const connection = { name: 'main', url, identity: url, apiKey: 'napi_x', keyId: null, keyFile: null, share: 1 };
+/** Returns why a connection to this address fails. */
+async function failureAt(url: string, apiKey = 'napi_x'): Promise<unknown> {
+  const connection = { name: 'main', url, identity: url, apiKey, keyId: null, keyFile: null, share: 1 };
   const config = { connections: [connection], channels: [], usesSandbox: false };
-  const failure = await identify(connection, {
+  return await identify(connection, {
     config: config as never,
     limiters: new Map(),
     signal: AbortSignal.timeout(60_000),
-    // Nothing is sent, so the client would try again for a while.
+    // The client would try again for a while.
     time: { now: Date.now, sleep: () => Promise.resolve() },
   }).catch((error: unknown) => error);
-  expect(failure).toMatchObject({
+}
+
+test('a control plane whose certificate is not trusted is not said to be away', async () => {
+  expect(await failureAt(url)).toMatchObject({
     code: 'control_plane',
     message: `The control plane at ${url} has a certificate that this machine does not trust; set NODE_EXTRA_CA_CERTS to the file of its authority (connection main).`,
   });
+});
+
+test('a control plane whose answers are cut short is not said to answer 200', async () => {
+  const plane = await createControlPlane();
+  const ada = plane.truth.addUser('Ada');
+  const { secret } = plane.truth.addKey({ name: 'own', scope: `user:${ada.id}`, creator: ada });
+  plane.weather = () => 'cut';
+  const message = `The control plane at ${plane.url} does not answer (connection main); check CONTROL_PLANE_URL and the network.`;
+  expect(await failureAt(plane.url, secret)).toMatchObject({ code: 'control_plane', message });
+  await plane.close();
 });

@@ -180,7 +180,8 @@ function failureInWords(
 ): string {
   if (code === 'unauthenticated')
     return `The control plane at ${url} refuses the key of connection ${name}; fix CONTROL_PLANE_API_KEY or the connection's key.`;
-  if (status !== null && ['forbidden', 'locked', 'rate_limited', 'unavailable'].includes(code))
+  // An answer that is cut short has the status of a success.
+  if (status !== null && status >= 400 && ['forbidden', 'locked', 'rate_limited', 'unavailable'].includes(code))
     return `The control plane at ${url} answers ${status} (connection ${name}: ${message}); try again later, or check the connection's key.`;
   if (!['unreachable', 'unavailable', 'timed_out'].includes(code))
     return `The server at ${url} does not respond like a control plane (${message}); check CONTROL_PLANE_URL.`;
