@@ -210,6 +210,14 @@ test('a listing that is older than the last one is ignored', async () => {
   expect(await events()).toEqual(['1 first_seen', '2 first_seen']);
 });
 
+test('a listing whose Date is up to two seconds behind is stored with the time of the last one: the clocks of servers differ', async () => {
+  const { listedAt: last } = await list(['1', '2']);
+  const behind = (ms: number) => new Date(Date.parse(last) - ms).toISOString();
+  expect((await list(['1'], {}, 0, { listedAt: behind(3000) })).number).toBeNull();
+  const { number, listedAt } = await list(['1'], {}, 0, { listedAt: behind(2000) });
+  expect([number === null, Date.parse(listedAt)]).toEqual([false, Date.parse(last)]);
+});
+
 test('a list whose pages shifted shows a key twice, and it is stored once', async () => {
   await list(['1', '2', '1']);
   expect(await events()).toEqual(['1 first_seen', '2 first_seen']);

@@ -1,4 +1,4 @@
-import { compareInstants } from '@keywarden/core/values';
+import { compareInstants, toMs } from '@keywarden/core/values';
 import { type CredentialKind, unknownCreator, type WireCredential, type WireKey } from '@keywarden/core/wire';
 import { and, desc, eq, gt, isNull } from 'drizzle-orm';
 import { openIncidentOfKey } from '../incidents/incidents.ts';
@@ -12,6 +12,8 @@ import { findSuspicion, reportSuspect, type Suspicion } from './suspect-listing.
 export interface SavedListing {
   /** Null if a later listing of the scope is already stored. */
   number: string | null;
+  /** Its time as it is stored. */
+  listedAt: string;
   /** Why absences in it prove nothing; null for a trusted listing. */
   whySuspect: string | null;
   /** True for the first listing, or the first after a suspect one. Inactivity is judged on two listings in a row. */
@@ -19,19 +21,33 @@ export interface SavedListing {
 }
 
 /**
+ * The clocks of a control plane's servers differ, and a Date has whole seconds: one response may have an earlier Date than the response before it. In ms; a
+ * cache that keeps responses for so long is not noticed either.
+ */
+const clocksApartMs = 2000;
+
+/**
  * Saves a complete listing of a scope: new, changed and returned keys, their uses, and missing keys. A key is gone after two listings in a
  * row without it (A7). A listing that is suddenly empty or much shorter is suspect, and proves no absence.
  */
 export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<SavedListing> {
-  const listing = { ...given, keys: lastUsedOfEach(given.keys) };
   const ids = [...given.keys.map(({ id }) => id), ...(given.ended ?? []).map(({ id }) => id)];
   return await sql.begin(async (tx) => {
-    await holdFence(tx, listing.lease);
-    await tx`select pg_advisory_xact_lock(hashtextextended(${`${listing.controlPlane}/${listing.scope}`}, 1))`;
+    await holdFence(tx, given.lease);
+    await tx`select pg_advisory_xact_lock(hashtextextended(${`${given.controlPlane}/${given.scope}`}, 1))`;
     const db = builderOf(tx);
-    const ofScope = and(eq(keyListing.controlPlaneNumber, listing.controlPlane), eq(keyListing.scope, listing.scope));
-    const hasLater = (await db.$count(keyListing, and(ofScope, gt(keyListing.listedAt, listing.listedAt)))) > 0;
-    if (hasLater && listing.stale == null) return { number: null, whySuspect: null, isAlone: false };
+    const ofScope = and(eq(keyListing.controlPlaneNumber, given.controlPlane), eq(keyListing.scope, given.scope));
+    const [latest] = await db
+      .select({ listedAt: keyListing.listedAt })
+      .from(keyListing)
+      .where(and(ofScope, gt(keyListing.listedAt, given.listedAt)))
+      .orderBy(desc(keyListing.listedAt))
+      .limit(1);
+    const isJustBehind = latest !== undefined && toMs(latest.listedAt) - toMs(given.listedAt) <= clocksApartMs;
+    const listedAt = isJustBehind ? latest.listedAt : given.listedAt;
+    const listing = { ...given, listedAt, keys: lastUsedOfEach(given.keys) };
+    if (latest !== undefined && !isJustBehind && listing.stale == null)
+      return { number: null, listedAt, whySuspect: null, isAlone: false };
     const suspicion = await findSuspicion(tx, listing, ids);
     const whySuspect = suspicion?.why ?? null;
     const [last] = await db
@@ -52,7 +68,12 @@ export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<Saved
     }
     if (whySuspect === null) await markAbsent(tx, listing);
     await reportSuspect(tx, listing, whySuspect);
-    return { number, whySuspect, isAlone: whySuspect === null && (last === undefined || last.whySuspect !== null) };
+    return {
+      number,
+      listedAt,
+      whySuspect,
+      isAlone: whySuspect === null && (last === undefined || last.whySuspect !== null),
+    };
   });
 }
 

@@ -54,8 +54,6 @@ interface Shown {
 
 export interface Listing extends SavedListing, Pick<Shown, 'ended'> {
   keys: Shown['live'];
-  /** By the control plane's clock, RFC 3339. */
-  listedAt: string;
 }
 
 /**
@@ -98,7 +96,7 @@ export async function listScope(
     lease,
   });
   await reconcileIntents(sql, { controlPlane, scope: name });
-  return { ...saved, keys: live, ended, listedAt };
+  return { ...saved, keys: live, ended };
 }
 
 export function isProjectScope(scope: Scope): scope is ProjectScope {

@@ -41,6 +41,8 @@ export interface ControlPlane {
   seen: { method: string; path: string; status: number; weather: Weather }[];
   /** Chooses how the next answers are sent; `calm` by default. */
   weather: (method: string, path: string) => Weather;
+  /** How far the clock of the server that gives the next answer is from the service's, in ms: a service has several servers. */
+  offMs: () => number;
   close(): Promise<void>;
 }
 
@@ -70,7 +72,7 @@ export async function createControlPlane({
     if (minute !== counted.minute) Object.assign(counted, { minute, requests: 0 });
     counted.requests += 1;
     const weather = counted.requests > perMinute ? 'limited' : plane.weather(method, path);
-    response.setHeader('date', new Date(now()).toUTCString());
+    response.setHeader('date', new Date(now() + plane.offMs()).toUTCString());
     response.setHeader('x-neon-ret-request-id', randomBytes(16).toString('hex'));
     response.setHeader('vary', 'Origin');
     const refused = refusals[weather];
@@ -96,6 +98,7 @@ export async function createControlPlane({
     truth,
     seen: [],
     weather: () => 'calm',
+    offMs: () => 0,
     async close() {
       server.closeAllConnections();
       server.close();

@@ -109,3 +109,23 @@ test('R4: for any answer to a revocation, the store says of each key what the co
   expect(new Set(open)).toEqual(new Set(['redirect', 'html 520']));
   expect(outcomes.length).toBe(answers.length);
 });
+
+test('a service whose servers have clocks that differ by a second gets the same revocations from one apply', async () => {
+  company = await makeCompany(store, { policy });
+  const { plane, context } = company;
+  const random = numbersFrom(11);
+  plane.offMs = () => (random() < 0.5 ? 0 : -1000);
+  const names = Array.from({ length: 12 }, (_, index) => `key ${index}`);
+  addKeys(company, { 'in use': [200, 1] });
+  addKeys(company, Object.fromEntries(names.map((name): [string, KeySketch] => [name, [200, null]])));
+  const connection = await company.connect();
+  await syncKeys(context, connection);
+  const plan = await planKeys(context, [connection]);
+  const applied = await applyPlan(context, {
+    planId: plan.id,
+    items: plan.document.items,
+    approver: { via: 'command line', approvedBy: 'ada' },
+    connections: [connection],
+  });
+  expect(applied.items.map(({ why }) => why)).toEqual(names.map(() => null));
+});
