@@ -25,18 +25,7 @@ export interface DaemonOptions {
   onFatal: (error: unknown) => void;
 }
 
-export interface Daemon {
-  /** Returns the number of jobs that this replica runs now. */
-  running: () => number;
-  /** Returns when the last tick completed, in ms of `performance.now`. */
-  tickedMs: () => number;
-  /** Enqueues what is due now. The daemon also calls it automatically. */
-  tick(): Promise<void>;
-  /** Resolves when no job of these queues runs or waits for its first attempt, on any replica. */
-  settled(kinds: readonly string[]): Promise<void>;
-  /** Takes no more jobs, and finishes or hands back running ones within the configured time. */
-  stop(): Promise<void>;
-}
+export type Daemon = Awaited<ReturnType<typeof startDaemon>>;
 
 const tickEvery = '*/5 * * * * *';
 /** The database's clock may be set, so it is read at least this often, in ms. */
@@ -52,7 +41,7 @@ const handBackShare = 0.3;
  * Starts one replica, which ticks and works on jobs that any replica has enqueued. All replicas are equal: rows decide which one enqueues a
  * slot and which one does a job.
  */
-export async function startDaemon(context: Context, options: DaemonOptions): Promise<Daemon> {
+export async function startDaemon(context: Context, options: DaemonOptions) {
   const { store, log, config } = context;
   const { replica, now, onFatal, superviseSeconds = 60, pollSeconds = 30 } = options;
   const polling = { pollingIntervalSeconds: Math.min(5, pollSeconds), notifyPollingIntervalSeconds: pollSeconds };
@@ -128,10 +117,14 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
     if (performance.now() >= skipUntilMs) await tickNow();
   });
   return {
+    /** Returns the number of jobs that this replica runs now. */
     running: () => running.size,
+    /** Returns when the last tick completed, in ms of `performance.now`. */
     tickedMs: () => tickedMs,
+    /** Enqueues what is due now. The daemon also calls it automatically. */
     tick: tickNow,
-    settled: async (kinds) => {
+    /** Resolves when no job of these queues runs or waits for its first attempt, on any replica. */
+    async settled(kinds: readonly string[]): Promise<void> {
       for (;;) {
         // The store may be away for a while, which is no reason to end.
         const jobs = await countUnsettled(sql, kinds).catch((error: unknown) => {
@@ -143,6 +136,7 @@ export async function startDaemon(context: Context, options: DaemonOptions): Pro
         await sleep(250, undefined, { signal: requested.signal });
       }
     },
+    /** Takes no more jobs, and finishes or hands back running ones within the configured time. */
     stop,
   };
 }

@@ -1,22 +1,16 @@
 import type { sealDays } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 
-/** Seals the projects that a pass has read, while it reads others. */
-export interface Sealer {
-  /** Adds a project that was read completely, by its number. */
-  add: (project: string) => void;
-  /** Seals what is settled and still unsealed, whether the pass has read it or not. A project that cannot be read does not stop the others. */
-  finish: () => Promise<void>;
-}
+export type Sealer = ReturnType<typeof createSealer>;
 
 /** Projects are sealed in batches of this size, so that a pass without news seldom asks the store what there is to seal. */
 const projectsAtOnce = 8;
 
 /**
- * Returns a sealer of the archive. A first pass takes long: sealing uses the time in which it waits for the control plane, and what was read is sealed even
+ * Returns what seals the projects that a pass has read, while it reads others. A first pass takes long: sealing uses the time in which it waits for the control plane, and what was read is sealed even
  * if the pass is interrupted. A failure is logged: the archive has the operations, and the next pass seals them.
  */
-export function createSealer({ store, signal, log }: Context, seal: typeof sealDays): Sealer {
+export function createSealer({ store, signal, log }: Context, seal: typeof sealDays) {
   const sealed = { projects: 0, days: 0 };
   const sealSome = async (projects?: string[]) => {
     const { failures, ...done } = await seal(store.sql, { signal, projects });
@@ -32,11 +26,13 @@ export function createSealer({ store, signal, log }: Context, seal: typeof sealD
     work = null;
   };
   return {
-    add: (project) => {
+    /** Adds a project that was read completely, by its number. */
+    add(project: string): void {
       waiting.push(project);
       if (waiting.length >= projectsAtOnce) work ??= sealWaiting();
     },
-    finish: async () => {
+    /** Seals what is settled and still unsealed, whether the pass has read it or not. A project that cannot be read does not stop the others. */
+    async finish(): Promise<void> {
       waiting = [];
       try {
         await work;

@@ -14,18 +14,13 @@ const longestText = 64_000_000;
 /** More need another format, which the report does not write: the number of 65,535 files marks it. */
 const mostFiles = 65_534;
 
-/** A zip archive, read file by file as its directory lists them. Memory does not grow with its size. */
-export interface Archive {
-  names: string[];
-  /** Passes on each line of a file, and returns the SHA-256 of its bytes. Throws a DamagedFile if it is damaged. */
-  eachLine(name: string, use: (line: string) => void): Promise<string>;
-  text(name: string): Promise<string>;
-  hash(name: string): Promise<string>;
-  close(): void;
-}
+export type Archive = Awaited<ReturnType<typeof openArchive>>;
 
-/** Opens a zip archive. Throws a DamagedFile for a file that is none, or that programs would read in different ways. */
-export async function openArchive(path: string): Promise<Archive> {
+/**
+ * Opens a zip archive, which is read file by file: memory does not grow with its size. Throws a DamagedFile for a file that is none, or that programs would
+ * read in different ways.
+ */
+export async function openArchive(path: string) {
   const descriptor = openSync(path, 'r');
   const entries = new Map<string, Entry>();
   let file: ZipFile;
@@ -45,8 +40,10 @@ export async function openArchive(path: string): Promise<Archive> {
   }
   return {
     names: [...entries.keys()],
-    eachLine: async (name, use) => await passLines(await openEntry(file, entries, name), { name, use }),
-    async text(name) {
+    /** Passes on each line of a file, and returns the SHA-256 of its bytes. Throws a DamagedFile if it is damaged. */
+    eachLine: async (name: string, use: (line: string) => void) =>
+      await passLines(await openEntry(file, entries, name), { name, use }),
+    async text(name: string): Promise<string> {
       const chunks: Buffer[] = [];
       let length = 0;
       for await (const chunk of await openEntry(file, entries, name)) {
@@ -56,7 +53,7 @@ export async function openArchive(path: string): Promise<Archive> {
       }
       return decode(Buffer.concat(chunks), name);
     },
-    async hash(name) {
+    async hash(name: string): Promise<string> {
       const hash = createHash('sha256');
       await pipeline(await openEntry(file, entries, name), hash);
       return hash.digest('hex');

@@ -141,22 +141,16 @@ function isOfFuture({ recorded, witnesses }: Partial<ledger.ProvenEvent>, nowMs:
   return times.some((at) => !(at <= nowMs + aheadMs));
 }
 
-/** Checks the receipts of one archive, which was made from one signed tree. */
-export interface ReceiptChecker {
-  check: (receipt: string) => ledger.ProvenEvent | string;
-  /** The tree of the receipts; null before the first. */
-  head: () => SignedHead | null;
-  /** The SHA-256 of each leaf, by its index. */
-  leaves: Map<number, string>;
-}
+export type ReceiptChecker = ReturnType<typeof createReceiptChecker>;
 
 /** Returns a checker for the receipts of one archive. Receipts of another tree than the first prove nothing: they may be of another history. */
-export function createReceiptChecker(options: VerifyOptions): ReceiptChecker {
+export function createReceiptChecker(options: VerifyOptions) {
   let head: SignedHead | null = null;
   const leaves = new Map<number, string>();
   return {
+    /** The SHA-256 of each leaf, by its index. */
     leaves,
-    check(receipt) {
+    check: (receipt: string): ledger.ProvenEvent | string => {
       const proven = checkReceipt(receipt, options);
       if (typeof proven === 'string') return proven;
       const { origin, size, root, witnesses } = proven;
@@ -168,6 +162,7 @@ export function createReceiptChecker(options: VerifyOptions): ReceiptChecker {
       head.witnesses = head.witnesses.filter(({ id }) => witnesses.some((each) => each.id === id));
       return proven;
     },
+    /** Returns the tree of the receipts; null before the first. */
     head: () => head,
   };
 }

@@ -1,10 +1,7 @@
 import { type Access, recordAccess } from '@keywarden/db/report';
 import type { Sql } from '@keywarden/db/store';
 
-export interface AccessLog {
-  /** Resolves when the record is committed; until then nothing is answered (P1). */
-  record(access: Access): Promise<void>;
-}
+export type AccessLog = ReturnType<typeof createAccessLog>;
 
 /** Report tokens, session ids, control-plane keys, and long runs of letters and digits: secrets that a client may put into an address. */
 const secret = /(kwr|kws|napi)_[\w-]+|[A-Za-z0-9_]{30,}/g;
@@ -18,7 +15,7 @@ export function redact(text: string): string {
 }
 
 /** Creates the access log. Records that arrive during a write are written together in the next statement. */
-export function createAccessLog(sql: Sql): AccessLog {
+export function createAccessLog(sql: Sql) {
   let waiting: { access: Access; resolve: () => void; reject: (error: unknown) => void }[] = [];
   let isWriting = false;
   const write = async () => {
@@ -39,8 +36,9 @@ export function createAccessLog(sql: Sql): AccessLog {
     isWriting = false;
   };
   return {
-    record: (access) =>
-      new Promise((resolve, reject) => {
+    /** Resolves when the record is committed; until then nothing is answered (P1). */
+    record: (access: Access) =>
+      new Promise<void>((resolve, reject) => {
         waiting.push({
           access: { ...access, path: redact(access.path), query: redact(access.query) },
           resolve,

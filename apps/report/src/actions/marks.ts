@@ -3,19 +3,10 @@ import type { Db } from '@keywarden/db/store';
 import { readDataFile, writeDataFile } from '@keywarden/runtime';
 import { mayBeDone, type Problem } from '../problem.ts';
 
-/** The report's part of R10. */
-export interface Marks {
-  /**
-   * Runs a user action that the daemon carries out between two marks. A store that lost the action lacks the second one. Throws if that mark cannot be
-   * added: the action may then be lost, too.
-   */
-  around<T>(action: () => Promise<T>): Promise<T>;
-  /** Checks whether the store is older than this report's last mark. If so, nothing is enforced until a person runs `keywarden arm`. */
-  check(): Promise<void>;
-}
+export type Marks = ReturnType<typeof createMarks>;
 
-/** Creates the marks of a store; the data folder keeps the last one. */
-export function createMarks({ db, dataFolder }: { db: Db; dataFolder: string }): Marks {
+/** Creates the marks of a store, the report's part of R10; the data folder keeps the last one. */
+export function createMarks({ db, dataFolder }: { db: Db; dataFolder: string }) {
   let last: Promise<void> = Promise.resolve();
   /** One at a time: otherwise the file could keep an older mark than the last one of the store. */
   const inTurn = async (work: () => Promise<void>): Promise<void> => {
@@ -36,8 +27,13 @@ export function createMarks({ db, dataFolder }: { db: Db; dataFolder: string }):
     await write();
   };
   return {
+    /** Checks whether the store is older than this report's last mark. If so, nothing is enforced until a person runs `keywarden arm`. */
     check: async () => await inTurn(check),
-    async around(action) {
+    /**
+     * Runs a user action that the daemon carries out between two marks. A store that lost the action lacks the second one. Throws if that mark cannot be
+     * added: the action may then be lost, too.
+     */
+    async around<T>(action: () => Promise<T>): Promise<T> {
       await inTurn(move);
       let isDone = false;
       try {

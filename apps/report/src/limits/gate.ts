@@ -18,18 +18,8 @@ interface Waiter {
   leave: (error: Error) => void;
 }
 
-export interface Gate {
-  /**
-   * Resolves once the request may run, with the function that ends it. Throws a Problem (503) for a request that waited too long or finds too
-   * many waiting, and one (499) if the client goes.
-   */
-  enter(token: string, signal: AbortSignal): Promise<() => void>;
-  /** Returns how long the oldest waiter of a token that is under its own limit has waited, in ms. */
-  oldestMs(): number;
-}
-
 /** Creates a gate. Waiters enter in their order, but past those whose token already runs as many as it may. */
-export function createGate(options: GateOptions, now: () => number = performance.now.bind(performance)): Gate {
+export function createGate(options: GateOptions, now: () => number = performance.now.bind(performance)) {
   const { most, mostOfOne, mostWaiting, waitMs } = options;
   const running = new Map<string, number>();
   const waiting = new Set<Waiter>();
@@ -50,7 +40,11 @@ export function createGate(options: GateOptions, now: () => number = performance
     };
   };
   return {
-    async enter(token, signal) {
+    /**
+     * Resolves once the request may run, with the function that ends it. Throws a Problem (503) for a request that waited too long or finds too
+     * many waiting, and one (499) if the client goes.
+     */
+    async enter(token: string, signal: AbortSignal): Promise<() => void> {
       if (signal.aborted) throw clientGone();
       if (mayRun(token)) return begin(token);
       if (waiting.size >= mostWaiting) throw busy();
@@ -79,7 +73,8 @@ export function createGate(options: GateOptions, now: () => number = performance
       waiting.add(waiter);
       return await entered.promise;
     },
-    oldestMs() {
+    /** Returns how long the oldest waiter of a token that is under its own limit has waited, in ms. */
+    oldestMs(): number {
       for (const { token, since } of waiting) if ((running.get(token) ?? 0) < mostOfOne) return now() - since;
       return 0;
     },

@@ -16,16 +16,7 @@ const waitMs = { light: 5000, heavy: 10_000 };
 /** A report whose requests wait longer than this is not ready, in ms. */
 const overloadedMs = 2000;
 
-export interface Limits {
-  /** Reads for the current request: over the pool of its class, and canceled when the client goes. */
-  reader: Reader;
-  /** Reads of work that several requests share: as a heavy request, and not canceled when one of their clients goes. */
-  sharedReader: Reader;
-  /** Runs the work of a request of a token. Throws a Problem (429) over the token's rate, or (503) if the report is busy. */
-  run<T>(request: Request, token: string, work: () => Promise<T>): Promise<T>;
-  /** Returns why the report takes no more requests; null if it does. */
-  whyOverloaded(): string | null;
-}
+export type Limits = ReturnType<typeof createLimits>;
 
 /**
  * Creates the limits of the report's requests. Light requests share `light`, and those that may read much share `heavy`, so that the latter never
@@ -39,7 +30,7 @@ export function createLimits({
   light: Sql;
   heavy: Sql;
   requestsPerMinute: number;
-}): Limits {
+}) {
   const gates = {
     light: createGate({ most: 32, mostOfOne: 8, mostWaiting: 200, waitMs: waitMs.light }),
     heavy: createGate({ most: 4, mostOfOne: 2, mostWaiting: 100, waitMs: waitMs.heavy }),
@@ -47,33 +38,37 @@ export function createLimits({
   const rate = new RateLimiterMemory({ points: requestsPerMinute, duration: 60 });
   const scope = new AsyncLocalStorage<Reader>();
   const unlimited = readOver(light);
-  return {
-    sharedReader: readOver(heavy),
-    reader: {
-      // Each read takes the reader of its request.
-      get select() {
-        return (scope.getStore() ?? unlimited).select;
-      },
-      get selectDistinct() {
-        return (scope.getStore() ?? unlimited).selectDistinct;
-      },
-      execute: (statement) => (scope.getStore() ?? unlimited).execute(statement),
-      isCluster: async () => await isCluster(light),
+  // Each read takes the reader of its request.
+  const reader: Reader = {
+    get select() {
+      return (scope.getStore() ?? unlimited).select;
     },
-    async run(request, token, work) {
+    get selectDistinct() {
+      return (scope.getStore() ?? unlimited).selectDistinct;
+    },
+    execute: (statement) => (scope.getStore() ?? unlimited).execute(statement),
+    isCluster: async () => await isCluster(light),
+  };
+  return {
+    /** Reads for the current request: over the pool of its class, and canceled when the client goes. */
+    reader,
+    /** Reads of work that several requests share: as a heavy request, and not canceled when one of their clients goes. */
+    sharedReader: readOver(heavy),
+    /** Runs the work of a request of a token. Throws a Problem (429) over the token's rate, or (503) if the report is busy. */
+    async run<T>(request: Request, token: string, work: () => Promise<T>): Promise<T> {
       const most = `This token has sent more than ${requestsPerMinute} requests`;
       await countOne(rate, token, { title: 'Too many requests', most });
       const kind = classOf(request.url);
       const leave = await gates[kind].enter(token, request.signal);
       try {
-        const reader = kind === 'light' ? unlimited : readOver(heavy, request.signal);
-        return await scope.run(reader, work);
+        return await scope.run(kind === 'light' ? unlimited : readOver(heavy, request.signal), work);
       } catch (error) {
         throw request.signal.aborted ? clientGone() : error;
       } finally {
         leave();
       }
     },
+    /** Returns why the report takes no more requests; null if it does. */
     whyOverloaded: () =>
       gates.light.oldestMs() > overloadedMs ? 'requests wait longer than they should: the report is overloaded' : null,
   };

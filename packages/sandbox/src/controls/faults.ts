@@ -36,31 +36,22 @@ export const faultsSchema = z.array(
 );
 export type Fault = z.infer<typeof faultsSchema>[number];
 
-/** The active faults. Each `match` counts against the faults that select the request, and returns the first that applies. */
-export interface Faults {
-  set(faults: Fault[]): void;
-  match(method: string, route: string): Fault | undefined;
-  /** Returns the fault for an operation that the control plane makes itself: late commits without a route. */
-  matchSystem(): Fault | undefined;
-}
+export type Faults = ReturnType<typeof createFaults>;
 
-interface Entry {
-  fault: Fault;
-  seen: number;
-}
-
-export function createFaults(): Faults {
-  let entries: Entry[] = [];
-  const strike = (named: Entry[]): Fault | undefined => {
+/** Creates the active faults. Each `match` counts against the faults that select the request, and returns the first that applies. */
+export function createFaults() {
+  let entries: { fault: Fault; seen: number }[] = [];
+  const strike = (named: typeof entries): Fault | undefined => {
     for (const entry of named) entry.seen += 1;
     return named.find(({ fault, seen }) => seen > fault.after && seen <= fault.after + (fault.times ?? Infinity))
       ?.fault;
   };
   return {
-    set(faults) {
+    set(faults: Fault[]): void {
       entries = faults.map((fault) => ({ fault, seen: 0 }));
     },
-    match: (method, route) => strike(entries.filter(({ fault }) => names(fault, method, route))),
+    match: (method: string, route: string) => strike(entries.filter(({ fault }) => names(fault, method, route))),
+    /** Returns the fault for an operation that the control plane makes itself: late commits without a route. */
     matchSystem: () =>
       strike(entries.filter(({ fault }) => fault.kind === 'late_commit' && (fault.method ?? fault.path) === undefined)),
   };

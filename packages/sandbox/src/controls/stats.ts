@@ -1,25 +1,16 @@
-interface Count {
-  requests: number;
-  rate_limited: number;
-}
+export type Stats = ReturnType<typeof createStats>;
 
-/** The response of `GET /_sandbox/stats`: requests since the last reset, by route pattern. */
-export interface Stats {
-  count(route: string, rateLimited: boolean): void;
-  reset(): void;
-  read(): Count & { by_route: Record<string, Count> };
-}
-
-export function createStats(): Stats {
-  let byRoute = new Map<string, Count>();
+/** Counts requests by route pattern. `read` returns those since the last reset, as `GET /_sandbox/stats` does. */
+export function createStats() {
+  let byRoute = new Map<string, { requests: number; rate_limited: number }>();
   return {
-    count(route, rateLimited) {
+    count(route: string, rateLimited: boolean): void {
       const entry = byRoute.get(route) ?? { requests: 0, rate_limited: 0 };
       entry.requests += 1;
       if (rateLimited) entry.rate_limited += 1;
       byRoute.set(route, entry);
     },
-    reset() {
+    reset(): void {
       byRoute = new Map();
     },
     read() {
