@@ -40,24 +40,23 @@ export const checkCommand: CommandOf = {
     const rules = countOf(config.policy.rules.length, 'rule');
     report.add('configuration', 'ok', `connections ${names}; ${rules}`);
     let stored: Stored | undefined;
-    let worst = await checkPart(report, 'database', async () => {
+    await checkPart(report, 'database', async () => {
       stored = await readStored(config, environment);
       return stored.description;
     });
-    if (stored !== undefined) worst = Math.max(worst, reportStored(report, stored));
-    for (const sink of config.sinks) worst = Math.max(worst, await checkSink(report, sink));
+    if (stored !== undefined) reportStored(report, stored);
+    for (const sink of config.sinks) await checkSink(report, sink);
     for (const configured of config.connections) {
       let identity: Identity | undefined;
-      const code = await checkPart(report, 'credential', async () => {
+      await checkPart(report, 'credential', async () => {
         identity = await identify(configured, { config, limiters: new Map(), signal });
         const whose = identity.isPersonal ? 'user' : 'organization';
         if (!identity.isPersonal) await requireWholeOrganization(identity, signal);
         return `${configured.name} acts for ${whose} ${identity.accountId} at ${configured.url}${await ownKeyInWords(configured, identity, signal)}`;
       });
-      worst = Math.max(worst, code);
-      if (identity !== undefined) worst = Math.max(worst, checkClock(report, { config, identity }));
+      if (identity !== undefined) checkClock(report, config.policy, identity);
     }
-    report.end();
+    const worst = report.end();
     const isSuspect = stored !== undefined && stored.unsafe.length + stored.suspectScopes.length > 0;
     return worst === exitCode.done && isSuspect ? exitCode.needsPerson : worst;
   },
@@ -111,7 +110,7 @@ async function readStored(config: Config, environment: Environment) {
   }
 }
 
-function reportStored(report: CheckReport, stored: Stored): number {
+function reportStored(report: CheckReport, stored: Stored): void {
   const { enforcement, approvals, missingNodes } = stored;
   if (missingNodes !== null) report.add('database', 'failed', missingNodes);
   for (const setting of stored.unsafe) report.add('database', 'warning', setting);
@@ -128,7 +127,6 @@ function reportStored(report: CheckReport, stored: Stored): number {
     const fix = 'If a rule may revoke one of them, assign its owner and exemptions again before you run keywarden arm.';
     report.add('successors', 'warning', `${lostInWords(stored.lostSuccessors)} ${fix}`);
   }
-  return missingNodes === null ? exitCode.done : exitCode.failed;
 }
 
 /** Describes what the policy may do automatically on this machine, and where notifications go. */
@@ -174,7 +172,7 @@ async function ownKeyInWords(
 }
 
 /** Checks a sink as far as that is possible without a key. */
-async function checkSink(report: CheckReport, sink: Config['sinks'][number]): Promise<number> {
+async function checkSink(report: CheckReport, sink: Config['sinks'][number]): Promise<void> {
   const target = {
     lineage: '1',
     name: 'key',
@@ -191,31 +189,20 @@ async function checkSink(report: CheckReport, sink: Config['sinks'][number]): Pr
   const why = await opened.check();
   if (why === null) report.add('sink', 'ok', `${sink.name}, a ${sink.kind}`);
   else report.add('sink', 'failed', `${sink.name} cannot receive a secret: ${why}; fix it in sinks`);
-  return why === null ? exitCode.done : exitCode.failed;
 }
 
-function checkClock(
-  report: CheckReport,
-  { config: { policy }, identity }: { config: Config; identity: Identity },
-): number {
-  const seconds = (Math.abs(identity.skewMs) / 1000).toFixed(0);
-  if (isClockTrusted(policy, identity)) {
-    const apart = identity.isSandbox ? 'the sandbox keeps its own time' : `${seconds} s from ${identity.name}'s`;
-    report.add('clock', 'ok', apart);
-    return exitCode.done;
-  }
-  const apart = `${seconds} s from ${identity.name}'s, more than max_clock_skew; correct this machine's clock.`;
-  report.add('clock', 'failed', apart);
-  return exitCode.failed;
+function checkClock(report: CheckReport, policy: Config['policy'], identity: Identity): void {
+  const apart = `${(Math.abs(identity.skewMs) / 1000).toFixed(0)} s from ${identity.name}'s`;
+  if (isClockTrusted(policy, identity))
+    report.add('clock', 'ok', identity.isSandbox ? 'the sandbox keeps its own time' : apart);
+  else report.add('clock', 'failed', `${apart}, more than max_clock_skew; correct this machine's clock.`);
 }
 
-async function checkPart(report: CheckReport, check: string, work: () => Promise<string>): Promise<number> {
+async function checkPart(report: CheckReport, check: string, work: () => Promise<string>): Promise<void> {
   try {
     report.add(check, 'ok', await work());
-    return exitCode.done;
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
-    report.add(check, 'failed', error.message);
-    return error.exit;
+    report.add(check, 'failed', error.message, error.exit);
   }
 }
