@@ -2,7 +2,14 @@ import { dirname, join } from 'node:path';
 import { ControlPlaneError, collect, hasCode } from '@keywarden/core/client';
 import { countOf } from '@keywarden/core/values';
 import { listLastingTokens, listLostSuccessors, listSuspectScopes } from '@keywarden/db/daemon';
-import { isEncrypted, listMisplacedTables, listUnsafeSettings, openStore, whyNodesMissing } from '@keywarden/db/store';
+import {
+  assertAppLogin,
+  isEncrypted,
+  listMisplacedTables,
+  listUnsafeSettings,
+  openStore,
+  whyNodesMissing,
+} from '@keywarden/db/store';
 import {
   type Environment,
   ensureDataFolder,
@@ -22,7 +29,6 @@ import type { CommandOf } from './command.ts';
 import { lostInWords } from './common.ts';
 import { listExposures } from './exposures.ts';
 import type { OutputOptions } from './output.ts';
-import { requireAppLogin } from './session.ts';
 
 export const checkCommand: CommandOf = {
   name: 'check',
@@ -88,7 +94,7 @@ async function readStored(config: Config, environment: Environment) {
     role: 'keywarden_daemon',
   });
   try {
-    await requireAppLogin({ store, environment });
+    if (!environment.ALLOW_OWNER_LOGIN) await assertAppLogin(store.sql);
     const context = { store, environment, config, now: Date.now };
     return {
       description: store.description,

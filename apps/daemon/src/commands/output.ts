@@ -1,6 +1,5 @@
 import { exitCode, print, printableJson, usageError, writeCsv } from '@keywarden/runtime';
 import type { Command } from 'commander';
-import { printJson } from './session.ts';
 import { renderTable } from './table.ts';
 
 const forms = ['table', 'json', 'csv'] as const;
@@ -45,7 +44,7 @@ export type Answer = Found | number;
 export function printAnswer(answer: Answer, { output: form = 'table' }: OutputOptions): number {
   if (typeof answer === 'number') return answer;
   if ('render' in answer) print(answer.render(form));
-  else if (form === 'json') printJson(answer.json);
+  else if (form === 'json') console.log(printableJson(answer.json));
   else print(answer.text);
   return answer.code ?? (answer.needsPerson ? exitCode.needsPerson : exitCode.done);
 }

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { before, dayMs } from '@keywarden/core/values';
 import { readTotals, removeOtherConnections } from '@keywarden/db/daemon';
-import { probeSettings, whyNodesMissing, whyNotReady } from '@keywarden/db/store';
+import { assertAppLogin, probeSettings, whyNodesMissing, whyNotReady } from '@keywarden/db/store';
 import { aborted, codeOf, exitCode, startTracing, UserError } from '@keywarden/runtime';
 import { type Connection, connectionsOf } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -13,7 +13,7 @@ import { createMetrics } from '../observe/observer.ts';
 import { createObserveApp, listenToObservers } from '../observe/server.ts';
 import { silentProgress } from '../progress.ts';
 import { type Daemon, startDaemon } from '../schedule/daemon.ts';
-import { requireAppLogin, withContext } from './session.ts';
+import { withContext } from './session.ts';
 
 /** Runs the daemon: does the configured work on schedule until it is stopped. It revokes automatically only in `mode: enforce` (R6). */
 export async function runDaemon(): Promise<number> {
@@ -33,7 +33,7 @@ export async function runDaemon(): Promise<number> {
 async function run(context: Context): Promise<number> {
   const { store, config, log, replica } = context;
   if (replica === null) throw new Error('a daemon has a replica of its own');
-  await requireAppLogin(context);
+  if (!context.environment.ALLOW_OWNER_LOGIN) await assertAppLogin(store.sql);
   const witnesses = readWitnesses(context.environment).map(({ key }) => key.name);
   const connections = await connectionsOf(context, { skipFailing: true });
   const names = config.connections.map(({ name }) => name);

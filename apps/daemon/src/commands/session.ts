@@ -2,21 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { ControlPlaneError, hasCode } from '@keywarden/core/client';
 import { endReplica } from '@keywarden/db/daemon';
-import {
-  assertAppLogin,
-  type Migrations,
-  openStore,
-  type Store,
-  type StoreOptions,
-  type StoreRole,
-} from '@keywarden/db/store';
+import { type Migrations, openStore, type Store, type StoreOptions, type StoreRole } from '@keywarden/db/store';
 import {
   codeOf,
   createLogger,
-  type Environment,
   ensureDataFolder,
   type Logger,
-  printableJson,
   readEnvironment,
   requireDataFolder,
   stopSignal,
@@ -130,22 +121,6 @@ const lostSession =
 
 const stopped = (cause: unknown) =>
   new UserError('stopped', 'Stopped; stored data stays, and the next run continues from there.', { cause });
-
-/** Refuses a database login that could do more than the role of this process, unless it is allowed. */
-export async function requireAppLogin({
-  store,
-  environment,
-}: {
-  store: Pick<Store, 'sql'>;
-  environment: Pick<Environment, 'ALLOW_OWNER_LOGIN'>;
-}): Promise<void> {
-  if (!environment.ALLOW_OWNER_LOGIN) await assertAppLogin(store.sql);
-}
-
-/** Prints a command's result for machines. */
-export function printJson(value: unknown): void {
-  console.log(printableJson(value));
-}
 
 /** A daemon and its database may start together. After this time the supervisor has to restart the daemon. */
 const longestMs = 90_000;

@@ -1,5 +1,5 @@
 import { type RunKind, removeOtherConnections } from '@keywarden/db/daemon';
-import { exitCode, printError, UserError } from '@keywarden/runtime';
+import { exitCode, printableJson, printError, UserError } from '@keywarden/runtime';
 import type { Command } from 'commander';
 import { type Connection, connectionsOf } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -8,7 +8,7 @@ import { syncKeys } from '../sync/keys.ts';
 import { syncOperations } from '../sync/operations.ts';
 import type { Counts } from '../sync/run.ts';
 import type { CommandOf } from './command.ts';
-import { printJson, withContext } from './session.ts';
+import { withContext } from './session.ts';
 
 interface SyncOptions {
   connection?: string;
@@ -63,7 +63,7 @@ async function runSync(kind: RunKind | undefined, options: SyncOptions): Promise
       );
     for (const connection of connections)
       for (const each of kind === undefined ? usual : [kind]) results.push(await attempt(context, connection, each));
-    if (options.json) printJson({ runs: results });
+    if (options.json) console.log(printableJson({ runs: results }));
     const failures = results.flatMap(({ error }) => error ?? []);
     for (const failure of failures) printError(failure);
     return failures.length > 0 ? exitCode.failed : exitCode.done;
