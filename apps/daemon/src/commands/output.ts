@@ -63,6 +63,8 @@ interface Shown {
   /** The text of an empty list. */
   none: string;
   after?: string;
+  /** The longest line of a table; by default that of the terminal. */
+  width?: number | undefined;
 }
 
 /**
@@ -72,7 +74,7 @@ interface Shown {
 export function renderList<T>(
   items: readonly T[],
   columns: Columns<T>,
-  { form = 'table', json = items, none, after }: Shown,
+  { form = 'table', json = items, none, after, width }: Shown,
 ): string {
   const headers = Object.keys(columns);
   const rows = items.map((item) => Object.values(columns).map((show) => show(item)));
@@ -80,5 +82,5 @@ export function renderList<T>(
   if (form === 'csv')
     return writeCsv([headers.map((header) => header.toLowerCase()), ...rows], { lineEnd: '\n' }).trimEnd();
   if (rows.length === 0) return none;
-  return [renderTable(headers, rows), ...(after === undefined ? [] : [after])].join('\n\n');
+  return [renderTable(headers, rows, width), ...(after === undefined ? [] : [after])].join('\n\n');
 }

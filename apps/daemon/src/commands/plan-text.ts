@@ -1,6 +1,5 @@
 import { explain, type Plan, type PlanItem } from '@keywarden/core/policy';
 import { type Columns, renderList } from './output.ts';
-import { renderTable } from './table.ts';
 
 /** Returns the plan's document with each finding's reason as text, and with whether an item is automatic. */
 export function describePlan({ document, judgements, automatic }: Plan) {
@@ -25,34 +24,31 @@ export function describePlan({ document, judgements, automatic }: Plan) {
   };
 }
 
+type Described = ReturnType<typeof describePlan>['held' | 'reported'][number];
+
+const keyColumns = {
+  KEY: ({ key }: Described) => key.id,
+  KIND: ({ key }: Described) => key.kind,
+  NAME: ({ key }: Described) => key.name,
+  ORGANIZATION: ({ key }: Described) => key.organization_id ?? '(personal)',
+  OWNER: ({ key }: Described) => key.owner,
+};
+const inWords = ({ reasons }: Described) => reasons.map(({ rule, reason }) => `${rule}: ${reason}`).join('; ');
+
 /** Returns a plan for a person to read, in lines of at most `width` characters; by default those of the terminal. */
 export function renderPlan(plan: Plan & { isNew: boolean }, width?: number): string {
   const { items, held, reported, breakers } = describePlan(plan);
-  const cells = ({ key, reasons }: (typeof items)[number] | (typeof reported)[number]) => [
-    key.id,
-    key.kind,
-    key.name,
-    key.organization_id ?? '(personal)',
-    key.owner,
-    reasons.map(({ rule, reason }) => `${rule}: ${reason}`).join('; '),
-  ];
-  const headers = ['KEY', 'KIND', 'NAME', 'ORGANIZATION', 'OWNER', 'WHY'];
+  const table = <T extends Described>(part: T[], columns: Columns<T>) =>
+    renderList(byOrganization(part), { ...keyColumns, ...columns }, { none: '', width });
   const sections = [
     `Plan ${plan.id}${plan.isNew ? '' : ', the same as before'}: ${items.length} to revoke, ${held.length} held, ${reported.length} to report.`,
   ];
-  if (items.length > 0)
-    sections.push(`To revoke, if you approve:\n${renderTable(headers, byOrganization(items).map(cells), width)}`);
-  if (held.length > 0) {
-    const rows = byOrganization(held).map((item) => [
-      ...cells(item).slice(0, 5),
-      [item.why.text, ...item.reasons.slice(0, 1).map(({ rule }) => `(${rule})`)].join(' '),
-    ]);
-    sections.push(`Flagged, but held:\n${renderTable(headers, rows, width)}`);
-  }
-  if (reported.length > 0) {
-    const rows = byOrganization(reported).map((item) => [...cells(item), item.action]);
-    sections.push(`To report only:\n${renderTable([...headers, 'ACTION'], rows, width)}`);
-  }
+  if (items.length > 0) sections.push(`To revoke, if you approve:\n${table(items, { WHY: inWords })}`);
+  const whyHeld = ({ why, reasons: [first] }: (typeof held)[number]) =>
+    first === undefined ? why.text : `${why.text} (${first.rule})`;
+  if (held.length > 0) sections.push(`Flagged, but held:\n${table(held, { WHY: whyHeld })}`);
+  if (reported.length > 0)
+    sections.push(`To report only:\n${table(reported, { WHY: inWords, ACTION: ({ action }) => action })}`);
   const automaticScopes = new Set(plan.automatic.map(({ verdict }) => verdict.key.scope));
   const calling = breakers.filter(({ scope }) => automaticScopes.has(scope)).map(describeBreaker);
   sections.push(...(calling.length > 0 ? [calling.join('\n')] : []), ...describeEnforced(items));
@@ -65,19 +61,15 @@ export function renderPlan(plan: Plan & { isNew: boolean }, width?: number): str
 export function renderPlanRows(plan: Plan): string {
   const { items, held, reported } = describePlan(plan);
   const rows = [
-    ...items.map((item) => ({ item, does: 'revoke', why: '' })),
-    ...held.map((item) => ({ item, does: 'held', why: item.why.text })),
-    ...reported.map((item) => ({ item, does: item.action, why: '' })),
+    ...items.map((item) => ({ ...item, does: 'revoke', whyHeld: '' })),
+    ...held.map((item) => ({ ...item, does: 'held', whyHeld: item.why.text })),
+    ...reported.map((item) => ({ ...item, does: item.action, whyHeld: '' })),
   ];
   const columns: Columns<(typeof rows)[number]> = {
-    KEY: ({ item }) => item.key.id,
-    KIND: ({ item }) => item.key.kind,
-    NAME: ({ item }) => item.key.name,
-    ORGANIZATION: ({ item }) => item.key.organization_id ?? '(personal)',
-    OWNER: ({ item }) => item.key.owner,
+    ...keyColumns,
     ACTION: ({ does }) => does,
-    WHY: ({ item }) => item.reasons.map(({ rule, reason }) => `${rule}: ${reason}`).join('; '),
-    'HELD BECAUSE': ({ why }) => why,
+    WHY: inWords,
+    'HELD BECAUSE': ({ whyHeld }) => whyHeld,
   };
   return renderList(rows, columns, { form: 'csv', none: '' });
 }
