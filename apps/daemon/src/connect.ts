@@ -120,7 +120,8 @@ export async function identify(
   const hooks = observer?.connection(name) ?? {};
   const first = createClient({ baseUrl: url, apiKey, time, fetch, random, hooks });
   const answer = await first.auth({ signal }).catch((error: unknown) => {
-    throw describeFailure(error, { name, url, usesSandbox });
+    if (!(error instanceof ControlPlaneError)) throw error;
+    throw new UserError('control_plane', failureInWords(error, { name, url, usesSandbox }));
   });
   if (answer.dateMs === null)
     throw new UserError(
@@ -164,19 +165,10 @@ async function limiterFor(limiters: Limiters, options: LimiterOptions): Promise<
   return limiter;
 }
 
-interface FailedConnection {
-  name: string;
-  url: string;
-  usesSandbox: boolean;
-}
-
-const describeFailure = (error: unknown, failed: FailedConnection): unknown =>
-  error instanceof ControlPlaneError ? new UserError('control_plane', failureInWords(error, failed)) : error;
-
 /** Returns the sentence for a connection that does not respond as it should. */
 function failureInWords(
   { code, status, message, networkCode }: ControlPlaneError,
-  { name, url, usesSandbox }: FailedConnection,
+  { name, url, usesSandbox }: { name: string; url: string; usesSandbox: boolean },
 ): string {
   if (code === 'unauthenticated')
     return `The control plane at ${url} refuses the key of connection ${name}; fix CONTROL_PLANE_API_KEY or the connection's key.`;

@@ -5,27 +5,26 @@ import { whyLedgerDiffers } from '../ledger/checks.ts';
 import { whyPaused } from './guarded-revocation.ts';
 import { type ApprovalScope, approvalScope, whyNotEnforcing, whyNotPermitted } from './high-water-mark.ts';
 
+type Standing = Pick<Context, 'store' | 'environment' | 'config' | 'now'>;
+
 /**
  * Returns why nothing is revoked without a person at the command line. The store may be an older one, replicas may differ, or a person has
  * paused.
  */
-export async function whyNotAutomatic(
-  context: Pick<Context, 'store' | 'environment' | 'config' | 'now'>,
-): Promise<string | null> {
-  return (
-    (await whyNotEnforcing(context)) ??
-    (await whyLedgerDiffers(context)) ??
-    (await whyDisagreeing(context)) ??
-    (await whyPaused(context))
-  );
+export async function whyNotAutomatic(context: Standing): Promise<string | null> {
+  return (await whyNotEnforcing(context)) ?? (await whyNothing(context));
 }
+
+/** Returns why neither the policy nor the report revokes a key, or null. */
+const whyNothing = async (context: Standing): Promise<string | null> =>
+  (await whyLedgerDiffers(context)) ?? (await whyDisagreeing(context)) ?? (await whyPaused(context));
 
 /**
  * Returns why a pass without a person at the command line stops before its next key, or null. What other machines find meanwhile holds for this one, too.
  * Approvals of the report need no permission of this machine.
  */
 export async function whyStopAutomatic(
-  context: Pick<Context, 'store' | 'environment' | 'config' | 'now'>,
+  context: Standing,
   via: Exclude<PlanApprovalVia, 'command line'>,
 ): Promise<string | null> {
   const notPermitted = via === 'enforcement' ? whyNotPermitted(context) : null;
@@ -37,14 +36,9 @@ export async function whyStopAutomatic(
 }
 
 /** Returns which approvals of the report this machine carries out now, and why it carries out none. */
-export async function approvedByReport(
-  context: Pick<Context, 'store' | 'environment' | 'config' | 'now'>,
-): Promise<ApprovalScope> {
+export async function approvedByReport(context: Standing): Promise<ApprovalScope> {
   const { why, since } = await approvalScope(context);
-  return {
-    why: why ?? (await whyLedgerDiffers(context)) ?? (await whyDisagreeing(context)) ?? (await whyPaused(context)),
-    since,
-  };
+  return { why: why ?? (await whyNothing(context)), since };
 }
 
 /** Returns why the approvals and rejections of the plan do not allow its next key; null if they do. Automatic enforcement needs no approval. */

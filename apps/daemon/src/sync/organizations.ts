@@ -10,15 +10,14 @@ import { type Counts, keepRejected } from './run.ts';
 export async function syncOrganizations(
   context: Pick<Context, 'store' | 'signal' | 'log'>,
   connection: Connection,
-  counts?: Counts,
+  counts: Counts,
 ): Promise<WireOrganization[]> {
   const { client, controlPlane } = connection;
   const { store, signal } = context;
   const { items: organizations, rejected } = connection.isPersonal
     ? await collect(client.currentUserOrganizations({ signal }))
     : { items: [await client.organization(connection.accountId, { signal })], rejected: [] };
-  const place = connection.accountId;
-  await keepRejected(context, connection, { list: 'organizations', place, rejected, ...(counts && { counts }) });
+  await keepRejected(context, connection, { list: 'organizations', place: connection.accountId, rejected, counts });
   await saveOrganizations(store.sql, { controlPlane, seenAt: controlPlaneNow(connection) }, organizations);
   return organizations;
 }

@@ -1,4 +1,4 @@
-import type { Page } from '@keywarden/core/client';
+import type { RejectedRow } from '@keywarden/core/client';
 import { finishRun, type RequestedList, type RunKind, saveRejectedRows, startRun } from '@keywarden/db/daemon';
 import { describeError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
@@ -82,9 +82,12 @@ export async function keepRejected(
   {
     list,
     place,
-    rejected = [],
+    rejected,
     counts = {},
-  }: Omit<RequestedList, 'controlPlane'> & { rejected: Page<unknown>['rejected']; counts?: Counts },
+  }: Omit<RequestedList, 'controlPlane'> & {
+    rejected: RejectedRow[];
+    counts?: Counts;
+  },
 ): Promise<void> {
   const [first] = rejected;
   if (first === undefined) return;
