@@ -6,7 +6,7 @@ import { Command, CommanderError } from 'commander';
 import { applyCommand } from './commands/apply.ts';
 import { backtestCommand } from './commands/backtest.ts';
 import { checkCommand } from './commands/check.ts';
-import { addCommand, type CommandOf, renderHelp, requireBelow } from './commands/command.ts';
+import { addCommand, type CommandOf, describeCommand, renderHelp, requireBelow } from './commands/command.ts';
 import { coverageCommand } from './commands/coverage.ts';
 import { sessionListCommand, sessionRevokeCommand } from './commands/dashboard-sessions.ts';
 import { enforceCommand } from './commands/enforce.ts';
@@ -26,7 +26,7 @@ import { tokenCreateCommand, tokenListCommand, tokenRevokeCommand } from './comm
 import { copyLedgerCommand, verifyCommand } from './commands/verify.ts';
 import { witnessCommand } from './commands/witness.ts';
 
-const runCommand: CommandOf = {
+const runCommand = describeCommand({
   name: 'run',
   about: 'Start the daemon: sync, plan, notify, enforce and rotate on a schedule',
   output: 'text',
@@ -36,9 +36,9 @@ const runCommand: CommandOf = {
     const { runDaemon } = await import('./commands/run.ts');
     return await runDaemon();
   },
-};
+});
 
-const schemaCommand: CommandOf = {
+const schemaCommand = describeCommand({
   name: 'schema',
   about: 'Print the JSON Schema of keywarden.yaml for editors',
   output: 'text',
@@ -47,7 +47,7 @@ const schemaCommand: CommandOf = {
     console.log(JSON.stringify(configJsonSchema(), null, 2));
     return exitCode.done;
   },
-};
+});
 
 /** Returns a command that only has others below it. */
 const group = (name: string, about: string, example: string): CommandOf => ({

@@ -11,21 +11,21 @@ import { approvalScope, betweenMarks } from '../enforce/high-water-mark.ts';
 import { readDocument } from '../enforce/plan.ts';
 import { whyNotApproved } from '../enforce/standing.ts';
 import { appliedToJson, renderApplied } from './applied.ts';
-import type { CommandOf } from './command.ts';
+import { describeCommand } from './command.ts';
 import { userName } from './common.ts';
 import { existingStore } from './session.ts';
 import { renderTable } from './table.ts';
 
-export const applyCommand: CommandOf = {
+export const applyCommand = describeCommand({
   name: 'apply',
   about: 'Approve exactly one plan, and revoke its keys',
-  arguments: { '<plan-id>': 'the id that plan printed' },
+  arguments: [['<plan-id>', 'the id that plan printed']],
   options: { '--yes': 'do not ask for confirmation' },
   output: 'result',
   examples: ['p-7b5742b7bdf7', 'p-7b5742b7bdf7 --yes --json'],
   needsPerson: 'some keys of the plan were not revoked, or their outcome is unknown',
   needs: existingStore,
-  async run(context: Context, planId: string, options: { yes?: boolean }) {
+  async run(context, planId, options) {
     const document = await readDocument(context, planId);
     const remaining = await remainingItems(context, document.items);
     const breakers = document.breakers.length;
@@ -79,7 +79,7 @@ export const applyCommand: CommandOf = {
       needsPerson: !isWhole,
     };
   },
-};
+});
 
 /** Returns why a plan cannot be applied even with this person's approval. */
 async function whyNot(context: Context, planId: string): Promise<string | null> {

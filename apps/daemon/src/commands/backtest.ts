@@ -6,18 +6,18 @@ import { codeOf, UserError, usageError } from '@keywarden/runtime';
 import { parseConfig } from '@keywarden/runtime/config';
 import { connectionsOf } from '../connect.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
-import type { CommandOf } from './command.ts';
+import { describeCommand } from './command.ts';
 import { existingStore, withContext } from './session.ts';
 import { renderTable } from './table.ts';
 
-export const backtestCommand: CommandOf = {
+export const backtestCommand = describeCommand({
   name: 'backtest',
   about: 'Replay a policy over past observations: list what it would have revoked, and what was used later',
   required: { '--from <date>': 'the first day: 2026-03-31' },
   options: { '--policy <file>': 'a configuration file with another policy' },
   output: 'result',
   examples: ['--from 2026-01-01', '--from 2026-01-01 --policy stricter.yaml'],
-  async run({ from, policy: file }: { from: string; policy?: string }) {
+  async run({ from, policy: file }) {
     const at = [from, startOfDay(from)].find(isInstant);
     if (at === undefined) throw usageError(`${from} is not a date; write it as 2026-03-31.`);
     const fromMs = Date.parse(at);
@@ -33,7 +33,7 @@ export const backtestCommand: CommandOf = {
       return { json: toJson(result), text: render(result) };
     }, existingStore);
   },
-};
+});
 
 /** Returns the policy of another configuration file. */
 function readPolicy(file: string): Policy {

@@ -25,19 +25,18 @@ import { approvedByReport, whyNotAutomatic } from '../enforce/standing.ts';
 import { fileSink } from '../rotate/sinks/file.ts';
 import { openSink } from '../rotate/sinks/open.ts';
 import { type CheckReport, createCheckReport } from './check-report.ts';
-import type { CommandOf } from './command.ts';
+import { describeCommand } from './command.ts';
 import { lostInWords } from './common.ts';
 import { listExposures } from './exposures.ts';
-import type { OutputOptions } from './output.ts';
 
-export const checkCommand: CommandOf = {
+export const checkCommand = describeCommand({
   name: 'check',
   about: 'Check the configuration, the database, the credentials and the clock',
   output: 'list',
   examples: [''],
   needsPerson: 'a listing is suspect, a setting of the server is unsafe, or a table of a cluster is in the wrong place',
   /** Checks the configuration, database, credentials and clock, and prints one line for each. A failed check does not skip the others. */
-  async run({ output }: OutputOptions): Promise<number> {
+  async run({ output }): Promise<number> {
     const report = createCheckReport(output);
     const signal = stopSignal();
     const environment = readEnvironment(process.env);
@@ -66,7 +65,7 @@ export const checkCommand: CommandOf = {
     const isSuspect = stored !== undefined && stored.unsafe.length + stored.suspectScopes.length > 0;
     return worst === exitCode.done && isSuspect ? exitCode.needsPerson : worst;
   },
-};
+});
 
 /** Throws a UserError for a credential that is a key of one project: it may read nothing that Keywarden governs. */
 async function requireWholeOrganization({ name, client, accountId }: Identity, signal: AbortSignal): Promise<void> {

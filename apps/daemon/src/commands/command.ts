@@ -1,5 +1,6 @@
 import { usageError } from '@keywarden/runtime';
 import type { Command } from 'commander';
+import type { Context } from '../context.ts';
 import { type Answer, addOutput, type OutputOptions, printAnswer } from './output.ts';
 import { type Needs, withContext } from './session.ts';
 
@@ -10,10 +11,10 @@ export interface CommandOf {
   /** What it does, in the imperative. */
   about: string;
   /** Each argument with its description: `<file>`, `[key...]`. */
-  arguments?: Record<string, string>;
+  arguments?: readonly (readonly [flags: string, about: string])[];
   /** Each option with its description. A `value` counts where the option is not given. */
   required?: Record<string, string>;
-  options?: Record<string, string | { about: string; value: string }>;
+  options?: Flags;
   /** `list` has table, JSON and CSV, `result` has text and JSON, `text` has no choice. Commands that only have others below them have none. */
   output: 'list' | 'result' | 'text';
   /** Arguments and options as a user types them. */
@@ -31,13 +32,53 @@ export interface CommandOf {
   run?: (...given: never[]) => Answer | Promise<Answer>;
 }
 
+type Flags = Record<string, string | { about: string; value: string }>;
+
+/** The name by which a command gets an option: `giveUp` for `--give-up <id>`. */
+type NameOf<F> = F extends `--${infer Words} ${string}`
+  ? Camel<Words>
+  : F extends `--${infer Word}`
+    ? Camel<Word>
+    : never;
+type Camel<S extends string> = S extends `${infer Head}-${infer Tail}` ? `${Head}${Capitalize<Camel<Tail>>}` : S;
+type ValueOf<F> = F extends `${string}...${string}` ? string[] : F extends `${string}<${string}` ? string : boolean;
+
+/** The options of a command by their names. Those without a value of their own may be absent. */
+type Options<R, O> = OutputOptions & { [F in keyof R as NameOf<F>]: ValueOf<F> } & {
+  [F in keyof O as O[F] extends string ? NameOf<F> : never]?: ValueOf<F>;
+} & { [F in keyof O as O[F] extends string ? never : NameOf<F>]: ValueOf<F> };
+
+type Arguments<A extends NonNullable<CommandOf['arguments']>> = {
+  -readonly [I in keyof A]: A[I] extends readonly [`${string}...${string}`, string] ? string[] : string;
+};
+
+interface Described<A extends NonNullable<CommandOf['arguments']>, R extends Record<string, string>, O extends Flags, N>
+  extends Omit<CommandOf, 'arguments' | 'required' | 'options' | 'needs' | 'check' | 'run'> {
+  arguments?: A;
+  required?: R;
+  options?: O;
+  needs?: N;
+  check?: (...given: [...Arguments<A>, Options<R, O>]) => void;
+  run: (...given: [...(N extends Needs ? [Context] : []), ...Arguments<A>, Options<R, O>]) => Answer | Promise<Answer>;
+}
+
+/** Returns a command. What its functions get has the types of its arguments and options. */
+export function describeCommand<
+  const A extends NonNullable<CommandOf['arguments']> = [],
+  R extends Record<string, string> = Record<string, string>,
+  O extends Flags = Flags,
+  N extends Needs | undefined = undefined,
+>(described: Described<A, R, O, N>): CommandOf {
+  return described as unknown as CommandOf; // addCommand passes what the types say
+}
+
 /** Adds a command below the one of its first words. */
 export function addCommand(program: Command, described: CommandOf, done: (code: number) => void): void {
   const { name, about, required = {}, options = {}, output, needs, check, run } = described;
   const words = name.split(' ');
   const parent = words.slice(0, -1).reduce((above, word) => requireBelow(above, word), program);
   const command = parent.command(words.at(-1) ?? '').description(about);
-  for (const [argument, of] of Object.entries(described.arguments ?? {})) command.argument(argument, of);
+  for (const [argument, of] of described.arguments ?? []) command.argument(argument, of);
   for (const [flags, of] of Object.entries(required)) command.requiredOption(flags, of);
   for (const [flags, of] of Object.entries(options))
     if (typeof of === 'string') command.option(flags, of);

@@ -11,18 +11,11 @@ import {
 } from '@keywarden/db/daemon';
 import type { Db } from '@keywarden/db/store';
 import { usageError } from '@keywarden/runtime';
-import type { Context } from '../context.ts';
-import type { CommandOf } from './command.ts';
-import { type Columns, type Listed, list, type OutputOptions } from './output.ts';
+import { describeCommand } from './command.ts';
+import { type Columns, type Listed, list } from './output.ts';
 import { inEmergency } from './session.ts';
 
-interface CoverageOptions {
-  project?: string;
-  keys?: boolean;
-  rejected?: boolean;
-}
-
-export const coverageCommand: CommandOf = {
+export const coverageCommand = describeCommand({
   name: 'coverage',
   about: 'List the times for which the archive has every operation, and each gap with its reason',
   options: {
@@ -33,18 +26,18 @@ export const coverageCommand: CommandOf = {
   output: 'list',
   examples: ['', '--project misty-tree-5c2091d2', '--keys'],
   needs: inEmergency,
-  check({ project, keys = false, rejected = false }: CoverageOptions) {
+  check({ project, keys = false, rejected = false }) {
     if (Number(keys) + Number(rejected) + Number(project !== undefined) > 1)
       throw usageError('--keys, --rejected and --project exclude each other; use one of them.');
   },
-  async run({ store }: Context, { project, keys = false, rejected = false, output }: CoverageOptions & OutputOptions) {
+  async run({ store }, { project, keys = false, rejected = false, output }) {
     if (keys) return listInventory(await listInventoryCoverage(store.db));
     if (rejected) return listRejected(await listRejectedRows(store.db, { limit: mostRejected }));
     const found = await readCoverage(store.db, project);
     const isOneForPeople = project !== undefined && output === 'table';
     return isOneForPeople ? { text: found.map(renderOne).join('\n\n'), json: null } : listAll(found);
   },
-};
+});
 
 /** Returns the coverage of all projects, or of one. */
 async function readCoverage(db: Db, project: string | undefined): Promise<ProjectCoverage[]> {

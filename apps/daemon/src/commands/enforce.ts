@@ -1,19 +1,18 @@
 import { countOf } from '@keywarden/core/values';
-import type { Context } from '../context.ts';
 import { type Enforced, enforce } from '../enforce/enforce.ts';
 import { listKeysAfresh } from '../sync/keys.ts';
 import { appliedToJson, renderApplied } from './applied.ts';
-import type { CommandOf } from './command.ts';
+import { describeCommand } from './command.ts';
 import { wholeContext } from './session.ts';
 
-export const enforceCommand: CommandOf = {
+export const enforceCommand = describeCommand({
   name: 'enforce',
   about: 'Make one enforcement pass: list, plan, notify, and revoke what is in mode: enforce',
   output: 'result',
   examples: ['', '--json'],
   needsPerson: 'an approval, an incident or a failed listing needs your attention',
   needs: wholeContext,
-  async run(context: Context) {
+  async run(context) {
     const { connections, failures } = await listKeysAfresh(context);
     const enforced = await enforce(context, connections);
     return {
@@ -22,7 +21,7 @@ export const enforceCommand: CommandOf = {
       needsPerson: failures.length > 0 || needsPerson(enforced),
     };
   },
-};
+});
 
 /** Returns whether something was not done as the policy requires, and waiting will not change that. */
 function needsPerson({ plan, approved, automatic, why }: Enforced): boolean {

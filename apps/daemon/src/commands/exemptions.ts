@@ -3,25 +3,18 @@ import { countOf } from '@keywarden/core/values';
 import { type Exemption, endExemption, exemptionList, grantExemption, readItems } from '@keywarden/db/daemon';
 import { usageError } from '@keywarden/runtime';
 import { usableConnections } from '../connect.ts';
-import type { Context } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
 import { betweenMarks } from '../enforce/high-water-mark.ts';
-import { chooseKeys, type KeyPattern, patternInWords } from './choose-keys.ts';
-import type { CommandOf } from './command.ts';
+import { chooseKeys, patternInWords } from './choose-keys.ts';
+import { describeCommand } from './command.ts';
 import { parseUntil, requireNumber, userName, wholeList } from './common.ts';
-import { type Columns, list, type OutputOptions } from './output.ts';
+import { type Columns, list } from './output.ts';
 import { existingStore, storeOnly } from './session.ts';
 
-interface ExemptOptions extends KeyPattern, OutputOptions {
-  rule?: string[];
-  reason: string;
-  until: string;
-}
-
-export const exemptCommand: CommandOf = {
+export const exemptCommand = describeCommand({
   name: 'exempt',
   about: 'Exempt existing keys from the policy for a time',
-  arguments: { '[key...]': 'ids of keys' },
+  arguments: [['[key...]', 'ids of keys']],
   required: { '--reason <text>': 'the reason', '--until <when>': 'a date, or a duration from now: 2027-03-31, 90d' },
   options: {
     '--name <pattern>': 'exempt the keys whose name matches: ci-*',
@@ -36,11 +29,7 @@ export const exemptCommand: CommandOf = {
     '--name "ci-*" --rule unused-90d --reason "build farm" --until 2027-03-31',
   ],
   needs: existingStore,
-  async run(
-    context: Context,
-    names: string[],
-    { rule, reason, until, json: _json, output: _output, ...pattern }: ExemptOptions,
-  ) {
+  async run(context, names, { rule, reason, until, json: _json, output: _output, ...pattern }) {
     const { connections } = await usableConnections(context);
     // The latest time, if there are several control planes.
     const now = connections.map(controlPlaneNow).toSorted().at(-1) ?? '';
@@ -65,24 +54,19 @@ export const exemptCommand: CommandOf = {
       text: `Exemption ${number} covers ${countOf(keys.length, 'key')} until ${end}. Keys that are created later are not covered.`,
     };
   },
-};
+});
 
-interface ExemptionsOptions {
-  all?: boolean;
-  end?: string;
-}
-
-export const exemptionsCommand: CommandOf = {
+export const exemptionsCommand = describeCommand({
   name: 'exemptions',
   about: 'List the exemptions in force, or end one',
   options: { '--all': 'list lapsed and ended exemptions, too', '--end <number>': 'end this exemption now' },
   output: 'list',
   examples: ['', '--end 4'],
   needs: storeOnly,
-  check({ end }: ExemptionsOptions) {
+  check({ end }) {
     if (end !== undefined) requireNumber(end, { of: "an exemption's number", list: 'exemptions' });
   },
-  async run(context: Context, { all = false, end }: ExemptionsOptions) {
+  async run(context, { all = false, end }) {
     const { db, sql } = context.store;
     if (end !== undefined && !(await betweenMarks(context, () => endExemption(sql, { number: end, by: userName() }))))
       throw usageError(`There is no exemption ${end} in force; keywarden exemptions shows them.`);
@@ -101,7 +85,7 @@ export const exemptionsCommand: CommandOf = {
       none: 'No exemption is in force.',
     });
   },
-};
+});
 
 function describeState({ state, until, ended_by: endedBy }: Exemption): string {
   if (state === 'ended') return `ended by ${endedBy}`;

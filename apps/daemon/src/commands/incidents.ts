@@ -1,19 +1,12 @@
 import { closeIncidents, type Incident, incidentInWords, listIncidents } from '@keywarden/db/daemon';
 import { usageError } from '@keywarden/runtime';
-import type { Context } from '../context.ts';
 import { betweenMarks } from '../enforce/high-water-mark.ts';
-import type { CommandOf } from './command.ts';
+import { describeCommand } from './command.ts';
 import { requireNumber, userName, wholeList } from './common.ts';
 import { type Columns, list } from './output.ts';
 import { inEmergency } from './session.ts';
 
-interface IncidentsOptions {
-  all?: boolean;
-  close?: string;
-  note?: string | null;
-}
-
-export const incidentsCommand: CommandOf = {
+export const incidentsCommand = describeCommand({
   name: 'incidents',
   about: 'List what a person must examine, or close one incident',
   options: {
@@ -25,11 +18,11 @@ export const incidentsCommand: CommandOf = {
   examples: ['', '--close 7 --note "a forgotten cron job"'],
   needsPerson: 'an incident is open',
   needs: inEmergency,
-  check({ close, note }: IncidentsOptions) {
+  check({ close, note }) {
     if (close === undefined && note != null) throw usageError('--note needs --close: it says what you found out.');
     if (close !== undefined) requireNumber(close, { of: "an incident's number", list: 'incidents' });
   },
-  async run(context: Context, { all = false, close, note = null }: IncidentsOptions) {
+  async run(context, { all = false, close, note = null }) {
     const { store } = context;
     const isClosed = async (number: string) =>
       await betweenMarks(context, () => closeIncidents(store.db, { number }, { by: userName(), note }));
@@ -51,7 +44,7 @@ export const incidentsCommand: CommandOf = {
     });
     return { ...found, needsPerson: incidents.some(({ state }) => state === 'open') };
   },
-};
+});
 
 function toJson({ id, state: _state, key, scope, ...rest }: Incident) {
   return { number: id, ...rest, scope: scope ?? '', key: key && { id: key.id, name: key.name } };

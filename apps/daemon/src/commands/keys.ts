@@ -1,25 +1,16 @@
 import { parseDuration } from '@keywarden/core/values';
 import * as db from '@keywarden/db/daemon';
 import { usageError } from '@keywarden/runtime';
-import type { Context } from '../context.ts';
 import { makeKeyFinder } from './choose-keys.ts';
-import type { CommandOf } from './command.ts';
+import { describeCommand } from './command.ts';
 import { requireOrganization, wholeList } from './common.ts';
 import { type Columns, list } from './output.ts';
 import { storeOnly, withContext } from './session.ts';
 import { renderTable } from './table.ts';
 
-interface KeysOptions {
-  organization?: string;
-  owner?: string;
-  name?: string;
-  state?: string;
-  idleFor?: string;
-}
-
 const states = ['active', 'missing', 'gone'] as const;
 
-export const keysListCommand: CommandOf = {
+export const keysListCommand = describeCommand({
   name: 'keys list',
   about: 'List the keys that exist, with owner, state and last use',
   options: {
@@ -31,7 +22,7 @@ export const keysListCommand: CommandOf = {
   },
   output: 'list',
   examples: ['', '--idle-for 90d --output csv > idle.csv'],
-  async run({ organization, owner, name, state, idleFor }: KeysOptions) {
+  async run({ organization, owner, name, state, idleFor }) {
     const wanted = states.find((each) => each === state);
     if (state !== undefined && wanted === undefined)
       throw usageError(`There is no state ${state}; use one of ${states.join(', ')}.`);
@@ -61,16 +52,16 @@ export const keysListCommand: CommandOf = {
       return list(keys, columns, { none: 'No key matches.' });
     }, storeOnly);
   },
-};
+});
 
-export const keysShowCommand: CommandOf = {
+export const keysShowCommand = describeCommand({
   name: 'keys show',
   about: 'Show one key with its uses and changes',
-  arguments: { '<key>': 'the id of the key' },
+  arguments: [['<key>', 'the id of the key']],
   output: 'result',
   examples: ['1234567'],
   needs: storeOnly,
-  async run({ store }: Context, name: string, { json }: { json?: boolean }) {
+  async run({ store }, name, { json }) {
     const { number } = makeKeyFinder(await db.listLiveKeys(store.db, { withOthers: false }))(name);
     const [key] = await db.readItems(store.db, db.keyList({ number }, { organizations: null }), 1);
     if (key === undefined) throw usageError(`Key ${name} is not an API key; the report shows other credentials.`);
@@ -101,15 +92,15 @@ export const keysShowCommand: CommandOf = {
     ];
     return { json: { ...key, uses, observations: changes }, text: parts.join('\n\n') };
   },
-};
+});
 
-export const ownerListCommand: CommandOf = {
+export const ownerListCommand = describeCommand({
   name: 'owner list',
   about: 'List the owners of keys, each with the number of their keys',
   output: 'list',
   examples: [''],
   needs: storeOnly,
-  async run({ store }: Context) {
+  async run({ store }) {
     const owners = await db.listKeyOwners(store.db);
     const columns: Columns<(typeof owners)[number]> = {
       OWNER: (each) => each.owner,
@@ -118,4 +109,4 @@ export const ownerListCommand: CommandOf = {
     };
     return list(owners, columns, { none: 'No key is live.' });
   },
-};
+});

@@ -10,20 +10,11 @@ import { endOtherKeys, endorsedKeysOf } from '../ledger/public-keys.ts';
 import { readCheckpoint, readSeen } from '../ledger/seen-checkpoint.ts';
 import { addLedgerKey, endFormerKeys, readSigningKeys } from '../ledger/signing-keys.ts';
 import { askWitnesses } from '../ledger/witnesses.ts';
-import type { CommandOf } from './command.ts';
+import { describeCommand } from './command.ts';
 import { userName } from './common.ts';
-import type { OutputOptions } from './output.ts';
 import { storeOnly } from './session.ts';
 
-interface LedgerOptions extends OutputOptions {
-  check?: boolean;
-  createKey?: boolean;
-  rotateKey?: boolean;
-  endFormerKeys?: boolean;
-  beginAnew?: string;
-}
-
-export const ledgerCommand: CommandOf = {
+export const ledgerCommand = describeCommand({
   name: 'ledger',
   about: 'Show the ledger of governance events and its public key, and check it',
   options: {
@@ -37,21 +28,15 @@ export const ledgerCommand: CommandOf = {
   examples: ['', '--check', '--rotate-key', '--begin-anew "restored the backup of 2 May"'],
   needsPerson: 'the ledger or a row is not what was recorded',
   needs: storeOnly,
-  check({ rotateKey = false, endFormerKeys: end = false, beginAnew: reason }: LedgerOptions) {
+  check({ rotateKey = false, endFormerKeys: end = false, beginAnew: reason }) {
     // The second would be refused, because a new key has signed nothing yet, and the first would be done.
     if (Number(rotateKey) + Number(end) + Number(reason !== undefined) > 1)
       throw usageError('--rotate-key, --end-former-keys and --begin-anew exclude each other; use one of them.');
   },
   /** Shows the ledger, after adding the events that wait. With `check`, compares everything in the store with it. */
   async run(
-    context: Context,
-    {
-      check = false,
-      createKey = false,
-      rotateKey = false,
-      endFormerKeys: end = false,
-      beginAnew: reason,
-    }: LedgerOptions,
+    context,
+    { check = false, createKey = false, rotateKey = false, endFormerKeys: end = false, beginAnew: reason },
   ) {
     const { environment } = context;
     // The key and the last checkpoint are there.
@@ -67,7 +52,7 @@ export const ledgerCommand: CommandOf = {
     ];
     return { json: state, text: [...done, inWords(state, check)].join('\n'), needsPerson: state.faults.length > 0 };
   },
-};
+});
 
 /** Ends all keys of the ledger but the newest of this machine, which the former ones endorse while they are there. */
 async function endFormer({ store, environment }: Context): Promise<void> {
@@ -132,18 +117,16 @@ function inWords(state: Awaited<ReturnType<typeof readState>>, wasChecked: boole
 /** A row has a few events. */
 const mostEvents = 10_000;
 
-type ReceiptOptions = OutputOptions & { type?: string };
-
-export const receiptCommand: CommandOf = {
+export const receiptCommand = describeCommand({
   name: 'receipt',
   about: 'Print a file that proves offline that the ledger has an event',
-  arguments: { '<subject>': 'the row that the event is about: plan_approval/17' },
+  arguments: [['<subject>', 'the row that the event is about: plan_approval/17']],
   options: { '--type <type>': 'the event, if the row has several: incident.closed' },
   output: 'result',
   examples: ['plan_approval/17 > approval.tlog-proof', 'incident/3 --type incident.closed'],
   needs: storeOnly,
   /** Prints the receipt of the newest event about a row, or of its newest event of one type. */
-  async run(context: Context, subject: string, { type, json }: ReceiptOptions) {
+  async run(context, subject, { type, json }) {
     const { store } = context;
     requireDataFolder(context.environment.KEYWARDEN_DATA);
     const grown = await growLedger(context);
@@ -168,4 +151,4 @@ export const receiptCommand: CommandOf = {
     if (!json) process.stdout.write(receipt);
     return json ? { json: { subject, type: event.type, receipt }, text: receipt } : exitCode.done;
   },
-};
+});

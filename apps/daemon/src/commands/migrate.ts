@@ -2,16 +2,16 @@ import { countOf } from '@keywarden/core/values';
 import { distributeOperations, type Migrated, migrateStore, setOperationRetention } from '@keywarden/db/store';
 import { exitCode, print } from '@keywarden/runtime';
 import { hasConfigFile } from '@keywarden/runtime/config';
-import type { CommandOf } from './command.ts';
+import { describeCommand } from './command.ts';
 import { withContext } from './session.ts';
 
-export const migrateCommand: CommandOf = {
+export const migrateCommand = describeCommand({
   name: 'migrate',
   about: 'Update the database schema',
   options: { '--citus': 'distribute the operations over the nodes of a Citus cluster' },
   output: 'text',
   examples: ['', '--citus'],
-  async run({ citus = false }: { citus?: boolean }) {
+  async run({ citus = false }) {
     return await withContext(
       async ({ store, config, environment }) => {
         const applied = await migrateStore(store.sql);
@@ -31,7 +31,7 @@ export const migrateCommand: CommandOf = {
       { needsControlPlane: false, migrations: 'none' },
     );
   },
-};
+});
 
 function inWords({ migrations, functions }: Migrated): string {
   if (migrations + functions === 0) return 'The database is up to date.';

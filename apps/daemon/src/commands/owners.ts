@@ -4,22 +4,21 @@ import { type Assignment, assignOwners, listLiveKeys, type NamedKey } from '@key
 import { codeOf, usageError } from '@keywarden/runtime';
 import { CsvError, parse } from 'csv-parse/sync';
 import { z } from 'zod';
-import type { Context } from '../context.ts';
 import { betweenMarks } from '../enforce/high-water-mark.ts';
 import { makeKeyFinder } from './choose-keys.ts';
-import type { CommandOf } from './command.ts';
+import { describeCommand } from './command.ts';
 import { userName } from './common.ts';
 import { storeOnly, withContext } from './session.ts';
 
-export const ownerSetCommand: CommandOf = {
+export const ownerSetCommand = describeCommand({
   name: 'owner set',
   about: 'Assign an owner to one key',
-  arguments: { '<key>': 'the id of the key' },
+  arguments: [['<key>', 'the id of the key']],
   options: { '--owner <name>': 'an email address or a name; the default is the creator of the key' },
   output: 'result',
   examples: ['1234567 --owner ada@example.com'],
   needs: storeOnly,
-  async run(context: Context, key: string, { owner }: { owner?: string }) {
+  async run(context, key, { owner }) {
     const { store } = context;
     const { number, name } = makeKeyFinder(await listLiveKeys(store.db, { withOthers: true }))(key);
     const assignments = [{ key: number, owner: owner ?? null }];
@@ -29,15 +28,15 @@ export const ownerSetCommand: CommandOf = {
       text: `The owner of key ${key} "${name}" is ${owner ?? 'its creator'}.`,
     };
   },
-};
+});
 
-export const ownerImportCommand: CommandOf = {
+export const ownerImportCommand = describeCommand({
   name: 'owner import',
   about: 'Assign the owners in a CSV file with the columns key_id and owner: all of them, or none',
-  arguments: { '<file>': 'the CSV file' },
+  arguments: [['<file>', 'the CSV file']],
   output: 'result',
   examples: ['owners.csv'],
-  async run(file: string) {
+  async run(file) {
     const rows = readRows(file);
     if (rows.length === 0) throw usageError(`${file} has no rows; it needs the columns key_id and owner.`);
     return await withContext(async (context) => {
@@ -50,7 +49,7 @@ export const ownerImportCommand: CommandOf = {
       return { json: { assigned: assignments.length }, text };
     }, storeOnly);
   },
-};
+});
 
 const rowSchema = z.strictObject({
   key_id: z.string().min(1, 'key_id is empty'),

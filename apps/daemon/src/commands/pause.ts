@@ -3,11 +3,11 @@ import { endPause, hasOpenIncident, listLostSuccessors, openPause, readPause } f
 import { codeOf, requireDataFolder, UserError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 import { armMachine, betweenMarks, disarmMachine, moveMark, whyNotEnforcing } from '../enforce/high-water-mark.ts';
-import type { CommandOf } from './command.ts';
+import { describeCommand } from './command.ts';
 import { lostInWords, userName } from './common.ts';
 import { inEmergency, storeOnly } from './session.ts';
 
-export const pauseCommand: CommandOf = {
+export const pauseCommand = describeCommand({
   name: 'pause',
   about: 'Stop every replica before its next revocation, until resume',
   options: { '--reason <text>': 'the reason, which incidents and check show' },
@@ -16,7 +16,7 @@ export const pauseCommand: CommandOf = {
   needsPerson: 'the pause is in force, but this machine could not write its mark',
   needs: inEmergency,
   /** Stops every replica before its next destructive call (R7), until `resume`. */
-  async run(context: Context, { reason = null }: { reason?: string | null }) {
+  async run(context, { reason = null }) {
     const { store, signal, progress } = context;
     const onWait = () => progress.note('A revocation is in progress; waiting for it to end.');
     const lock = { signal, onWait };
@@ -45,7 +45,7 @@ export const pauseCommand: CommandOf = {
       needsPerson: unmarked !== null,
     };
   },
-};
+});
 
 const whyUnmarked = (error: unknown) =>
   `This machine could not write its mark, so a restored store may lack the pause unnoticed. ${
@@ -54,14 +54,14 @@ const whyUnmarked = (error: unknown) =>
       : `Free space in KEYWARDEN_DATA (${codeOf(error)}), then run keywarden pause again.`
   }`;
 
-export const resumeCommand: CommandOf = {
+export const resumeCommand = describeCommand({
   name: 'resume',
   about: 'End the pause; for now, this also permits automatic enforcement as arm does',
   output: 'result',
   examples: [''],
   needs: storeOnly,
   /** Ends the pause. As in earlier versions, it also permits automatic enforcement on this machine, with a notice: `arm` does that. */
-  async run(context: Context) {
+  async run(context) {
     // The permission is for a daemon that uses this folder. Ending the pause makes a mark there.
     const hasDaemon = existsSync(context.environment.KEYWARDEN_DATA);
     const wasPaused = await betweenMarks(context, () => endPause(context.store.db, userName()));
@@ -76,7 +76,7 @@ export const resumeCommand: CommandOf = {
       text: lines.join('\n'),
     };
   },
-};
+});
 
 const armed = 'This machine now automatically enforces everything in mode: enforce on this store.';
 
@@ -86,14 +86,14 @@ const whyNotYet = async ({ store }: Context): Promise<string[]> =>
     ? ['It begins once the incident about the ledger is closed: keywarden incidents has the reason.']
     : [];
 
-export const armCommand: CommandOf = {
+export const armCommand = describeCommand({
   name: 'arm',
   about: 'Permit automatic enforcement on this machine, once you have checked the store',
   output: 'result',
   examples: [''],
   needs: storeOnly,
   /** Permits automatic enforcement on this machine, after a person has checked the store (R10). */
-  async run(context: Context) {
+  async run(context) {
     // The permission is for a daemon that uses this folder.
     requireDataFolder(context.environment.KEYWARDEN_DATA);
     const isArmed = (await whyNotEnforcing(context)) === null;
@@ -116,15 +116,15 @@ export const armCommand: CommandOf = {
       text: lines.join('\n'),
     };
   },
-};
+});
 
-export const disarmCommand: CommandOf = {
+export const disarmCommand = describeCommand({
   name: 'disarm',
   about: 'Withdraw that permission; plans that a person approves are still carried out',
   output: 'result',
   examples: [''],
   needs: inEmergency,
-  run(context: Context) {
+  run(context) {
     const wasArmed = disarmMachine(context);
     return {
       json: { armed: false, was_armed: wasArmed },
@@ -133,4 +133,4 @@ export const disarmCommand: CommandOf = {
         : 'Automatic enforcement is not permitted on this machine; nothing was changed.',
     };
   },
-};
+});

@@ -6,19 +6,18 @@ import type { Context } from '../context.ts';
 import { isClockTrusted } from '../control-plane-clock.ts';
 import { planKeys } from '../enforce/plan.ts';
 import { listKeysAfresh } from '../sync/keys.ts';
-import type { CommandOf } from './command.ts';
-import type { OutputOptions } from './output.ts';
+import { describeCommand } from './command.ts';
 import { describePlan, renderPlan, renderPlanRows } from './plan-text.ts';
 import { wholeContext } from './session.ts';
 
-interface PlanOptions extends OutputOptions {
+interface PlanOptions {
   organization?: string;
   review?: string;
   rule?: string;
   key?: string[];
 }
 
-export const planCommand: CommandOf = {
+export const planCommand = describeCommand({
   name: 'plan',
   about: 'Judge the keys by the policy, and print and store the plan; this revokes nothing',
   options: {
@@ -31,7 +30,7 @@ export const planCommand: CommandOf = {
   examples: ['', '--organization org-quiet-river-1', '--review 3', '--json > plan.json'],
   needsPerson: 'some keys could not be listed, so the plan is partial',
   needs: wholeContext,
-  async run(context: Context, options: PlanOptions) {
+  async run(context, options) {
     const { connections, failures } = await listKeysAfresh(context);
     const whole = await planKeys(context, connections);
     const plan = isPart(options) ? await takePart(context, whole, options) : whole;
@@ -43,7 +42,7 @@ export const planCommand: CommandOf = {
       needsPerson: failures.length > 0,
     };
   },
-};
+});
 
 const isPart = ({ organization, review, rule, key }: PlanOptions) =>
   [organization, review, rule, key].some((each) => each !== undefined);

@@ -1,13 +1,12 @@
 import type { ExpiredMonth } from '@keywarden/db/daemon';
 import { usageError } from '@keywarden/runtime';
-import type { Context } from '../context.ts';
 import { dropDueMonths, findExpiredMonths } from '../retention.ts';
-import type { CommandOf } from './command.ts';
+import { describeCommand } from './command.ts';
 import { userName } from './common.ts';
 import { type Columns, list } from './output.ts';
 import { storeOnly } from './session.ts';
 
-export const retentionCommand: CommandOf = {
+export const retentionCommand = describeCommand({
   name: 'retention',
   about: 'List the months of operations that exceed retention.operations, or drop them',
   options: {
@@ -17,11 +16,11 @@ export const retentionCommand: CommandOf = {
   output: 'list',
   examples: ['', '--drop'],
   needs: storeOnly,
-  check({ drop, evenIfChanged }: { drop?: boolean; evenIfChanged?: boolean }) {
+  check({ drop, evenIfChanged }) {
     if (evenIfChanged && !drop) throw usageError('--even-if-changed needs --drop.');
   },
   /** Runs the dry run of `retention.operations`. With `drop`, drops the months that an earlier dry run named at least a day ago. */
-  async run(context: Context, { drop = false, evenIfChanged = false }: { drop?: boolean; evenIfChanged?: boolean }) {
+  async run(context, { drop = false, evenIfChanged = false }) {
     const months = await findExpiredMonths(context);
     if (drop) await dropDueMonths(context, { months, by: userName(), evenIfChanged });
     const states = months.map((month) => ({ month, state: stateOf(month, drop) }));
@@ -42,7 +41,7 @@ export const retentionCommand: CommandOf = {
         'A month is due one day after a dry run named it: the daemon then drops it, or keywarden retention --drop does.',
     });
   },
-};
+});
 
 function stateOf({ isDue }: ExpiredMonth, drop: boolean): string {
   if (!isDue) return 'named';

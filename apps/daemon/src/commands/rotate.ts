@@ -1,28 +1,27 @@
 import { currentMint } from '@keywarden/core/rotation';
 import { listLiveKeys } from '@keywarden/db/daemon';
 import { usageError } from '@keywarden/runtime';
-import type { Context } from '../context.ts';
 import type { Advanced } from '../rotate/advance.ts';
 import type { Opened } from '../rotate/open.ts';
 import { type Rotated, rotate } from '../rotate/rotate.ts';
 import { listKeysAfresh } from '../sync/keys.ts';
 import { makeKeyFinder } from './choose-keys.ts';
-import type { CommandOf } from './command.ts';
+import { describeCommand } from './command.ts';
 import { userName } from './common.ts';
 import { rotationToJson } from './rotations.ts';
 import { existingStore } from './session.ts';
 import { renderTable } from './table.ts';
 
-export const rotateCommand: CommandOf = {
+export const rotateCommand = describeCommand({
   name: 'rotate',
   about: 'Start or continue the rotation of keys; without a key, do what the daemon does on its schedule',
-  arguments: { '[key...]': 'ids of keys' },
+  arguments: [['[key...]', 'ids of keys']],
   options: { '--sink <name>': 'deliver the new secrets to this sink instead of the sink of the rule' },
   output: 'result',
   examples: ['', '1234567', '1234567 --sink vault'],
   needsPerson: 'a rotation stalled, an orphan needs your attention, or keys could not be listed',
   needs: existingStore,
-  async run(context: Context, names: string[], { sink }: { sink?: string }) {
+  async run(context, names, { sink }) {
     const { sinks } = context.config;
     if (sink !== undefined && !sinks.some(({ name }) => name === sink))
       throw usageError(
@@ -38,7 +37,7 @@ export const rotateCommand: CommandOf = {
       needsPerson: failures.length > 0 || needsPerson(rotated),
     };
   },
-};
+});
 
 function needsPerson({ opened, moved, orphans, why }: Rotated): boolean {
   return (

@@ -3,17 +3,12 @@ import { advanceRotation, listOpenRotations, listRotations, type StoredRotation 
 import { print, UserError, usageError } from '@keywarden/runtime';
 import { type Context, withProcessLock } from '../context.ts';
 import { betweenMarks } from '../enforce/high-water-mark.ts';
-import type { CommandOf } from './command.ts';
+import { describeCommand } from './command.ts';
 import { userName, wholeList } from './common.ts';
-import { type Columns, list, type OutputOptions } from './output.ts';
+import { type Columns, list } from './output.ts';
 import { storeOnly } from './session.ts';
 
-interface RotationsOptions extends OutputOptions {
-  all?: boolean;
-  giveUp?: string;
-}
-
-export const rotationsCommand: CommandOf = {
+export const rotationsCommand = describeCommand({
   name: 'rotations',
   about: 'List the open rotations with their states, or end one',
   options: { '--all': 'list ended rotations, too', '--give-up <id>': 'end this rotation, and keep both of its keys' },
@@ -21,7 +16,7 @@ export const rotationsCommand: CommandOf = {
   examples: ['', '--give-up k3v9x2ab'],
   needsPerson: 'a rotation is stalled',
   needs: storeOnly,
-  async run(context: Context, { all = false, giveUp, output }: RotationsOptions) {
+  async run(context, { all = false, giveUp, output }) {
     const { store } = context;
     const ended = giveUp === undefined ? null : await endRotation(context, giveUp);
     const rotations = all ? await listRotations(store.db, wholeList) : await listOpenRotations(store.db);
@@ -42,7 +37,7 @@ export const rotationsCommand: CommandOf = {
     });
     return { ...found, needsPerson: rotations.some(({ state }) => state === 'stalled') };
   },
-};
+});
 
 /** Gives a rotation up on a person's request. Its keys stay as they are, and the policy applies to them again. */
 async function endRotation(context: Context, id: string): Promise<StoredRotation> {

@@ -1,12 +1,11 @@
 import { createToken, listTokens, revokeToken, roles, type StoredToken } from '@keywarden/db/daemon';
 import { printError, usageError } from '@keywarden/runtime';
-import type { Context } from '../context.ts';
-import type { CommandOf } from './command.ts';
+import { describeCommand } from './command.ts';
 import { parseUntil, requireNumber, requireOrganization, userName } from './common.ts';
-import { type Columns, list, type OutputOptions } from './output.ts';
+import { type Columns, list } from './output.ts';
 import { asAdmin, withContext } from './session.ts';
 
-export const tokenCreateCommand: CommandOf = {
+export const tokenCreateCommand = describeCommand({
   name: 'token create',
   about: 'Create a token, and print it once',
   required: { '--name <name>': 'the name of its holder', '--role <role>': 'viewer, auditor or operator' },
@@ -16,18 +15,7 @@ export const tokenCreateCommand: CommandOf = {
   },
   output: 'result',
   examples: ['--name ada --role operator --expires 90d'],
-  async run({
-    name,
-    role,
-    organization,
-    expires,
-    json,
-  }: OutputOptions & {
-    name: string;
-    role: string;
-    organization?: string[];
-    expires?: string;
-  }) {
+  async run({ name, role, organization, expires, json }) {
     const known = roles.find((each) => each === role);
     if (known === undefined) throw usageError(`There is no role ${role}; use one of ${roles.join(', ')}.`);
     const now = new Date().toISOString();
@@ -53,15 +41,15 @@ export const tokenCreateCommand: CommandOf = {
       return { json: { ...created, token: token.secret }, text: token.secret };
     }, asAdmin);
   },
-};
+});
 
-export const tokenListCommand: CommandOf = {
+export const tokenListCommand = describeCommand({
   name: 'token list',
   about: 'List the tokens without their secrets',
   output: 'list',
   examples: ['', '--json'],
   needs: asAdmin,
-  async run({ store, now }: Context) {
+  async run({ store, now }) {
     const tokens = await listTokens(store.db);
     const columns: Columns<StoredToken> = {
       ID: ({ number }) => number,
@@ -75,24 +63,24 @@ export const tokenListCommand: CommandOf = {
     };
     return list(tokens, columns, { json: tokens.map(toJson), none: 'There is no token.' });
   },
-};
+});
 
-export const tokenRevokeCommand: CommandOf = {
+export const tokenRevokeCommand = describeCommand({
   name: 'token revoke',
   about: 'Revoke a token permanently',
-  arguments: { '<id>': 'the id that token list prints' },
+  arguments: [['<id>', 'the id that token list prints']],
   output: 'result',
   examples: ['3'],
   needs: asAdmin,
-  check(id: string) {
+  check(id) {
     requireNumber(id, { of: "a token's id", list: 'token list' });
   },
-  async run({ store }: Context, id: string) {
+  async run({ store }, id) {
     if (!(await revokeToken(store.db, { number: id, by: userName() })))
       throw usageError(`There is no live token ${id}; keywarden token list shows them.`);
     return { json: { id, revoked: true }, text: `Token ${id} is revoked.` };
   },
-};
+});
 
 function stateOf({ revokedAt, revokedBy, expiresAt }: StoredToken, nowMs: number): string {
   if (revokedAt !== null) return `revoked ${revokedAt}${revokedBy === null ? '' : ` by ${revokedBy}`}`;

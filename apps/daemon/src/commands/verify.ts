@@ -4,19 +4,17 @@ import { exitCode, printableCell, readEnvironment, stopSignal, usageError } from
 import { copyLedger } from '../verify/copy-ledger.ts';
 import { instantOf, type ReceiptResult, type Result, rankOf, rankOfVerdict, type Verdict } from '../verify/verdict.ts';
 import { verifyFiles } from '../verify/verify-file.ts';
-import type { CommandOf } from './command.ts';
-import type { OutputOptions } from './output.ts';
+import { describeCommand } from './command.ts';
 
-/** Public keys of the ledger and of its witnesses. */
-type VerifyOptions = OutputOptions & { key: string[] };
-
-export const verifyCommand: CommandOf = {
+export const verifyCommand = describeCommand({
   name: 'verify',
   about: 'Check receipts, exported files and copies of a ledger offline, with its public key',
-  arguments: {
-    '<file...>':
+  arguments: [
+    [
+      '<file...>',
       'receipts, archives of evidence or of operations, exports beside their receipts, folders with a copy of the ledger',
-  },
+    ],
+  ],
   required: { '--key <key...>': 'public keys of the ledger and of its witnesses' },
   output: 'result',
   examples: [
@@ -25,7 +23,7 @@ export const verifyCommand: CommandOf = {
     'export.tlog-proof keywarden-keys.csv --key keywarden/0123456789ab+01234567+AQ==...',
   ],
   needsPerson: 'something is not proven: a gap, a day without a seal, or personal data that is not shown',
-  async run(files: string[], { key }: VerifyOptions) {
+  async run(files, { key }) {
     const options = { keys: key.map(readVerifier), nowMs: Date.now() };
     const results = await verifyFiles(files, options);
     const worst = Math.max(...results.map(({ result }) => rankOf(result)));
@@ -35,20 +33,20 @@ export const verifyCommand: CommandOf = {
       code: worst === 2 ? exitCode.failed : worst === 1 ? exitCode.needsPerson : exitCode.done,
     };
   },
-};
+});
 
-export const copyLedgerCommand: CommandOf = {
+export const copyLedgerCommand = describeCommand({
   name: 'copy-ledger',
   about: 'Download the ledger of a report into a folder, or continue a copy, and verify it',
-  arguments: {
-    '<report>': 'the address of a report, for which AUDITOR_TOKEN is a token of role auditor',
-    '<folder>': 'a new folder, or one with an earlier copy',
-  },
+  arguments: [
+    ['<report>', 'the address of a report, for which AUDITOR_TOKEN is a token of role auditor'],
+    ['<folder>', 'a new folder, or one with an earlier copy'],
+  ],
   required: { '--key <key...>': 'public keys of the ledger and of its witnesses' },
   output: 'result',
   examples: ['https://keywarden.example ledger --key keywarden/0123456789ab+01234567+AQ==...'],
   needsPerson: 'something is not proven: a witness has not cosigned, or the folder has other files',
-  async run(report: string, folder: string, { key }: VerifyOptions) {
+  async run(report, folder, { key }) {
     const { AUDITOR_TOKEN: token } = readEnvironment(process.env);
     if (token === undefined) throw usageError('Set AUDITOR_TOKEN to a token of role auditor of that report.');
     const source = { report, token, fetch, sleep: systemTime.sleep, signal: stopSignal() };
@@ -60,7 +58,7 @@ export const copyLedgerCommand: CommandOf = {
       needsPerson: !isProven,
     };
   },
-};
+});
 
 function asJson(result: Result): object {
   if (result.kind === 'archive') return { is_proven: rankOf(result) === 0, ...result.verdict };

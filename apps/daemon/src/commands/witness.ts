@@ -16,18 +16,11 @@ import {
   usageError,
 } from '@keywarden/runtime';
 import { createWitness, holdWitnessFolder } from '../witness/witness.ts';
-import type { CommandOf } from './command.ts';
+import { describeCommand } from './command.ts';
 
 const keyFile = 'witness-key';
 
-interface WitnessOptions {
-  log: string[];
-  name?: string;
-  host: string;
-  port: string;
-}
-
-export const witnessCommand: CommandOf = {
+export const witnessCommand = describeCommand({
   name: 'witness',
   about: 'Run a witness: a process that cosigns the checkpoints of ledgers elsewhere, if they are consistent',
   required: { '--log <key...>': 'public keys of the ledgers that it knows' },
@@ -38,47 +31,45 @@ export const witnessCommand: CommandOf = {
   },
   output: 'text',
   examples: ['--name witness.example/one --log keywarden/0123456789ab+01234567+AQ==...'],
-  run: runWitness,
-};
-
-/**
- * Runs a witness until it is stopped: a process with a key and a state of its own, on another machine than the log's. It needs neither a store nor a
- * configuration.
- */
-async function runWitness({ log: logs, name, host, port }: WitnessOptions): Promise<number> {
-  const environment = readEnvironment(process.env);
-  const log = createLogger({ level: environment.LOG_LEVEL, format: environment.LOG_FORMAT, name: 'witness' });
-  const { KEYWARDEN_DATA: folder } = environment;
-  ensureDataFolder(folder);
-  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535)
-    throw usageError(`"${port}" is no port; name a number from 0 to 65535.`);
-  const known = logs.map((text) => {
-    const verifier = parseVerifier(text);
-    if (verifier?.kind !== 'log')
-      throw usageError(`"${text}" is no public key of a ledger; keywarden ledger prints it.`);
-    return verifier;
-  });
-  const letGo = holdWitnessFolder(folder);
-  const signer = readKey(folder, name);
-  const app = createWitness({ signer, logs: known, folder, now: Date.now });
-  app.onError((error, c) => {
-    log.error({ err: error }, 'a checkpoint could not be cosigned');
-    return c.text('The witness cannot cosign now.\n', 503);
-  });
-  const signal = stopSignal();
-  const answer = getRequestListener(app.fetch, { hostname: host });
-  const server = createServer((request, response) => void answer(request, response));
-  const listening = await listen(server, { host, port: Number(port) }).catch((error: unknown) => {
-    const message = `The witness cannot listen on ${host}:${port} (${codeOf(error)}); name another --host or --port.`;
-    throw new UserError('listen', message, { cause: error });
-  });
-  const url = `http://${listening.address}`;
-  log.info({ url, public_key: signer.verifier.text }, 'the witness cosigns checkpoints');
-  await aborted(signal);
-  await listening.close();
-  letGo();
-  return exitCode.done;
-}
+  /**
+   * Runs a witness until it is stopped: a process with a key and a state of its own, on another machine than the log's. It needs neither a store nor a
+   * configuration.
+   */
+  async run({ log: logs, name, host, port }) {
+    const environment = readEnvironment(process.env);
+    const log = createLogger({ level: environment.LOG_LEVEL, format: environment.LOG_FORMAT, name: 'witness' });
+    const { KEYWARDEN_DATA: folder } = environment;
+    ensureDataFolder(folder);
+    if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535)
+      throw usageError(`"${port}" is no port; name a number from 0 to 65535.`);
+    const known = logs.map((text) => {
+      const verifier = parseVerifier(text);
+      if (verifier?.kind !== 'log')
+        throw usageError(`"${text}" is no public key of a ledger; keywarden ledger prints it.`);
+      return verifier;
+    });
+    const letGo = holdWitnessFolder(folder);
+    const signer = readKey(folder, name);
+    const app = createWitness({ signer, logs: known, folder, now: Date.now });
+    app.onError((error, c) => {
+      log.error({ err: error }, 'a checkpoint could not be cosigned');
+      return c.text('The witness cannot cosign now.\n', 503);
+    });
+    const signal = stopSignal();
+    const answer = getRequestListener(app.fetch, { hostname: host });
+    const server = createServer((request, response) => void answer(request, response));
+    const listening = await listen(server, { host, port: Number(port) }).catch((error: unknown) => {
+      const message = `The witness cannot listen on ${host}:${port} (${codeOf(error)}); name another --host or --port.`;
+      throw new UserError('listen', message, { cause: error });
+    });
+    const url = `http://${listening.address}`;
+    log.info({ url, public_key: signer.verifier.text }, 'the witness cosigns checkpoints');
+    await aborted(signal);
+    await listening.close();
+    letGo();
+    return exitCode.done;
+  },
+});
 
 /** Returns the witness's key. The first start with a name creates it. */
 function readKey(folder: string, name: string | undefined): Signer {
