@@ -11,7 +11,7 @@ import { settingsSchema, workSchema } from '../settings.ts';
 import type { State } from '../state.ts';
 import type { Row } from '../store/database.ts';
 import { formatIfSet, formatInstant, lastInstant, SECOND } from '../store/time.ts';
-import { faultsSchema } from './faults.ts';
+import { type Fault, faultsSchema } from './faults.ts';
 import { addedOperationsSchema, addOperations, listTrueOperations } from './operations.ts';
 
 const clockBody = z.strictObject({ advance_seconds: z.number().min(-1e9).max(1e10) });
@@ -41,7 +41,7 @@ export function controls(state: State, routes: ReadonlySet<string>): Hono {
 
   app.put('/faults', async (c) => {
     const faults = await readBody(c, faultsSchema);
-    for (const { method, path } of faults) requireRoute(routes, { method, path });
+    for (const fault of faults) requireRoute(routes, fault);
     state.faults.set(faults);
     return c.json(faults);
   });
@@ -113,10 +113,7 @@ function requireLocal(c: Context): void {
 }
 
 /** Refuses a fault that no request can match: it would make a test that cannot fail. */
-function requireRoute(
-  routes: ReadonlySet<string>,
-  { method, path }: { method: string | undefined; path: string | undefined },
-): void {
+function requireRoute(routes: ReadonlySet<string>, { method, path }: Pick<Fault, 'method' | 'path'>): void {
   const meets = [...routes].some((route) => {
     const [itsMethod, itsPath] = route.split(' ');
     return (method ?? itsMethod) === itsMethod && (path ?? itsPath) === itsPath;

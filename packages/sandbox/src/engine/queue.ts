@@ -96,7 +96,7 @@ export function step(state: State, row: Row, at: Micros): Row {
     failures_count: failures + Number(failed),
     error: failed ? 'compute did not become ready in time' : null,
   });
-  const moved = operationBySeq(state.db, seq);
+  const moved = state.db.require('operation', { seq });
   if (!isOpen) takeEffect(state.db, moved, at);
   return moved;
 }
@@ -115,12 +115,6 @@ export function startNext(state: State, projectId: string, at: Micros): void {
 
 // Only this file and the generator write the column.
 export const statusOf = (row: Row) => row.status as Status;
-
-function operationBySeq(db: State['db'], seq: number): Row {
-  const row = db.get('select * from operation where seq = ?', seq);
-  if (row === undefined) throw new Error(`operation ${seq} does not exist`);
-  return row;
-}
 
 /** Returns a random source that belongs to one operation, so that a seed gives one course of events regardless of other requests. */
 function randomOf({ work }: State, seq: number) {

@@ -31,20 +31,16 @@ export function insertBranch(db: Database, branch: NewBranch): void {
   });
 }
 
-const liveBranch = 'select * from branch where project_id = ? and deleted_at is null';
-
 export function findBranch(db: Database, projectId: string, branchId: string): Row | undefined {
-  return db.get(`${liveBranch} and id = ?`, projectId, branchId);
+  return db.find('branch', { project_id: projectId, id: branchId, deleted_at: null });
 }
 
 export function findBranchByName(db: Database, projectId: string, name: string): Row | undefined {
-  return db.get(`${liveBranch} and name = ?`, projectId, name);
+  return db.find('branch', { project_id: projectId, name, deleted_at: null });
 }
 
 export function defaultBranch(db: Database, projectId: string): Row {
-  const row = db.get(`${liveBranch} and is_default = 1`, projectId);
-  if (row === undefined) throw new Error(`project ${projectId} has no default branch`);
-  return row;
+  return db.require('branch', { project_id: projectId, is_default: 1, deleted_at: null });
 }
 
 /** Returns a position in the write-ahead log that grows with time, in Postgres's notation. */

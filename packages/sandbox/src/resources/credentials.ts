@@ -25,20 +25,14 @@ export function insertCredential(db: Database, wanted: NewCredential, id = rando
   const { apiToken, s3Secret } = secrets(tokenId);
   const issued = { token_id: tokenId, principal_type: 'user', api_token: apiToken, s3_secret_access_key: s3Secret };
   db.insert('credential', { ...wanted, ...issued });
-  return requireRow(db, tokenId);
+  return db.require('credential', { token_id: tokenId });
 }
 
 /** Replaces a credential's secrets; id, scopes and creation stay. */
 export function rotateCredential(db: Database, tokenId: string): Row {
   const { apiToken, s3Secret } = secrets(tokenId);
   db.update('credential', { token_id: tokenId, api_token: apiToken, s3_secret_access_key: s3Secret });
-  return requireRow(db, tokenId);
-}
-
-function requireRow(db: Database, tokenId: string): Row {
-  const row = db.get('select * from credential where token_id = ?', tokenId);
-  if (row === undefined) throw new Error(`credential ${tokenId} does not exist`);
-  return row;
+  return db.require('credential', { token_id: tokenId });
 }
 
 const shortOf = ({ token_id: id }: Row) => String(id).slice('nak_live_'.length, 'nak_live_'.length + 12);

@@ -14,7 +14,6 @@ import { makeId } from '../store/random.ts';
 import type { Micros } from '../store/time.ts';
 import { endpointFields, readEndpoint, requireOneWriter } from './endpoints.ts';
 import { mutate, requireBranch } from './mutate.ts';
-import { projectById } from './projects.ts';
 
 const createBody = z.object({
   endpoints: z.array(z.object(endpointFields)).default([]),
@@ -69,7 +68,8 @@ export function branchCreateRoute(api: Hono<Env>, state: State): void {
         insertEndpoint(db, { ...point, id: endpointId, project_id: projectId, branch_id: id, created_at: at });
         return { action: 'start_compute', branchId: id, endpointId };
       });
-      const reattach = projectById(state, projectId).detached_at === null ? [] : [{ action: 'tenant_reattach' }];
+      const project = db.require('project', { id: projectId });
+      const reattach = project.detached_at === null ? [] : [{ action: 'tenant_reattach' }];
       const operations = order([...reattach, { action: 'create_branch', branchId: id }, ...starts]);
       return c.json(
         {
@@ -78,7 +78,7 @@ export function branchCreateRoute(api: Hono<Env>, state: State): void {
           operations,
           roles: listRoles(db, id).map((row) => renderRole(row)),
           databases: listDatabases(db, id).map(renderDatabase),
-          connection_uris: projectById(state, projectId).store_passwords === 1 ? connectionDetails(db, id) : [],
+          connection_uris: project.store_passwords === 1 ? connectionDetails(db, id) : [],
         },
         201,
       );

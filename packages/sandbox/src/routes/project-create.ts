@@ -20,7 +20,7 @@ import { makeId, makePassword } from '../store/random.ts';
 import { requireOrder } from './endpoints.ts';
 import { create } from './mutate.ts';
 import { organizationOf } from './project-list.ts';
-import { projectById, retentionSchema, settingsSchema } from './projects.ts';
+import { retentionSchema, settingsSchema } from './projects.ts';
 
 const name = z.string().min(1).max(256);
 const identifier = z.string().min(1).max(63);
@@ -96,7 +96,7 @@ export function projectCreateRoute(api: Hono<Env>, state: State): void {
       ]);
       return c.json(
         {
-          project: renderProject(projectById(state, ids.project)),
+          project: renderProject(db.require('project', { id: ids.project })),
           connection_uris: connectionDetails(db, ids.branch),
           roles: listRoles(db, ids.branch).map((row) => renderRole(row, { withPassword: true })),
           databases: listDatabases(db, ids.branch).map(renderDatabase),

@@ -13,9 +13,8 @@ const addBody = z.object({
   provider_name: z.string().min(1),
   branch_id: z.string().optional(),
   jwt_audience: z.string().optional(),
-  role_names: z.array(z.string()).max(10).optional(),
+  role_names: z.array(z.string()).max(10).default(['authenticator', 'authenticated', 'anonymous']),
 });
-const defaultRoles = ['authenticator', 'authenticated', 'anonymous'];
 
 /** Adds the routes of key sets that a project's databases trust. They accept a token that one of the keys has signed. */
 export function projectJwksRoutes(api: Hono<Env>, state: State): void {
@@ -34,17 +33,7 @@ export function projectJwksRoutes(api: Hono<Env>, state: State): void {
     return mutate(c, state, ({ at, order }) => {
       if (wanted.branch_id !== undefined) requireBranch(c, state, wanted.branch_id);
       const id = randomUUID();
-      db.insert('jwks', {
-        id,
-        project_id: projectId,
-        branch_id: wanted.branch_id ?? null,
-        jwks_url: wanted.jwks_url,
-        provider_name: wanted.provider_name,
-        jwt_audience: wanted.jwt_audience ?? null,
-        role_names: wanted.role_names ?? defaultRoles,
-        created_at: at,
-        updated_at: at,
-      });
+      db.insert('jwks', { ...wanted, id, project_id: projectId, created_at: at, updated_at: at });
       return c.json({ jwks: renderJwks(requireJwks(projectId, id)), operations: order([]) }, 201);
     });
   });

@@ -64,7 +64,7 @@ export function projectRoutes(api: Hono<Env>, state: State): void {
     const id = requireProjectId(c, state);
     const { project: wanted } = await readBody(c, updateBody);
     return mutate(c, state, ({ at, order }) => {
-      const row = projectById(state, id);
+      const row = db.require('project', { id });
       db.update('project', {
         id,
         name: wanted.name,
@@ -80,7 +80,7 @@ export function projectRoutes(api: Hono<Env>, state: State): void {
         ...(isStored ? [{ action: 'apply_storage_config' }] : []),
         ...(wanted.settings === undefined ? [] : active.flatMap((endpoint) => configureTasks(db, endpoint))),
       ]);
-      return c.json({ project: renderProject(projectById(state, id)), operations });
+      return c.json({ project: renderProject(db.require('project', { id })), operations });
     });
   });
 
@@ -106,15 +106,9 @@ export function projectRoutes(api: Hono<Env>, state: State): void {
         'select * from branch where project_id = ? and deleted_at is null order by created_at, id',
         id,
       );
-      return c.json({ project: renderProject(projectById(state, id)), branches: branches.map(renderBranch) });
+      return c.json({ project: renderProject(db.require('project', { id })), branches: branches.map(renderBranch) });
     });
   });
-}
-
-export function projectById({ db }: State, id: string): Row {
-  const row = db.get('select * from project where id = ?', id);
-  if (row === undefined) throw new Error(`project ${id} does not exist`);
-  return row;
 }
 
 function merge(stored: Row[string] | undefined, wanted: object | undefined): object {

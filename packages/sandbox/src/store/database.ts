@@ -18,6 +18,8 @@ export interface Database {
   get(sql: string, ...values: Values): Row | undefined;
   /** Returns the first row with these values of its columns. */
   find(table: string, columns: Record<string, SQLInputValue>): Row | undefined;
+  /** Does the same for a row that exists. Throws an Error without it, which is a bug. */
+  require(table: string, columns: Record<string, SQLInputValue>): Row;
   run(sql: string, ...values: Values): number;
   /** Adds a row. Columns that are not named get their defaults. */
   insert(table: string, values: Columns): void;
@@ -44,17 +46,22 @@ export function openDatabase(file: string): Database {
     statements.set(sql, made);
     return made;
   };
+  const find: Database['find'] = (table, columns) => {
+    const conditions = Object.keys(columns).map((column) => `${column} is :${column}`);
+    const sql = `select * from ${table} where ${conditions.join(' and ')} limit 1`;
+    return prepare(sql).get(columns) as Row | undefined;
+  };
   return {
     // SQLite's columns hold only these types: the schema is strict and has no blob.
     all: (sql, ...values) => prepare(sql).all(...(values as SQLInputValue[])) as Row[],
     // The statement was prepared to return arrays, which its type does not express.
     arrays: (sql, ...values) => prepare(sql, true).all(...(values as SQLInputValue[])) as unknown as Row[string][][],
     get: (sql, ...values) => prepare(sql).get(...(values as SQLInputValue[])) as Row | undefined,
-    find(table, columns) {
-      const conditions = Object.keys(columns).map((column) => `${column} is :${column}`);
-      return prepare(`select * from ${table} where ${conditions.join(' and ')} limit 1`).get(columns) as
-        | Row
-        | undefined;
+    find,
+    require(table, columns) {
+      const row = find(table, columns);
+      if (row === undefined) throw new Error(`there is no ${table} with ${JSON.stringify(columns)}`);
+      return row;
     },
     run: (sql, ...values) => Number(prepare(sql).run(...(values as SQLInputValue[])).changes),
     insert(table, values) {
