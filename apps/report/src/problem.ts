@@ -70,6 +70,8 @@ export function clientGone(): Problem {
   return new Problem(499 as ContentfulStatusCode, 'Client has gone', 'The client did not wait for the answer.');
 }
 
+const unavailable = (why: string) => new Problem(503, 'Unavailable', `The audit store ${why}.`);
+
 /** Returns the Problem that the client sees for an error. */
 export function toProblem(error: unknown): Problem {
   if (error instanceof Problem) return error;
@@ -82,20 +84,10 @@ export function toProblem(error: unknown): Problem {
   if (code === 'KW003') return new Problem(403, 'Forbidden', 'This token may not do that.');
   if (code === 'KW004') return new Problem(404, 'Not found', 'One of these keys is not visible to this token.');
   if (code.startsWith('22')) return badParameter('The store cannot read a value in this format.');
-  if (isStoreUnavailable(error))
-    return new Problem(503, 'Unavailable', 'The audit store does not answer; try again later.');
+  if (isStoreUnavailable(error)) return unavailable('does not answer; try again later');
   if (whyExhausted(error) !== null)
-    return new Problem(
-      503,
-      'Unavailable',
-      'The audit store has too little space, memory or time for this; its operator finds the reason in the log.',
-    );
-  if (isStoreFailure(error))
-    return new Problem(
-      503,
-      'Unavailable',
-      'The audit store has an internal error; on a cluster, a node may not answer.',
-    );
+    return unavailable('has too little space, memory or time for this; its operator finds the reason in the log');
+  if (isStoreFailure(error)) return unavailable('has an internal error; on a cluster, a node may not answer');
   return new Problem(500, 'Internal error', 'The request failed; find the details in the log by the request id.');
 }
 

@@ -93,10 +93,9 @@ export function addResource<S extends z.ZodObject, F extends z.ZodRawShape, O ex
 }
 
 interface ListFile<S extends z.ZodObject, F extends z.ZodRawShape>
-  extends Pick<Resource<S, F>, 'name' | 'access' | 'filters' | 'item' | 'list'> {
-  summary: string;
+  extends Pick<Resource<S, F>, 'name' | 'summary' | 'access' | 'filters' | 'item' | 'list'>,
+    Pick<NonNullable<Resource<S, F>['file']>, 'trailer'> {
   check?: Resource<S, F>['check'] | undefined;
-  trailer: (request: ListQuery<F>) => Promise<object>;
 }
 
 /** Adds the export of a list: a streamed file that ends with a line that proves it complete (P3). */

@@ -45,16 +45,13 @@ export async function* writeEvidence(
       const missing = measured.missing ?? null;
       const found = (measured.isException ? written.records : 0) + (missing === null ? 0 : 1);
       const isJudging = measured.isException || measure.measure === 'reviews';
-      const exceptions = isJudging ? found : null;
-      const notAssessable = others.end();
-      const by = breakdown.list();
       files.push({
         ...written,
         control: control.id,
         measure,
-        exceptions,
-        not_assessable: notAssessable,
-        exceptions_by: by,
+        exceptions: isJudging ? found : null,
+        not_assessable: others.end(),
+        exceptions_by: breakdown.list(),
         missing,
       });
     }

@@ -114,9 +114,9 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
     },
     file: {
       summary: 'Keys as a file; with as_of, their states at a past time',
-      trailer: async ({ db: reader, query, organizations }) => ({
-        ...(await gapsAt(reader, { asOf: query.asOf, organizations, of: 'keys' })),
-        blind_spots: await store.listBlindSpots(reader, organizations),
+      trailer: async (request) => ({
+        ...(await gapsAt(request, 'keys')),
+        blind_spots: await store.listBlindSpots(request.db, request.organizations),
       }),
     },
   });
@@ -151,8 +151,7 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
     },
     file: {
       summary: 'Credentials that are not API keys as a file; with as_of, those that existed at a past time',
-      trailer: async ({ db: reader, query, organizations }) =>
-        await gapsAt(reader, { asOf: query.asOf, organizations, of: 'credentials' }),
+      trailer: async (request) => await gapsAt(request, 'credentials'),
     },
   });
   const uses = 'newest first, one item per hour and address';
@@ -214,34 +213,27 @@ function addOne(
   });
 }
 
-interface Then {
-  asOf: string | undefined;
-  organizations: string[] | null;
-  of: store.InventoryKind;
-}
+type AsOf = Pick<ListQuery<z.ZodRawShape>, 'db' | 'organizations'> & { query: { asOf?: string | undefined } };
 
 /** Returns the gaps of an inventory at a time; without `asOf`, now. */
-async function gapsAt(db: ListQuery<z.ZodRawShape>['db'], { asOf, organizations, of }: Then) {
-  const at = asOf ?? (await store.readControlPlaneNow(db));
+async function gapsAt({ db, query, organizations }: AsOf, of: store.InventoryKind) {
+  const at = query.asOf ?? (await store.readControlPlaneNow(db));
   return { as_of: at, holes: await store.listInventoryGaps(db, { from: at, to: at, organizations, of }) };
 }
-
-type AsOf = Pick<ListQuery<z.ZodRawShape>, 'db' | 'organizations'> & { query: { asOf?: string | undefined } };
 
 /** The gaps as further fields of a list, if the query has `as_of`. */
 function gapsThen(of: store.InventoryKind) {
   return {
     shape: { as_of: z.string().optional(), holes: z.array(store.inventoryGap).optional() },
-    read: async ({ db, query, organizations }: AsOf) =>
-      query.asOf === undefined ? undefined : await gapsAt(db, { asOf: query.asOf, organizations, of }),
+    read: async (request: AsOf) => (request.query.asOf === undefined ? undefined : await gapsAt(request, of)),
   };
 }
 
 /** Returns the gaps as a part of a page. */
 async function gapPart({ db }: Services, { query, principal }: Visit, of: store.InventoryKind): Promise<Part> {
   if (query.as_of !== undefined && Number.isNaN(Date.parse(query.as_of))) return '';
-  const { organizations } = principal;
-  const { as_of: at, holes } = await gapsAt(db, { asOf: query.as_of, organizations, of });
+  const request = { db, query: { asOf: query.as_of }, organizations: principal.organizations };
+  const { as_of: at, holes } = await gapsAt(request, of);
   if (holes.length === 0)
     return html`<p class="notice">At ${at}, every scope had a complete listing within ${of === 'keys' ? 'a day' : 'two days'}.</p>`;
   return html`<details class="notice warn">

@@ -9,7 +9,7 @@ import { exportLinks, type Pages } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { digits, reason } from '../parameters.ts';
 import { addFile, addResource } from '../resource.ts';
-import { addList, addRoute, requireItem, requireOne } from '../route.ts';
+import { addList, addRoute, type Missing, requireItem, requireOne } from '../route.ts';
 import { choiceFields, coversBoth, coversOne, openForm, toReviewRequest } from './review-choice.ts';
 import { documentHash, reviewPages } from './review-pages.ts';
 
@@ -71,11 +71,11 @@ export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Servic
     item: store.reviewedKey,
     list: ({ query }) => store.reviewItemList(query),
     async check({ db, query: { review } }) {
-      if (review !== undefined) await readReview(db, review);
+      if (review !== undefined) await requireReview(db, review);
     },
     async trailer({ db, query: { review } }) {
       if (review === undefined) return { holes: await listGapsOfReviews(db) };
-      const found = await readReview(db, review);
+      const found = await requireItem(db, store.reviewList({ number: review }), missing);
       const { state, signed_by, signed_at, sha256, as_of, holes } = found;
       return { as_of, state, signed_by, signed_at, review_sha256: sha256, holes };
     },
@@ -91,12 +91,11 @@ async function listGapsOfReviews(db: store.Reader): Promise<object[]> {
   return reviews.flatMap(({ id, holes }) => holes.map((hole) => ({ review_id: id, ...hole })));
 }
 
-const readReview = async (db: store.Reader, number: string) =>
-  await requireItem(db, store.reviewList({ number }), ['review with this number', '/v1/reviews']);
+const missing: Missing = ['review with this number', '/v1/reviews'];
 
 /** Returns a review as the API shows it. */
 const showReview = async (db: store.Reader, number: string) =>
-  await requireOne(db, store.reviewList({ number }), ['review with this number', '/v1/reviews']);
+  await requireOne(db, store.reviewList({ number }), missing);
 
 /** Adds what can be read of one review. */
 function addReads(app: OpenAPIHono<Env>, { db, sql }: Services): void {
