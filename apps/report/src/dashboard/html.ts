@@ -1,3 +1,4 @@
+import type { Suggestion } from '@keywarden/db/report';
 import { html, raw } from 'hono/html';
 import type { HtmlEscapedString } from 'hono/utils/html';
 
@@ -161,6 +162,20 @@ export function chart({ title, labels, series, isHorizontal = false }: Chart): H
   </figure>`;
 }
 
+/** Returns a field of a form with a choice. `none` is the text of the empty value, if that can be chosen. */
+export function selectField(
+  { id, name, label, none, value }: { id: string; name: string; label: string; none?: string; value?: string },
+  choices: Suggestion[],
+): Html {
+  const options = [...(none === undefined ? [] : [{ value: '', name: none }]), ...choices];
+  return html`<div class="field">
+    <label for="${id}">${label}</label>
+    <select id="${id}" name="${name}">
+      ${options.map((each) => html`<option value="${each.value}" title="${each.value}" ${each.value === value ? raw('selected') : ''}>${each.name}</option>`)}
+    </select>
+  </div>`;
+}
+
 export interface Field {
   name: string;
   label: string;
@@ -169,10 +184,10 @@ export interface Field {
   type?: 'text' | 'search';
   placeholder?: string;
   /** Values to choose from in a text input, each with its name. */
-  suggestions?: { value: string; name: string }[];
+  suggestions?: Suggestion[];
 }
 
-function suggestList(name: string, suggestions: { value: string; name: string }[]): Part {
+function suggestList(name: string, suggestions: Suggestion[]): Part {
   if (suggestions.length === 0) return '';
   return html`<datalist id="l-${name}">${suggestions.map((each) => html`<option value="${each.value}">${each.name}</option>`)}</datalist>`;
 }
@@ -182,14 +197,9 @@ export function filterForm(action: string, fields: Field[], values: Record<strin
   return html`<form class="filters" method="get" action="${action}" role="search" aria-label="Filters">
     ${fields.map(({ name, label, options, type = 'text', placeholder = '', suggestions = [] }) => {
       const value = values[name] ?? '';
-      const control =
-        options === undefined
-          ? html`<input id="f-${name}" name="${name}" type="${type}" value="${value}" placeholder="${placeholder}" ${suggestions.length > 0 ? raw(`list="l-${name}"`) : ''} />${suggestList(name, suggestions)}`
-          : html`<select id="f-${name}" name="${name}">
-              <option value="">all</option>
-              ${options.map((each) => html`<option value="${each}" ${each === value ? raw('selected') : ''}>${each.replaceAll('_', ' ')}</option>`)}
-            </select>`;
-      return html`<div class="field"><label for="f-${name}">${label}</label>${control}</div>`;
+      const choices = options?.map((each) => ({ value: each, name: each.replaceAll('_', ' ') }));
+      if (choices !== undefined) return selectField({ id: `f-${name}`, name, label, none: 'all', value }, choices);
+      return html`<div class="field"><label for="f-${name}">${label}</label><input id="f-${name}" name="${name}" type="${type}" value="${value}" placeholder="${placeholder}" ${suggestions.length > 0 ? raw(`list="l-${name}"`) : ''} />${suggestList(name, suggestions)}</div>`;
     })}
     <div class="field buttons"><button type="submit">Filter</button> <a class="button quiet" href="${action}">Clear</a></div>
   </form>`;

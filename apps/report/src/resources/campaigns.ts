@@ -4,7 +4,7 @@ import { html } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
 import { cancelCampaign, openCampaign } from '../actions/reviews.ts';
 import { columnsFor, proofFact } from '../dashboard/columns.ts';
-import { ago, facts, type Html, link, type Part, section, state, time } from '../dashboard/html.ts';
+import { ago, facts, type Html, link, type Part, section, selectField, state, time } from '../dashboard/html.ts';
 import { listPart, type Pages, readForm, readParameter, readReason } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { dayOrInstant, digits, reason, word } from '../parameters.ts';
@@ -188,6 +188,8 @@ const reasons = {
   flagged: 'for keys that a rule wants to revoke or rotate',
 } as const;
 
+const choicesOf = (texts: object) => Object.entries(texts).map(([value, name]) => ({ value, name: String(name) }));
+
 function describe(campaign: Campaign, proof: [string, Part][]): Html {
   const {
     keys,
@@ -241,18 +243,8 @@ function openForm(organizations: Suggestion[]): Html {
       <div class="field"><label for="c-split">One review for each</label><select id="c-split" name="split_by"><option>organization</option><option>owner</option></select></div>
       <div class="field"><label for="c-due">Due</label><input id="c-due" name="due_at" type="date" required /></div>
       <div class="field"><label for="c-remind">Reminders (days before)</label><input id="c-remind" name="remind_days" value="14, 7, 1" pattern="[0-9, ]*" /></div>
-      <div class="field">
-        <label for="c-default">Keys undecided at the due date</label>
-        <select id="c-default" name="default_decision">
-          ${Object.entries(defaults).map(([value, text]) => html`<option value="${value}">${text}</option>`)}
-        </select>
-      </div>
-      <div class="field">
-        <label for="c-reason">A reason to keep is required</label>
-        <select id="c-reason" name="keep_needs_reason">
-          ${Object.entries(reasons).map(([value, text]) => html`<option value="${value}">${text}</option>`)}
-        </select>
-      </div>
+      ${selectField({ id: 'c-default', name: 'default_decision', label: 'Keys undecided at the due date' }, choicesOf(defaults))}
+      ${selectField({ id: 'c-reason', name: 'keep_needs_reason', label: 'A reason to keep is required' }, choicesOf(reasons))}
       <div class="field"><label for="c-escalate">Escalate to</label><input id="c-escalate" name="escalate_to" maxlength="200" placeholder="security@example.com" /></div>
       <div class="field"><label for="c-after">Escalate after (days)</label><input id="c-after" name="escalate_after_days" type="number" min="1" max="365" value="3" /></div>
       ${choiceControls(organizations)}

@@ -3,7 +3,7 @@ import { listPartChoices, planItem, planList, type Reader } from '@keywarden/db/
 import { html } from 'hono/html';
 import { allowWhole } from '../access/roles.ts';
 import { makePart } from '../actions/plans.ts';
-import { type Html, section } from '../dashboard/html.ts';
+import { type Html, section, selectField } from '../dashboard/html.ts';
 import { type Pages, readForm, readParameter } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { digits, word } from '../parameters.ts';
@@ -57,20 +57,14 @@ export function addPlanParts(app: OpenAPIHono<Env>, pages: Pages, services: Serv
 /** Returns the form that makes a part of a plan: of an organization, a rule or a signed review. */
 export async function partForm({ db }: Services, plan: string): Promise<Html> {
   const { organizations, rules, reviews } = await listPartChoices(db, plan);
-  const select = (name: string, label: string, choices: { value: string; name: string }[]) => html`<div class="field">
-    <label for="part-${name}">${label}</label>
-    <select id="part-${name}" name="${name}">
-      <option value="">all</option>
-      ${choices.map((choice) => html`<option value="${choice.value}" title="${choice.value}">${choice.name}</option>`)}
-    </select>
-  </div>`;
+  const field = (name: string, label: string) => ({ id: `part-${name}`, name, label, none: 'all' });
   return section(
     'Approve a part',
     html`<form class="forms" method="post" action="/plans/${plan}/parts">
       <p>Makes a plan of its own from some of these keys. You approve it by its own id; the others stay.</p>
-      ${select('organization_id', 'Organization', organizations)}
-      ${select('rule', 'Rule', rules)}
-      ${select('review_id', 'Signed review', reviews)}
+      ${selectField(field('organization_id', 'Organization'), organizations)}
+      ${selectField(field('rule', 'Rule'), rules)}
+      ${selectField(field('review_id', 'Signed review'), reviews)}
       <button type="submit">Show this part</button>
     </form>`,
   );

@@ -1,8 +1,9 @@
 import { z } from '@hono/zod-openapi';
+import { keyKinds } from '@keywarden/core/wire';
 import type { Reader, Suggestion } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import type { ReviewRequest } from '../actions/reviews.ts';
-import { type Html, section } from '../dashboard/html.ts';
+import { type Html, section, selectField } from '../dashboard/html.ts';
 import { readField, readForm } from '../dashboard/page.ts';
 import type { Services } from '../environment.ts';
 import { camelled, word } from '../parameters.ts';
@@ -68,19 +69,9 @@ export async function readChoice({ db }: Services, sent: FormData): Promise<Revi
 
 /** Returns the fields of a form that choose the keys of a review. */
 export function choiceControls(organizations: Suggestion[]): Html {
-  return html`<div class="field">
-      <label for="r-organization">Organization</label>
-      <select id="r-organization" name="organization_id">
-        <option value="">all</option>
-        ${organizations.map(({ value, name }) => html`<option value="${value}" title="${value}">${name}</option>`)}
-      </select>
-    </div>
-    <div class="field">
-      <label for="r-kind">Kind</label>
-      <select id="r-kind" name="kind">
-        <option value="">all</option><option>personal</option><option>organization</option><option>project</option>
-      </select>
-    </div>
+  const kinds = keyKinds.map((kind) => ({ value: kind, name: kind }));
+  return html`${selectField({ id: 'r-organization', name: 'organization_id', label: 'Organization', none: 'all' }, organizations)}
+    ${selectField({ id: 'r-kind', name: 'kind', label: 'Kind', none: 'all' }, kinds)}
     <div class="field"><label for="r-idle">Idle for over</label><input id="r-idle" name="idle_for" placeholder="90d" /></div>
     <div class="field"><label for="r-older">Older than</label><input id="r-older" name="older_than" placeholder="365d" /></div>
     <div class="field"><label for="r-as-of">As of</label><input id="r-as-of" name="as_of" placeholder="now" /></div>
