@@ -22,19 +22,16 @@ export interface State {
   newToken: () => string;
 }
 
-/** What the active faults require of one request's handler. */
-interface FaultVariables {
-  partialProjects: boolean;
-  lateCommitBy: Micros;
-  lateLastUsedBy: Micros;
-}
-
 interface RequestVariables {
   principal: Principal;
   /** When the request's handler began: the data of its response is from then or later. */
   answeredAt: Micros;
   /** Whether the handler has rendered the times as the settings require. Searching a long list for its times takes a quarter of the request. */
   timesAreRendered?: boolean;
+  /** What the active faults require of the handler. */
+  partialProjects?: boolean;
+  lateCommitBy?: Micros;
+  lateLastUsedBy?: Micros;
 }
 
-export type Env = { Variables: RequestVariables & Partial<FaultVariables> };
+export type Env = { Variables: RequestVariables };

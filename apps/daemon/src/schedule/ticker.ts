@@ -24,13 +24,6 @@ export interface TickOptions {
   now?: (() => number) | undefined;
 }
 
-/** A slot that this tick enqueued, with its jobs. It leaves out jobs whose account already has one in progress. */
-export interface EnqueuedSlot {
-  schedule: JobKind;
-  slot: string;
-  jobs: number;
-}
-
 /** The jobs that begin at once on a store without earlier runs. For the others the next time counts. */
 const atOnce: readonly JobKind[] = ['keys', 'operations', 'credentials'];
 
@@ -39,11 +32,12 @@ const atOnce: readonly JobKind[] = ['keys', 'operations', 'credentials'];
  * only the last one is caught up. The clock is the database's, and due times are in UTC: this machine's clock and time zone do not matter.
  * A clock that was set back finds the same times already enqueued.
  */
-export async function tick(options: TickOptions): Promise<{ enqueued: EnqueuedSlot[]; nextMs: number }> {
+export async function tick(options: TickOptions) {
   const { sql, config, now } = options;
   await replaceFutureTimes(sql);
   const { nowMs, lastMs } = await readSlots(sql, now?.() ?? null);
-  const enqueued: EnqueuedSlot[] = [];
+  // The slots of this tick, each with the number of its jobs: without those whose account already has one in progress.
+  const enqueued: { schedule: JobKind; slot: string; jobs: number }[] = [];
   let nextMs = Number.POSITIVE_INFINITY;
   for (const schedule of jobKinds) {
     const cron = new Cron(config.schedules[schedule], { paused: true, timezone: 'UTC' });

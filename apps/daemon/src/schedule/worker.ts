@@ -7,12 +7,6 @@ import type { Context } from '../context.ts';
 import { jobs } from './jobs.ts';
 import type { JobData } from './ticker.ts';
 
-/** How the daemon ends: `requested` is aborted on a stop request, `forced` when running jobs must be handed back. */
-interface Stopping {
-  requested: AbortSignal;
-  forced: AbortSignal;
-}
-
 export interface Worker {
   context: Context;
   replica: string;
@@ -21,7 +15,8 @@ export interface Worker {
   queues: Queues;
   /** Throws a UserError, and ends the daemon, if another version has migrated the database. */
   assertOurs: () => Promise<void>;
-  stopping: Stopping;
+  /** How the daemon ends: `requested` is aborted on a stop request, `forced` when running jobs must be handed back. */
+  stopping: { requested: AbortSignal; forced: AbortSignal };
 }
 
 /** The part of a failure that the queue stores: never a message that may contain data. */

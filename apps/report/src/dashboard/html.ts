@@ -122,15 +122,10 @@ export function section(title: string, body: Part, { more }: { more?: Part } = {
   </section>`;
 }
 
-interface Series {
-  name: string;
-  values: number[];
-}
-
 export interface Chart {
   title: string;
   labels: string[];
-  series: Series[];
+  series: { name: string; values: number[] }[];
   /** Horizontal bars, for long labels. */
   isHorizontal?: boolean;
 }

@@ -2,12 +2,6 @@ import { z } from '@hono/zod-openapi';
 import { unwrap } from '@keywarden/db/report';
 import { csvCell, writeCsv } from '@keywarden/runtime';
 
-/** A column's name, and the path of its value in an item. */
-interface Column {
-  name: string;
-  path: string[];
-}
-
 /**
  * Writes items as rows of CSV (RFC 4180), with a column for each field of their schema. Each field of a nested object has its own column
  * (`creator_id`). Lists and free-form objects are written as JSON.
@@ -26,7 +20,8 @@ export function createCsvWriter(item: z.ZodObject): { header: string; rows: (ite
   };
 }
 
-function columnsOf(shape: z.ZodObject, path: string[]): Column[] {
+/** Returns the name of each column, and the path of its value in an item. */
+function columnsOf(shape: z.ZodObject, path: string[]): { name: string; path: string[] }[] {
   return Object.entries(shape.shape).flatMap(([name, field]) => {
     const inner = unwrap(field);
     const here = [...path, name];
