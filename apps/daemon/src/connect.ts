@@ -165,7 +165,6 @@ async function limiterFor(limiters: Limiters, options: LimiterOptions): Promise<
   return limiter;
 }
 
-/** Returns the sentence for a connection that does not respond as it should. */
 function failureInWords(
   { code, status, message, networkCode }: ControlPlaneError,
   { name, url, usesSandbox }: { name: string; url: string; usesSandbox: boolean },

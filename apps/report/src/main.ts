@@ -108,7 +108,6 @@ function readTls({ REPORT_TLS_CERT: cert, REPORT_TLS_KEY: key }: Environment): T
   return { cert: read('REPORT_TLS_CERT', cert), key: read('REPORT_TLS_KEY', key) };
 }
 
-/** Returns the address of the connected peer. */
 function peerOf(c: Context): string {
   return getConnInfo(c).remote.address ?? '';
 }

@@ -32,7 +32,6 @@ export function createMetrics() {
     };
     traceEnded(`${c.req.method} ${route}`, attributes, { as: 'server', durationMs, isError: status >= 500 });
   };
-  /** Returns all metrics in Prometheus's text format. */
   const render = () => registry.metrics();
   return { contentType: registry.contentType, measure, render };
 }

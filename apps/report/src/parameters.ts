@@ -67,7 +67,6 @@ export const range = {
   to: instant.optional().openapi({ description: 'Before this time' }),
 };
 
-/** A boolean. */
 export const flag = z
   .enum(['true', 'false'])
   .transform((text) => text === 'true')

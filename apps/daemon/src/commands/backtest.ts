@@ -35,7 +35,6 @@ export const backtestCommand = describeCommand({
   },
 });
 
-/** Returns the policy of another configuration file. */
 function readPolicy(file: string): Policy {
   try {
     return parseConfig(readFileSync(file, 'utf8'), file).policy;

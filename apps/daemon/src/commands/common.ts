@@ -44,7 +44,6 @@ export function requireNumber(text: string, { of, list }: { of: string; list: st
   if (!/^\d{1,18}$/.test(text)) throw usageError(`${text} is not ${of}; keywarden ${list} shows them.`);
 }
 
-/** The most keys or organizations that a message names. */
 const mostNamed = 10;
 
 /** Names successors whose rotation the store lacks: they have no owner and no exemption of their predecessors. Only `check` and `arm` name them. */

@@ -39,7 +39,6 @@ export const coverageCommand = describeCommand({
   },
 });
 
-/** Returns the coverage of all projects, or of one. */
 async function readCoverage(db: Db, project: string | undefined): Promise<ProjectCoverage[]> {
   const found: ProjectCoverage[] = [];
   for await (const rows of streamCoverage(db, { projectId: project }))

@@ -91,7 +91,6 @@ function describeEnforced(items: { enforced: boolean; waits: string | null }[]):
   ];
 }
 
-/** Groups the items by organization, for reading. */
 function byOrganization<T extends { key: { organization_id: string | null } }>(items: T[]): T[] {
   return items.toSorted((a, b) => (a.key.organization_id ?? '').localeCompare(b.key.organization_id ?? ''));
 }

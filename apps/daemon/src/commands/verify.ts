@@ -84,7 +84,6 @@ function inWords(result: Result): string {
   return verdictInWords(result.verdict);
 }
 
-/** Prints what is proven of an archive or a copy, and what is not. */
 function verdictInWords(verdict: Verdict): string {
   const { proven, unproven, wrong: mistakes } = verdict;
   const lines = (heading: string, all: string[]) =>

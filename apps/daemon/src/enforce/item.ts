@@ -7,7 +7,6 @@ import { judgeScope } from './plan.ts';
 import { type Listed, type MayGo, notNow, type Revocation, type Skip } from './revocation-task.ts';
 import { whyNotApproved } from './standing.ts';
 
-/** The outcome for one item. */
 export interface AppliedItem extends Revocation {
   item: PlanItem;
   /** The store's error code, if the store failed during the item. */

@@ -35,7 +35,6 @@ export interface Listed {
 
 export interface GuardedRevocation {
   key: { number: string; id: string; scope: string };
-  /** The cause of the revocation, for its intent. */
   cause: RevocationCause;
   connections: Connection[];
   /** Names of connections whose credential was refused in this run. */
@@ -56,7 +55,6 @@ export interface MayGo {
   restsOnMembers: boolean;
 }
 
-/** Where a key is revoked. */
 export interface Target {
   connection: Connection;
   scope: Scope;

@@ -93,7 +93,6 @@ export function createMetrics(): Metrics {
   };
 }
 
-/** The store's figures with their labels, and the queues. */
 interface Figures {
   figures: Figure[];
   queues: QueueState[];

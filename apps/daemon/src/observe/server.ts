@@ -12,7 +12,6 @@ export interface Observed {
   /** The names of the ledger's witnesses, as this daemon is configured. */
   witnesses: string[];
   log: Logger;
-  /** Returns why the daemon is not ready; null when it is. */
   whyNotReady: () => Promise<string | null>;
   /** Returns what a ready daemon cannot do at the moment; null if it can do everything. */
   whyDegraded: () => Promise<string | null>;

@@ -19,7 +19,6 @@ interface ShownProjects {
   projectIds: string[];
 }
 
-/** An organization whose projects could not be listed or stored. */
 interface FailedOrganization {
   organizationId: string;
   error: unknown;

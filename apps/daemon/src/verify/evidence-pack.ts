@@ -97,13 +97,11 @@ export async function verifyEvidence(archive: Archive, given: unknown, options: 
 type Manifest = z.output<typeof manifestSchema>;
 type ListedFile = Pick<Manifest['attachments'][number], 'file' | 'sha256'>;
 
-/** Lists all files that a manifest names. */
 function listFiles({ files, attachments }: Manifest): ListedFile[] {
   const tables = files.flatMap((table) => [table, ...(table.not_assessable === null ? [] : [table.not_assessable])]);
   return [...tables.flatMap(({ csv, ...table }) => [table, csv]), ...attachments];
 }
 
-/** Compares the files of an archive with those that its manifest names. */
 async function checkFiles(archive: Archive, listed: ListedFile[], verdict: Verdict): Promise<void> {
   const seen = new Set<string>();
   for (const { file, sha256 } of listed) {

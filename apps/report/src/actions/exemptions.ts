@@ -2,7 +2,6 @@ import * as store from '@keywarden/db/report';
 import type { Services } from '../environment.ts';
 import { cannotBeDone, conflict, notFound, Problem } from '../problem.ts';
 
-/** A requested exemption. */
 export interface ExemptionRequest {
   keys: string[];
   rules: string[] | null;

@@ -79,9 +79,7 @@ export interface TableOptions<T> {
   caption: string;
   columns: Column<T>[];
   items: T[];
-  /** The text for an empty table. */
   empty: string;
-  /** Returns the header of a column. */
   head?: (column: Column<T>) => Part;
 }
 

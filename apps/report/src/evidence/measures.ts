@@ -14,7 +14,6 @@ export interface Period {
 
 /** The result of a measure: its rows, and whether each row is an exception from the control's requirement. */
 export interface Measured {
-  /** The schema of a row. */
   schema: z.ZodObject;
   /** The rows, and the keys that could not be assessed. */
   batches: AsyncIterable<store.Assessed>;
@@ -92,7 +91,6 @@ export async function findPlanOf(
   return kept ?? { missing: `Plan ${plan.id} was made again after the period, with other findings.` };
 }
 
-/** Returns the findings of the period's newest plan. */
 async function takeFindings(snapshot: store.Snapshot, period: Period): Promise<Measured> {
   const plan = await findPlanOf(snapshot, period);
   const planId = 'id' in plan ? plan.id : '';

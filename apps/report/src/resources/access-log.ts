@@ -7,7 +7,6 @@ import type { Resource } from '../resource.ts';
 
 const filters = { token_id: digits.optional(), event: accessItem.shape.event.optional(), ...range };
 
-/** The access log of the report. */
 export const accessLog: Resource<typeof accessItem, typeof filters> = {
   name: 'access-log',
   summary: 'Every read, export and change through the report, newest first',

@@ -13,7 +13,6 @@ const blindSpotTexts = {
   own_key_unknown: () => 'its own key is unknown, so nothing is revoked in any scope that it sees',
 };
 
-/** Connections to control planes, and what each sees. */
 export const connections: Resource<typeof connectionItem> = {
   name: 'connections',
   summary: 'Connections to control planes: what each sees, and its blind spots',

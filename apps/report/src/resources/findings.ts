@@ -44,7 +44,6 @@ export const findingColumns = columnsFor(store.findingItem, {
   },
 });
 
-/** The findings of a plan. */
 export const findings: Resource<typeof store.findingItem, typeof filters> = {
   name: 'findings',
   summary: 'Keys that match rules, with the evidence; from the newest plan unless plan_id names another',

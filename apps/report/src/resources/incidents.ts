@@ -23,7 +23,6 @@ const incidentColumns = columnsFor(incidentItem, {
   },
 });
 
-/** Incidents, which need a person. */
 export const incidents: Resource<typeof incidentItem, typeof filters> = {
   name: 'incidents',
   summary: 'Open and closed incidents, which need a person, newest first',

@@ -229,7 +229,6 @@ function gapsThen(of: store.InventoryKind) {
   };
 }
 
-/** Returns the gaps as a part of a page. */
 async function gapPart({ db }: Services, { query, principal }: Visit, of: store.InventoryKind): Promise<Part> {
   if (query.as_of !== undefined && Number.isNaN(Date.parse(query.as_of))) return '';
   const request = { db, query: { asOf: query.as_of }, organizations: principal.organizations };

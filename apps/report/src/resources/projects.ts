@@ -91,7 +91,6 @@ export function addProjects(app: OpenAPIHono<Env>, pages: Pages, services: Servi
   });
 }
 
-/** Returns a link to the operations of a month. */
 function monthLink(project: string, month: string) {
   const next = monthOf(addDays(`${month}-01`, 31));
   const query = new URLSearchParams({ project_id: project, from: `${month}-01`, to: `${next}-01` });

@@ -28,7 +28,6 @@ import { organizationCell, ownerCell } from './keys.ts';
 import { readChoice } from './review-choice.ts';
 
 const auditor = allowWhole('auditor');
-/** The SHA-256 of a review's document. */
 export const documentHash = z.string().regex(/^[\da-f]{64}$/, 'is not the SHA-256 of the document');
 const decisions = store.reviewDecision.shape.decision;
 

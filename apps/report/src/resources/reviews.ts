@@ -93,11 +93,9 @@ async function listGapsOfReviews(db: store.Reader): Promise<object[]> {
 
 const missing: Missing = ['review with this number', '/v1/reviews'];
 
-/** Returns a review as the API shows it. */
 const showReview = async (db: store.Reader, number: string) =>
   await requireOne(db, store.reviewList({ number }), missing);
 
-/** Adds what can be read of one review. */
 function addReads(app: OpenAPIHono<Env>, { db, sql }: Services): void {
   addRoute(app, {
     path: '/v1/reviews/{review}',
@@ -146,7 +144,6 @@ function addReads(app: OpenAPIHono<Env>, { db, sql }: Services): void {
   });
 }
 
-/** Adds what can be done with reviews. */
 function addActions(app: OpenAPIHono<Env>, services: Services): void {
   const { db } = services;
   addRoute(app, {

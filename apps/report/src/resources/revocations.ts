@@ -29,7 +29,6 @@ export const revocationColumns = columnsFor(revocationItem, {
   },
 });
 
-/** Revocations and attempted revocations. */
 export const revocations: Resource<typeof revocationItem, typeof filters> = {
   name: 'revocations',
   summary: 'Revocations and attempts, newest first: when, why, who approved, and the outcome',

@@ -8,7 +8,6 @@ import type { Resource } from '../resource.ts';
 const { kind, status } = runItem.shape;
 const filters = { kind: kind.optional(), connection: word.optional(), status: status.optional() };
 
-/** Sync runs, which fill the store. */
 export const runs: Resource<typeof runItem, typeof filters> = {
   name: 'runs',
   summary: 'Sync runs, newest first',

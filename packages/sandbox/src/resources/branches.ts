@@ -3,7 +3,6 @@ import { columnsOf, present } from '../http/json.ts';
 import type { Columns, Database, Row } from '../store/database.ts';
 import { DAY, formatIfSet, type Micros, SECOND } from '../store/time.ts';
 
-/** The columns of a new branch. */
 export interface NewBranch extends Columns {
   id: string;
   project_id: string;

@@ -5,7 +5,6 @@ import type { Micros } from '../store/time.ts';
 
 // Credentials of branches: for storage, the AI gateway and functions.
 
-/** The columns of a new credential. */
 interface NewCredential extends Columns {
   project_id: string;
   branch_id: string;

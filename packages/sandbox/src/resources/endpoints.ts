@@ -3,7 +3,6 @@ import type { Columns, Database, Row } from '../store/database.ts';
 import { formatIfSet, type Micros } from '../store/time.ts';
 import { hostOf } from './projects.ts';
 
-/** The columns of a new compute. */
 export interface NewEndpoint extends Columns {
   id: string;
   project_id: string;

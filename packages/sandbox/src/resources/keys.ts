@@ -42,7 +42,6 @@ export function recordUse(db: Database, { keyId, at, address }: { keyId: string;
   db.run('update api_key set last_used_at = ?, last_used_from_addr = ? where id = ?', at, address, id);
 }
 
-/** The columns of a new key. */
 export interface NewKey {
   kind: 'personal' | 'organization' | 'project';
   name: string;

@@ -8,7 +8,6 @@ import { endKeyUse } from './keys.ts';
 /** How long a deleted object can be recovered. */
 const recoveryWindow = 7 * DAY;
 
-/** The columns of a new project. */
 interface NewProject extends Columns {
   id: string;
   organization_id: string;

@@ -1,6 +1,5 @@
 export const defaultRegion = 'aws-us-east-2';
 
-/** The regions of the sandbox's projects. */
 export const regions = [
   ['aws-us-east-1', 'AWS US East 1 (N. Virginia)', '38.13', '-78.45'],
   ['aws-us-east-2', 'AWS US East 2 (Ohio)', '39.96', '-83'],

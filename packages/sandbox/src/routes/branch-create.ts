@@ -100,7 +100,6 @@ export function readExpiry(text: string, now: Micros): Micros {
   return at;
 }
 
-/** Reads a point of the parent's history. */
 function readPast(text: string, { parent, at }: { parent: Row; at: Micros }): Micros {
   const point = instantOf(text, 'parent_timestamp');
   if (point > at || point < Number(parent.created_at))

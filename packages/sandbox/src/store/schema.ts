@@ -1,4 +1,3 @@
-/** The indexes of the operation table. */
 export const operationIndexes = {
   operation_by_id: 'create unique index if not exists operation_by_id on operation (id)',
   operation_by_time:
