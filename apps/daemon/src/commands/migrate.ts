@@ -3,7 +3,7 @@ import { distributeOperations, type Migrated, migrateStore, setOperationRetentio
 import { exitCode, print } from '@keywarden/runtime';
 import { hasConfigFile } from '@keywarden/runtime/config';
 import { describeCommand } from './command.ts';
-import { withContext } from './session.ts';
+import { storeOnly } from './session.ts';
 
 export const migrateCommand = describeCommand({
   name: 'migrate',
@@ -11,25 +11,20 @@ export const migrateCommand = describeCommand({
   options: { '--citus': 'distribute the operations over the nodes of a Citus cluster' },
   output: 'text',
   examples: ['', '--citus'],
-  async run({ citus = false }) {
-    return await withContext(
-      async ({ store, config, environment }) => {
-        const applied = await migrateStore(store.sql);
-        // Without a configuration file the operation retention is unknown: keep the stored setting.
-        if (hasConfigFile(environment)) {
-          await setOperationRetention(store.sql, config.retention.operations?.ms ?? null);
-          print(`Operations are kept ${config.retention.operations?.text ?? 'for ever'}.`);
-        }
-        print(inWords(applied));
-        if (citus) {
-          const tables = await distributeOperations(store.sql);
-          const done = tables.length === 0 ? 'The operations are distributed.' : `Distributed ${tables.join(', ')}.`;
-          print(done);
-        }
-        return exitCode.done;
-      },
-      { needsControlPlane: false, migrations: 'none' },
-    );
+  needs: { ...storeOnly, migrations: 'none' },
+  async run({ store, config, environment }, { citus = false }) {
+    const applied = await migrateStore(store.sql);
+    // Without a configuration file the operation retention is unknown: keep the stored setting.
+    if (hasConfigFile(environment)) {
+      await setOperationRetention(store.sql, config.retention.operations?.ms ?? null);
+      print(`Operations are kept ${config.retention.operations?.text ?? 'for ever'}.`);
+    }
+    print(inWords(applied));
+    if (citus) {
+      const tables = await distributeOperations(store.sql);
+      print(tables.length === 0 ? 'The operations are distributed.' : `Distributed ${tables.join(', ')}.`);
+    }
+    return exitCode.done;
   },
 });
 

@@ -5,21 +5,13 @@ import type { Sql } from '@keywarden/db/store';
 import { traceEnded } from '@keywarden/runtime';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 
-/** Observes what a process does, for metrics and traces. */
-export interface Observer {
-  /** Returns the hooks of one connection's client. */
-  connection(name: string): Hooks;
-  job(kind: string, outcome: 'done' | 'failed' | 'handed_back', seconds: number): void;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
-export interface Metrics extends Observer {
-  contentType: string;
-  /** Returns all metrics in Prometheus's text format: this process's work, whether the store responds, and if so the store's figures. */
-  render(read: () => Promise<Figures | undefined>, onFailure: (error: unknown) => void): Promise<string>;
-}
+/** Observes what a process does, for metrics and traces. */
+export type Observer = Pick<Metrics, 'connection' | 'job'>;
 
 /** Returns the daemon's metrics: this process's work, and the store's figures on the work of all replicas. */
-export function createMetrics(): Metrics {
+export function createMetrics() {
   const registry = new Registry();
   // A timer samples the event loop's lag. At the default of 10 ms, it would be most of an idle daemon's work.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 100 });
@@ -58,7 +50,8 @@ export function createMetrics(): Metrics {
   });
   return {
     contentType: registry.contentType,
-    connection: (connection) => {
+    /** Returns the hooks of one connection's client. */
+    connection(connection: string): Hooks {
       // Start the series at zero: a series that first appears with an event hides that event.
       for (const status of ['401', '429']) requests.inc({ connection, route: 'GET /auth', status }, 0);
       return {
@@ -81,8 +74,10 @@ export function createMetrics(): Metrics {
         onWait: ({ waitMs }) => waitSeconds.observe({ connection }, waitMs / 1000),
       };
     },
-    job: (kind, outcome, seconds) => jobSeconds.observe({ kind, outcome }, seconds),
-    async render(read, onFailure) {
+    job: (kind: string, outcome: 'done' | 'failed' | 'handed_back', seconds: number) =>
+      jobSeconds.observe({ kind, outcome }, seconds),
+    /** Returns all metrics in Prometheus's text format: this process's work, whether the store responds, and if so the store's figures. */
+    async render(read: () => Promise<Figures | undefined>, onFailure: (error: unknown) => void): Promise<string> {
       const figures = await read().catch((error: unknown) => {
         onFailure(error);
         return undefined;

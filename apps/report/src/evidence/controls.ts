@@ -50,6 +50,7 @@ const framework = z.strictObject({
       z.strictObject({
         id: z.string().regex(/^[\w.()-]+$/),
         title: says,
+        /** The requirement, in our words. */
         requires: says,
         measures: z.array(measure).min(1),
       }),
@@ -57,15 +58,8 @@ const framework = z.strictObject({
     .min(1),
 });
 
-export interface Control {
-  /** The framework's name and the control's: `nist-800-53:AC-2(3)`. */
-  id: string;
-  framework: string;
-  title: string;
-  /** The requirement of the control, in our words. */
-  requires: string;
-  measures: Measure[];
-}
+/** A control with the title of its framework. Its id has the framework's name too: `nist-800-53:AC-2(3)`. */
+export type Control = z.infer<typeof framework>['controls'][number] & { framework: string };
 
 const folder = new URL('../../controls/', import.meta.url);
 
