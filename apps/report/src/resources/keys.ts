@@ -13,6 +13,8 @@ import { addResource } from '../resource.ts';
 import { addList, addRoute, requireOne } from '../route.ts';
 import { credentialFilters, keyFilters, requirePast, toKeyFilter } from './key-filters.ts';
 
+type Key = z.infer<typeof store.keyItem>;
+
 const access = allow('viewer');
 const sorts = ['number', 'name', 'created_at', 'last_used_at'] as const;
 
@@ -30,22 +32,17 @@ export const keyColumns = columnsFor(store.keyItem, {
 });
 
 /** Returns the organization by its name, and the project. The id is in the title and in the link. */
-export function organizationCell({
-  organization_id: organization,
-  organization_name: name,
-  project_id: project,
-}: {
-  organization_id: string | null;
-  organization_name?: string | null | undefined;
-  project_id: string | null;
-}): Part {
+export function organizationCell(
+  key: Pick<Key, 'organization_id' | 'project_id'> & { organization_name?: string | null | undefined },
+): Part {
+  const { organization_id: organization, organization_name: name, project_id: project } = key;
   const organizationLink =
     organization === null ? 'personal' : linkTo('organization_id', organization, name ?? organization);
   return html`${organizationLink}${project === null ? '' : html`<br />${linkTo('project_id', project)}`}`;
 }
 
 /** Returns the owner. An owner of whom only the id is known is shown by the name that the control plane gives for the creator. */
-export function ownerCell({ owner, creator }: { owner: string; creator: { id: string; name: string | null } }): Part {
+export function ownerCell({ owner, creator }: Pick<Key, 'owner' | 'creator'>): Part {
   const name = owner === creator.id ? (creator.name ?? owner) : owner;
   return linkTo('owner', owner, name);
 }

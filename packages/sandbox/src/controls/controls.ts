@@ -126,17 +126,8 @@ function requireRoute(routes: ReadonlySet<string>, { method, path }: Pick<Fault,
 }
 
 const renderTrueKey = (row: Row) => ({
-  ...columnsOf(
-    row,
-    'kind',
-    'organization_id',
-    'project_id',
-    'user_id',
-    'name',
-    'created_at',
-    'last_used_at',
-    'revoked_at',
-  ),
+  ...columnsOf(row, 'kind', 'organization_id', 'project_id', 'user_id', 'name'),
+  ...columnsOf(row, 'created_at', 'last_used_at', 'revoked_at'),
   id: int64(String(row.id)),
 });
 
