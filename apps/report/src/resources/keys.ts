@@ -152,13 +152,11 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
     },
   });
   const uses = 'newest first, one item per hour and address';
-  const versions = 'every version of its record, and when it was missing, gone or back';
-  addOne(app, services, { of: 'keys', one: 'key', uses: `The observed use of a key, ${uses}`, versions });
+  addOne(app, services, { of: 'keys', one: 'key', uses: `The observed use of a key, ${uses}` });
   addOne(app, services, {
     of: 'credentials',
     one: 'credential',
     uses: `The observed use of a credential, ${uses}; the control plane reports it for branch credentials only`,
-    versions,
   });
 }
 
@@ -166,7 +164,7 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
 function addOne(
   app: OpenAPIHono<Env>,
   { db }: Services,
-  { of, one, uses, versions }: { of: store.InventoryKind; one: 'key' | 'credential'; uses: string; versions: string },
+  { of, one, uses }: { of: store.InventoryKind; one: 'key' | 'credential'; uses: string },
 ): void {
   const params = z.object({ [one]: digits.openapi({ description: `The ${one}'s number in Keywarden` }) });
   const path = `/v1/${of}/{${one}}`;
@@ -190,7 +188,7 @@ function addOne(
   };
   addList(app, db, {
     path: `${path}/observations`,
-    summary: `A ${one}'s history: ${versions}`,
+    summary: `A ${one}'s history: every version of its record, and when it was missing, gone or back`,
     access,
     params,
     item: store.keyObservation,
