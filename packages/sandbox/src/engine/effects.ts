@@ -17,10 +17,10 @@ export function takeEffect(db: Database, operation: Row, at: Micros): void {
     case 'create_timeline':
     case 'create_branch':
     case 'timeline_unarchive':
-      setBranch(db, branch, { state: 'ready', at });
+      db.update('branch', { id: branch ?? null, state: 'ready', state_changed_at: at });
       break;
     case 'timeline_archive':
-      setBranch(db, branch, { state: 'archived', at });
+      db.update('branch', { id: branch ?? null, state: 'archived', state_changed_at: at });
       break;
     case 'start_compute':
       activate(db, { project, branch, endpoint, at });
@@ -49,10 +49,6 @@ export function takeEffect(db: Database, operation: Row, at: Micros): void {
 }
 
 type Value = Row[string] | undefined;
-
-function setBranch(db: Database, branch: Value, { state, at }: { state: string; at: Micros }): void {
-  db.run('update branch set state = ?, state_changed_at = ? where id = ?', state, at, branch ?? null);
-}
 
 function activate(
   db: Database,
