@@ -39,9 +39,7 @@ export const applyCommand = describeCommand({
         text: `Plan ${planId} has nothing left to do: ${why}. Nothing was changed.`,
       };
     }
-    const pause = await whyPaused(context);
-    if (pause !== null) throw new UserError('held', `Nothing is revoked: ${pause}.`, { exit: 3 });
-    const refusal = await whyNot(context, planId);
+    const refusal = (await whyPaused(context)) ?? (await whyNot(context, planId));
     if (refusal !== null) throw new UserError('held', `Nothing is revoked: ${refusal}.`, { exit: 3 });
     const { why: doubt } = await approvalScope(context);
     if (doubt !== null)

@@ -22,23 +22,13 @@ export const tokenCreateCommand = describeCommand({
     const expiresAt = expires === 'never' ? null : parseUntil(expires ?? '90d', { now, what: 'a token' });
     return await withContext(async ({ store }) => {
       for (const id of organization ?? []) await requireOrganization(store.db, id);
-      const token = await createToken(store.db, {
-        name,
-        role: known,
-        organizationIds: organization ?? null,
-        expiresAt,
-        createdBy: userName(),
-      });
+      const organizations = organization ?? null;
+      const shown = { name, role: known, expires_at: expiresAt, organizations };
+      const given = { name, role: known, expiresAt, organizationIds: organizations };
+      const token = await createToken(store.db, { ...given, createdBy: userName() });
       const said = `Token ${token.number} for ${name}, with the role ${known}, ${expiresAt === null ? 'without an expiry' : `until ${expiresAt}`}. It is shown only once; send it as Authorization: Bearer.`;
       if (!json) printError(said);
-      const created = {
-        id: token.number,
-        name,
-        role: known,
-        organizations: organization ?? null,
-        expires_at: expiresAt,
-      };
-      return { json: { ...created, token: token.secret }, text: token.secret };
+      return { json: { id: token.number, ...shown, token: token.secret }, text: token.secret };
     }, asAdmin);
   },
 });

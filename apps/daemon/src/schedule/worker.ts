@@ -38,6 +38,7 @@ export async function runJob(worker: Worker, kind: JobKind, job: Job<JobData>): 
   const { account, connections, slot } = job.data;
   const { isResumable, run } = jobs[kind];
   const runId = randomUUID();
+  const attempt = job.retryCount + 1;
   const log = context.log.child({ run: runId, job: kind, account, ...(slot === null ? {} : { slot }) });
   // The queue's own signal means that another replica has taken the job over, or that it took longer than a day.
   const linked = linkSignals(job.signal, isResumable ? stopping.requested : stopping.forced, context.signal);
@@ -48,19 +49,8 @@ export async function runJob(worker: Worker, kind: JobKind, job: Job<JobData>): 
   let number: string | undefined;
   try {
     signal.throwIfAborted();
-    number = await startJobRun(db, {
-      jobId: job.id,
-      kind,
-      account,
-      slotAt: slot,
-      attempt: job.retryCount + 1,
-      replica,
-    });
-    const attributes = {
-      'keywarden.account': account,
-      'keywarden.run': runId,
-      'keywarden.attempt': job.retryCount + 1,
-    };
+    number = await startJobRun(db, { jobId: job.id, kind, account, slotAt: slot, attempt, replica });
+    const attributes = { 'keywarden.account': account, 'keywarden.run': runId, 'keywarden.attempt': attempt };
     const work = async () => await run({ ...context, log, signal }, connections);
     await traced(`job ${kind}`, attributes, work);
     await finishJobRun(sql, { number, outcome: 'done', connections });
@@ -80,7 +70,7 @@ export async function runJob(worker: Worker, kind: JobKind, job: Job<JobData>): 
       log.info('the job was handed back because the daemon stops');
       return;
     }
-    log.error({ err: error, attempt: job.retryCount + 1 }, 'the job failed; it is retried');
+    log.error({ err: error, attempt }, 'the job failed; it is retried');
     throw new JobFailure(error);
   } finally {
     linked.release();

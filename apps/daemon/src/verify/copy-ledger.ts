@@ -78,7 +78,7 @@ async function copyInto({ folder, work, options, get }: Copying): Promise<Ledger
     throw usageError(
       `${file} ${earlier}${earlier === otherKey ? '' : '; name a new folder, or one with a copy of this ledger'}.`,
     );
-  if (earlier !== null) assertLater({ earlier, newest, note, folder });
+  if (earlier !== null) assertLater({ earlier, newest }, { note, folder });
   let files = 0;
   await eachAtOnce(listTiles(newest.size), async ({ level, index, width }) => {
     const path = ledger.tilePath({ level, index, width });
@@ -111,17 +111,10 @@ async function copyInto({ folder, work, options, get }: Copying): Promise<Ledger
 }
 
 /** Throws a UserError for a checkpoint of less than the folder has, or of another tree. Two signed trees of one size prove a fork: both stay in the folder. */
-function assertLater({
-  earlier,
-  newest,
-  note,
-  folder,
-}: {
-  earlier: ledger.Checkpoint;
-  newest: ledger.Checkpoint;
-  note: string;
-  folder: string;
-}): void {
+function assertLater(
+  { earlier, newest }: Record<'earlier' | 'newest', ledger.Checkpoint>,
+  { note, folder }: Record<'note' | 'folder', string>,
+): void {
   if (earlier.origin !== newest.origin || earlier.size > newest.size)
     throw new UserError(
       'incomplete',
