@@ -30,7 +30,7 @@ import { addProbes } from './routes/probes.ts';
 /** Returns the report as an app that never listens. Probes, the API description and assets are open; everything else requires a token. */
 export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
   const { log, transport, peerOf, sql, accessSql = sql, heavySql = sql, exportSql = sql } = dependencies;
-  const limits = createLimits({ light: sql, heavy: heavySql, requestsPerMinute: dependencies.requestsPerMinute });
+  const limits = createLimits(dependencies.requestsPerMinute, { light: sql, heavy: heavySql });
   const accessLog = createAccessLog(accessSql);
   const metrics = createMetrics();
   const services: Services = {

@@ -16,7 +16,6 @@ import {
   UserError,
   usageError,
 } from '@keywarden/runtime';
-import type { Context } from 'hono';
 import { isLocal } from './access/authenticate.ts';
 import { createMarks } from './actions/marks.ts';
 import { createApp } from './app.ts';
@@ -75,7 +74,7 @@ await runMain(async () => {
       transport,
       marks,
       now: Date.now,
-      peerOf,
+      peerOf: (c) => getConnInfo(c).remote.address ?? '',
     });
     const server = await listen(makeServer(app.fetch, tls), { host, port }).catch((error: unknown) => {
       throw describeListenError(error, { host, port });
@@ -106,10 +105,6 @@ function readTls({ REPORT_TLS_CERT: cert, REPORT_TLS_KEY: key }: Environment): T
     }
   };
   return { cert: read('REPORT_TLS_CERT', cert), key: read('REPORT_TLS_KEY', key) };
-}
-
-function peerOf(c: Context): string {
-  return getConnInfo(c).remote.address ?? '';
 }
 
 function describeListenError(error: unknown, { host, port }: { host: string; port: number }): UserError {

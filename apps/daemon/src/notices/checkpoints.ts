@@ -7,13 +7,7 @@ import type { CheckpointBody } from './message.ts';
  * Sends the last checkpoint that this machine has checked to each channel that gets checkpoints. What a channel does not accept is not sent again: the next
  * checkpoint covers the same events.
  */
-export async function sendCheckpoints({
-  config,
-  environment,
-  log,
-  now,
-  signal,
-}: Pick<Context, 'config' | 'environment' | 'log' | 'now' | 'signal'>): Promise<void> {
+export async function sendCheckpoints({ config, environment, log, now, signal }: Context): Promise<void> {
   const seen = readSeen(environment.KEYWARDEN_DATA);
   if (seen === null) return;
   for (const channel of config.channels.filter(({ checkpoints }) => checkpoints)) {

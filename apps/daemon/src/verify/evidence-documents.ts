@@ -13,13 +13,7 @@ interface Document {
 }
 
 /** Compares the document of a signed review with what was signed. */
-export function compareReview({
-  file,
-  review,
-  sha256,
-  events,
-  verdict,
-}: Document & { review: string; sha256: string }): void {
+export function compareReview({ file, events, verdict }: Document, review: string, sha256: string): void {
   const signed = findEvent(events, 'review.signed', { review_number: review })?.content.sha256;
   if (signed === undefined) verdict.unproven.push(`${file}: its signature has no receipt`);
   else if (signed === sha256) verdict.proven.push(`${file} is what was signed`);

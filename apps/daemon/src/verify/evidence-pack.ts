@@ -153,7 +153,7 @@ async function compareFiles(
     if (binding !== undefined) {
       const fields = await compareRows(archive, { file, binding, receipts, period: { from, to }, verdict });
       if (fields.length > 0) note(`these fields are not compared with the ledger, ${fields.join(', ')}`, file);
-    } else if (review !== undefined) compareReview({ file, review, sha256, events, verdict });
+    } else if (review !== undefined) compareReview({ file, events, verdict }, review, sha256);
     else if (/^policies\/.*\.json$/.test(file))
       policies.add(comparePolicy({ file, text: await archive.text(file), events, verdict }));
     else if (file === gapsFile || historyTable.test(file)) {

@@ -1,4 +1,5 @@
-import type { Suggestion } from '@keywarden/db/report';
+import type { z } from '@hono/zod-openapi';
+import type { keyItem, Suggestion } from '@keywarden/db/report';
 import { html, raw } from 'hono/html';
 import type { HtmlEscapedString } from 'hono/utils/html';
 
@@ -20,13 +21,7 @@ export function ago(at: string | null): Part {
 }
 
 /** Returns a key's last use. What is not known is not shown as never. */
-export function lastUse({
-  use,
-  last_used_at: at,
-}: {
-  use: 'used' | 'never' | 'unknown';
-  last_used_at: string | null;
-}): Part {
+export function lastUse({ use, last_used_at: at }: Pick<z.infer<typeof keyItem>, 'use' | 'last_used_at'>): Part {
   if (use !== 'unknown') return ago(at);
   if (at === null) return html`<span class="none">unknown</span>`;
   return html`<span title="No listing shows whether it was used later">${ago(at)} or later</span>`;

@@ -22,15 +22,7 @@ export type Limits = ReturnType<typeof createLimits>;
  * Creates the limits of the report's requests. Light requests share `light`, and those that may read much share `heavy`, so that the latter never
  * keep the former waiting.
  */
-export function createLimits({
-  light,
-  heavy,
-  requestsPerMinute,
-}: {
-  light: Sql;
-  heavy: Sql;
-  requestsPerMinute: number;
-}) {
+export function createLimits(requestsPerMinute: number, { light, heavy }: { light: Sql; heavy: Sql }) {
   const gates = {
     light: createGate({ most: 32, mostOfOne: 8, mostWaiting: 200, waitMs: waitMs.light }),
     heavy: createGate({ most: 4, mostOfOne: 2, mostWaiting: 100, waitMs: waitMs.heavy }),

@@ -3,17 +3,11 @@ import { listDatabases, listRoles } from './catalog.ts';
 import { endpointHost, findReadWrite } from './endpoints.ts';
 
 /** Returns a URI that Postgres clients accept, without the password where none are stored. No server listens there: the sandbox has no data plane. */
-export function connectionUri({
-  role,
-  host,
-  database,
-  withPassword = true,
-}: {
-  role: Row;
-  host: string;
-  database: string;
-  withPassword?: boolean;
-}): string {
+export function connectionUri(
+  role: Row,
+  database: string,
+  { host, withPassword = true }: { host: string; withPassword?: boolean },
+): string {
   const [user, password, name] = [String(role.name), String(role.password), database].map(encodeURIComponent);
   const credentials = withPassword ? `${user}:${password}` : user;
   return `postgresql://${credentials}@${host}/${name}?sslmode=require`;
@@ -29,7 +23,7 @@ export function connectionDetails(db: Database, branchId: string): Record<string
     if (role === undefined) return [];
     const host = endpointHost(endpoint);
     return {
-      connection_uri: connectionUri({ role, host, database: String(database.name) }),
+      connection_uri: connectionUri(role, String(database.name), { host }),
       connection_parameters: {
         database: database.name,
         password: role.password,

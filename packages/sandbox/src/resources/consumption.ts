@@ -12,15 +12,7 @@ export interface Timeframe {
 }
 
 /** Returns the timeframes that cover `from` to `to`, both rounded down to the granularity. The last one ends after `to` began. */
-export function timeframes({
-  from,
-  to,
-  granularity,
-}: {
-  from: Micros;
-  to: Micros;
-  granularity: Granularity;
-}): Timeframe[] {
+export function timeframes(granularity: Granularity, { from, to }: { from: Micros; to: Micros }): Timeframe[] {
   const frames: Timeframe[] = [];
   for (let start = floorTo(from, granularity); start < to; ) {
     const end = next(start, granularity);

@@ -31,13 +31,7 @@ export function connectionUriRoute(api: Hono<Env>, state: State): void {
     if (endpoint.branch_id !== branchId) throw new Refusal(422, 'the endpoint does not belong to the branch');
     const role = requireRole(state, branchId, roleName);
     requireDatabase(state, branchId, database);
-    return c.json({
-      uri: connectionUri({
-        role,
-        host: endpointHost(endpoint, isPooled),
-        database,
-        withPassword: project.store_passwords === 1,
-      }),
-    });
+    const place = { host: endpointHost(endpoint, isPooled), withPassword: project.store_passwords === 1 };
+    return c.json({ uri: connectionUri(role, database, place) });
   });
 }

@@ -98,7 +98,7 @@ function readRequest(
   // One month more, because the beginning is rounded down to the granularity.
   if (from < now - keptFor[granularity] - 31 * DAY)
     throw new Refusal(406, 'the from and to range lies outside the boundaries of the granularity');
-  const frames = timeframes({ from, to: Math.min(to, now), granularity });
+  const frames = timeframes(granularity, { from, to: Math.min(to, now) });
   const metrics = readList(c, 'metrics');
   const wrong = metrics.find((metric) => !allowed.includes(metric));
   if (wrong !== undefined) throw new Refusal(400, `metrics: "${wrong}" is not one of ${allowed.join(', ')}`);
