@@ -1,6 +1,6 @@
 import { and, is, SQL, sql } from 'drizzle-orm';
 import type { z } from 'zod';
-import type { Fields } from './item.ts';
+import { columnsOf, type Fields } from './item.ts';
 import { type ListRow, mergeOrdered, type Order, type Position } from './merge.ts';
 import { builderRunning, type Db, type Run, toStatement } from './sql.ts';
 
@@ -46,6 +46,19 @@ export interface Query extends Order {
 export interface List<S extends z.ZodObject = z.ZodObject> extends Query {
   schema: S;
   item: Fields<S>;
+}
+
+/**
+ * Returns a list of rows that have the alias `row`. A field is the column of its name unless `item` has another expression for it. Without an order, the rows
+ * with the highest numbers come first.
+ */
+export function listOf<S extends z.ZodObject>(
+  schema: S,
+  row: string,
+  { item, ...query }: Partial<Omit<Query, 'item'>> & { from: SQL; item?: Partial<Fields<S>> },
+): List<S> {
+  const newestFirst = { order: { [`${row}.number`]: 'bigint' }, direction: 'desc' } as const;
+  return { schema, where: [], ...newestFirst, ...query, item: { ...columnsOf(schema, row), ...item } };
 }
 
 /** A page of a list: its items as JSON texts, and the position of the next page if there is one. */

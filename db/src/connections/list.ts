@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { columnsOf, instant, jsonOf, time } from '../item.ts';
-import { type List, type Reader, visible } from '../list.ts';
+import { instant, jsonOf, time } from '../item.ts';
+import { listOf, type Reader, visible } from '../list.ts';
 
 /** A part of a scope that no connection sees. */
 const blindSpot = z.strictObject({
@@ -29,12 +29,10 @@ export const connectionItem = z
   .meta({ id: 'Connection' });
 
 /** Lists the configured control planes, each with what its connections see and do not see. */
-export function connectionList(): List<typeof connectionItem> {
-  return {
-    schema: connectionItem,
+export function connectionList() {
+  return listOf(connectionItem, 'n', {
     from: sql`keywarden.connection n join keywarden.control_plane c on c.number = n.control_plane_number`,
     item: {
-      ...columnsOf(connectionItem, 'n'),
       control_plane: sql`c.base_url`,
       scopes: sql`coalesce((select json_agg(${jsonOf(scope, 's')} order by s.scope)
         from keywarden.connection_scope s where s.connection = n.name), '[]')`,
@@ -42,10 +40,9 @@ export function connectionList(): List<typeof connectionItem> {
         where b.control_plane_number = n.control_plane_number and (b.connection = n.name or b.kind = 'never_listed' or b.scope in (
           select s.scope from keywarden.connection_scope s where s.connection = n.name))), '[]')`,
     },
-    where: [],
     order: { 'n.name': 'text' },
     direction: 'asc',
-  };
+  });
 }
 
 /** Returns whether connections use all of these keys, by their numbers. Such a key has a sink of its own: the file of its connection. */

@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { columnsOf, instant } from '../item.ts';
+import { instant } from '../item.ts';
 import { listedReference, listedReferenceToKey } from '../keys/reference.ts';
-import { type FilterOf, isNumber, type List, matching, type Reader, visible, when } from '../list.ts';
+import { type FilterOf, isNumber, listOf, matching, type Reader, visible, when } from '../list.ts';
 
 export const exemptionItem = z
   .strictObject({
@@ -40,13 +40,11 @@ const filters = {
 export type ExemptionFilter = FilterOf<typeof filters> & { key?: string | undefined };
 
 /** Lists exemptions, newest first, each with those of its keys that are visible to the caller. */
-export function exemptionList(filter: ExemptionFilter, organizations: string[] | null): List<typeof exemptionItem> {
+export function exemptionList(filter: ExemptionFilter, organizations: string[] | null) {
   const sees = visible(sql`k.organization_id`, organizations);
-  return {
-    schema: exemptionItem,
+  return listOf(exemptionItem, 'e', {
     from: sql`keywarden.exemption e`,
     item: {
-      ...columnsOf(exemptionItem, 'e'),
       id: sql`e.number::text`,
       state,
       // What was written for several organizations may be about any of them.
@@ -61,9 +59,7 @@ export function exemptionList(filter: ExemptionFilter, organizations: string[] |
         where x.exemption_number = e.number and ${sees}
           and ${when(filter.key, (number) => sql`k.number = ${number}::bigint`) ?? sql`true`})`,
     ],
-    order: { 'e.number': 'bigint' },
-    direction: 'desc',
-  };
+  });
 }
 
 /** Returns whether every key of an exemption belongs to organizations that are visible to the caller. */

@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { columnsOf, instant, json } from '../item.ts';
+import { instant, json } from '../item.ts';
 import { shortReference, shortReferenceToKey } from '../keys/reference.ts';
-import { type FilterOf, isNumber, type List, matching, type Reader, readItems, visible, within } from '../list.ts';
+import { type FilterOf, isNumber, listOf, matching, type Reader, readItems, visible, within } from '../list.ts';
 import { incidentKinds } from '../schema/incidents.ts';
 
 export type IncidentKind = (typeof incidentKinds)[number];
@@ -36,13 +36,11 @@ const filters = {
 export type IncidentFilter = FilterOf<typeof filters>;
 
 /** Lists the incidents that a person has to check or has checked, newest first. */
-export function incidentList(filter: IncidentFilter, organizations: string[] | null): List<typeof incidentItem> {
-  return {
-    schema: incidentItem,
+export function incidentList(filter: IncidentFilter, organizations: string[] | null) {
+  return listOf(incidentItem, 'n', {
     from: sql`keywarden.incident n left join keywarden.credential k on k.number = n.key_number
       left join keywarden.revocation_intent i on i.number = n.intent_number`,
     item: {
-      ...columnsOf(incidentItem, 'n'),
       id: sql`n.number::text`,
       state: sql`case when n.closed_at is null then 'open' else 'closed' end`,
       scope: sql`nullif(n.scope, '')`,
@@ -57,9 +55,7 @@ export function incidentList(filter: IncidentFilter, organizations: string[] | n
         organizations,
       ),
     ],
-    order: { 'n.number': 'bigint' },
-    direction: 'desc',
-  };
+  });
 }
 
 /** Lists at most `limit` incidents: open ones first, then the newest. */

@@ -1,13 +1,14 @@
 import { type CredentialKind, keyKinds, otherKinds, showsExpiry } from '@keywarden/core/wire';
 import { type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { columnsOf, type Fields, instant, json, time } from '../item.ts';
+import { columnsOf, instant, json, time } from '../item.ts';
 import {
   contains,
   equals,
   type FilterOf,
   isNumber,
   type List,
+  listOf,
   matching,
   type Query,
   type Reader,
@@ -130,20 +131,16 @@ interface Shown {
 
 /** Lists keys that were ever seen, or that existed at a time. */
 export function keyList(filter: KeyFilter, shown: Shown): List<typeof keyItem> {
-  const { item, ...query } = inventoryQuery(filter, shown, 'keys');
-  return { schema: keyItem, item, ...query };
+  return keysOf('keys', filter, shown);
 }
 
 /** Lists credentials other than API keys, in the same way as keys. */
 export function credentialList(filter: KeyFilter, shown: Shown): List<typeof credentialItem> {
-  const { item, ...query } = inventoryQuery(filter, shown, 'credentials');
+  const list = keysOf('credentials', filter, shown);
   const { branch_id, holder, expires_at } = columnsOf(credentialItem, 'k');
   const created_at = time(sql`case when ${hasCreation} then k.created_at end`);
-  return {
-    schema: credentialItem,
-    item: { ...item, created_at, branch_id, holder, expires_at, detail: sql`k.extra` },
-    ...query,
-  };
+  const item = { ...list.item, created_at, branch_id, holder, expires_at, detail: sql`k.extra` };
+  return { ...list, schema: credentialItem, item };
 }
 
 /** Lists keys or other credentials. */
@@ -155,19 +152,15 @@ export function inventoryList(
   return of === 'keys' ? keyList(filter, shown) : credentialList(filter, shown);
 }
 
-function inventoryQuery(
-  filter: KeyFilter,
-  { organizations, sort = 'number', direction = 'asc' }: Shown,
-  of: InventoryKind,
-): Omit<Query, 'item'> & { item: Fields<typeof keyItem> } {
+/** Lists keys, or the fields of other credentials that keys have too. */
+function keysOf(of: InventoryKind, filter: KeyFilter, { organizations, sort = 'number', direction = 'asc' }: Shown) {
   const judgedAt = filter.asOf === undefined ? sql`p.at` : sql`${filter.asOf}::timestamptz`;
-  return {
+  return listOf(keyItem, 'k', {
     from: sql`${filter.asOf === undefined ? keysNow(of) : keysAsOf(filter.asOf, of)}
       join keywarden.control_plane c on c.number = k.control_plane_number
       join keywarden.control_plane_now p on p.control_plane_number = k.control_plane_number
       join keywarden.key_owner_now w on w.key_number = k.number`,
     item: {
-      ...columnsOf(keyItem, 'k'),
       number: sql`k.number::text`,
       organization_name: sql`(select o.name from keywarden.organization o
         where o.control_plane_number = k.control_plane_number and o.id = k.organization_id)`,
@@ -181,7 +174,7 @@ function inventoryQuery(
     where: [...matching(filtersAt(judgedAt), filter), visible(sql`k.organization_id`, organizations)],
     order: { ...sorted[sort], 'k.number': 'bigint' },
     direction,
-  };
+  });
 }
 
 /** The reviews that were signed in this time and still have the content that was signed. Others reviewed nothing. */
@@ -211,15 +204,13 @@ export const keyObservation = z
   .meta({ id: 'KeyObservation' });
 
 /** Lists a key's observations, oldest first: each version of its record, and when it was missing, gone or back. */
-export function keyObservationList(key: string): List<typeof keyObservation> {
-  return {
-    schema: keyObservation,
+export function keyObservationList(key: string) {
+  return listOf(keyObservation, 'o', {
     from: sql`keywarden.key_observation o`,
-    item: { ...columnsOf(keyObservation, 'o'), run: sql`o.run_number::text` },
+    item: { run: sql`o.run_number::text` },
     where: [sql`o.key_number = ${key}::bigint`],
-    order: { 'o.number': 'bigint' },
     direction: 'asc',
-  };
+  });
 }
 
 export const keyUse = z
@@ -227,15 +218,14 @@ export const keyUse = z
   .meta({ id: 'KeyUse' });
 
 /** Lists the observed uses of a key, newest first: one item an hour and address. */
-export function keyUseList(key: string): List<typeof keyUse> {
-  return {
-    schema: keyUse,
+export function keyUseList(key: string) {
+  return listOf(keyUse, 'u', {
     from: sql`keywarden.key_use u`,
-    item: { ...columnsOf(keyUse, 'u'), address: sql`nullif(u.address, '')` },
+    item: { address: sql`nullif(u.address, '')` },
     where: [sql`u.key_number = ${key}::bigint`],
     order: { 'u.hour': 'timestamptz', 'u.address': 'text' },
     direction: 'desc',
-  };
+  });
 }
 
 /** Returns the first of these numbers that is no key or other credential of these organizations; undefined if there is none. */

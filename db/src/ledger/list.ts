@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { columnsOf, instant } from '../item.ts';
-import { equals, type FilterOf, isNumber, type List, matching, within } from '../list.ts';
+import { instant } from '../item.ts';
+import { equals, type FilterOf, isNumber, listOf, matching, within } from '../list.ts';
 
 export const ledgerEventItem = z
   .strictObject({
@@ -62,17 +62,13 @@ const filters = {
 export type LedgerEventFilter = FilterOf<typeof filters>;
 
 /** Lists the events of the ledger, newest first. */
-export function ledgerEventList(filter: LedgerEventFilter): List<typeof ledgerEventItem> {
-  return {
-    schema: ledgerEventItem,
+export function ledgerEventList(filter: LedgerEventFilter) {
+  return listOf(ledgerEventItem, 'e', {
     from: sql`keywarden.ledger_event e`,
     item: {
-      ...columnsOf(ledgerEventItem, 'e'),
       number: sql`e.number::text`,
       leaf_index: sql`e.leaf_index::text`,
     },
     where: matching(filters, filter),
-    order: { 'e.number': 'bigint' },
-    direction: 'desc',
-  };
+  });
 }

@@ -1,8 +1,8 @@
 import { isSealed } from '@keywarden/core/ledger';
 import { and, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { columnsOf, instant, json, time } from '../item.ts';
-import { equals, type FilterOf, type List, matching, type Reader, visible, when, within } from '../list.ts';
+import { instant, json, time } from '../item.ts';
+import { equals, type FilterOf, type List, listOf, matching, type Reader, visible, when, within } from '../list.ts';
 import { project } from '../schema/projects.ts';
 
 const version = z.strictObject({
@@ -23,12 +23,8 @@ const version = z.strictObject({
   seen_at: instant.meta({ description: 'When this version was first seen' }),
 });
 
-/** The columns of a version, from a row `o` of the project `p`. */
-const versionColumns = {
-  ...columnsOf(version, 'o'),
-  project_id: sql`p.id`,
-  organization_id: sql`p.organization_id`,
-};
+/** The fields of a version that are columns of its project `p`. */
+const ofProject = { project_id: sql`p.id`, organization_id: sql`p.organization_id` };
 
 export const operationItem = version
   .extend({
@@ -89,12 +85,11 @@ export function operationList(
   projects: string[] | null,
   shards: string[][] = [],
 ): List<typeof operationItem> {
-  return {
+  return listOf(operationItem, 'o', {
     ...(shards.length > 0 && { parts: shards.map((own) => operationList(filter, own)) }),
-    schema: operationItem,
     rows: sql`keywarden.operation o`,
     from: sql`join keywarden.project p on p.number = o.project_number`,
-    item: { ...versionColumns, last_seen_upstream_at: time(lastSeenUpstreamAt) },
+    item: { ...ofProject, last_seen_upstream_at: time(lastSeenUpstreamAt) },
     where: [
       // A single project is compared with `=`. Its index then returns the rows in order, and a cluster queries one node.
       when(projects, (numbers) =>
@@ -106,7 +101,7 @@ export function operationList(
     ],
     order: { 'o.created_at': 'timestamptz', 'o.project_number': 'bigint', 'o.id': 'uuid' },
     direction: 'desc',
-  };
+  });
 }
 
 const sealedPart = <T>(all: Record<string, T>) =>
@@ -125,20 +120,18 @@ export function sealedOperationList(
 }
 
 /** Lists the observed versions of an operation, newest first. The first is the current one. */
-export function operationVersionList(projects: string[], id: string): List<typeof operationVersion> {
+export function operationVersionList(projects: string[], id: string) {
   const bound = sql`project_number = any(${sql.param(projects)}::bigint[]) and id = ${id}::uuid`;
   const { project_id: _project, organization_id: _organization, ...own } = version.shape;
   const columns = sql.raw(['project_number', ...Object.keys(own)].join(', '));
-  return {
-    schema: operationVersion,
+  return listOf(operationVersion, 'o', {
     rows: sql`(select ${columns}, null::timestamptz as replaced_at from keywarden.operation where ${bound}
       union all select ${columns}, replaced_at from keywarden.operation_version where ${bound}) o`,
     from: sql`join keywarden.project p on p.number = o.project_number`,
-    item: { ...versionColumns, replaced_at: time(sql`o.replaced_at`) },
-    where: [],
+    item: ofProject,
     order: { "coalesce(o.replaced_at, 'infinity')": 'timestamptz', 'o.project_number': 'bigint' },
     direction: 'desc',
-  };
+  });
 }
 
 export const operationBucket = z
@@ -159,21 +152,19 @@ export type BucketSize = 'hour' | 'day' | 'month';
 export function operationBucketList(
   filter: OperationFilter & { size: BucketSize; by: ('action' | 'status' | 'project')[] },
   projects: string[] | null,
-): List<typeof operationBucket> {
+) {
   const { size, by } = filter;
   const start = sql`date_trunc(${size}::text, o.created_at, 'UTC')`;
   const grouped = (name: 'action' | 'status' | 'project', column: string) =>
     by.includes(name) ? sql.raw(column) : sql.raw(`null::text`);
   const { where } = operationList(filter, projects);
-  return {
-    schema: operationBucket,
+  return listOf(operationBucket, 'b', {
     from: sql`(select ${start} as start, ${grouped('action', 'o.action')} as action, ${grouped('status', 'o.status')} as status,
         ${grouped('project', 'o.project_number::text')} as project, count(*) as operations,
         count(*) filter (where o.failures_count > 0) as with_failures, avg(o.total_duration_ms)::int8 as mean_duration_ms
       from keywarden.operation o where ${and(...where) ?? sql`true`}
       group by 1, 2, 3, 4) b left join keywarden.project p on p.number::text = b.project`,
-    item: { ...columnsOf(operationBucket, 'b'), project_id: sql`p.id` },
-    where: [],
+    item: { project_id: sql`p.id` },
     order: {
       'b.start': 'timestamptz',
       "coalesce(b.action, '')": 'text',
@@ -181,5 +172,5 @@ export function operationBucketList(
       "coalesce(b.project, '')": 'text',
     },
     direction: 'asc',
-  };
+  });
 }

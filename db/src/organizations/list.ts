@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { columnsOf, instant } from '../item.ts';
-import { type List, visible } from '../list.ts';
+import { instant } from '../item.ts';
+import { listOf, visible } from '../list.ts';
 
 export const organizationItem = z
   .strictObject({
@@ -15,13 +15,12 @@ export const organizationItem = z
   .meta({ id: 'Organization' });
 
 /** Lists the organizations that were seen. */
-export function organizationList(organizations: string[] | null): List<typeof organizationItem> {
-  return {
-    schema: organizationItem,
+export function organizationList(organizations: string[] | null) {
+  return listOf(organizationItem, 'o', {
     from: sql`keywarden.organization o join keywarden.control_plane c on c.number = o.control_plane_number`,
-    item: { ...columnsOf(organizationItem, 'o'), control_plane: sql`c.base_url` },
+    item: { control_plane: sql`c.base_url` },
     where: [visible(sql`o.id`, organizations)],
     order: { 'o.id': 'text', 'o.control_plane_number': 'bigint' },
     direction: 'asc',
-  };
+  });
 }

@@ -1,9 +1,20 @@
 import { and, eq, exists, gte, lt, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { coversOnlySeen } from '../exemptions/list.ts';
-import { columnsOf, instant, json } from '../item.ts';
+import { instant, json } from '../item.ts';
 import { keyReference, referenceToKey } from '../keys/reference.ts';
-import { equals, type FilterOf, isNumber, type List, matching, type Reader, visible, when, within } from '../list.ts';
+import {
+  equals,
+  type FilterOf,
+  isNumber,
+  type List,
+  listOf,
+  matching,
+  type Reader,
+  visible,
+  when,
+  within,
+} from '../list.ts';
 import {
   approvalEndHows,
   findingActions,
@@ -46,13 +57,11 @@ const findingFilters = {
 export type FindingFilter = FilterOf<typeof findingFilters> & { planId?: string | undefined };
 
 /** Lists the findings of one plan in its order, each with its key. */
-export function findingList(filter: FindingFilter, organizations: string[] | null): List<typeof findingItem> {
+export function findingList(filter: FindingFilter, organizations: string[] | null) {
   const newest = sql`(select id from keywarden.newest_plan)`;
-  return {
-    schema: findingItem,
+  return listOf(findingItem, 'f', {
     from: sql`keywarden.finding_now f join keywarden.credential k on k.number = f.key_number`,
     item: {
-      ...columnsOf(findingItem, 'f'),
       // What was written for several organizations may be about any of them.
       why_held:
         organizations === null
@@ -69,9 +78,8 @@ export function findingList(filter: FindingFilter, organizations: string[] | nul
       ...matching(findingFilters, filter),
       visible(sql`k.organization_id`, organizations),
     ],
-    order: { 'f.number': 'bigint' },
     direction: 'asc',
-  };
+  });
 }
 
 /**
@@ -143,18 +151,16 @@ const planFilters = {
 export type PlanFilter = FilterOf<typeof planFilters> & { asOf?: string | undefined };
 
 /** Lists plans, newest first, each with its decisions and how far it was carried out. */
-export function planList({ asOf, ...filter }: PlanFilter = {}): List<typeof planItem> {
+export function planList({ asOf, ...filter }: PlanFilter = {}) {
   // A plan that the same facts made again after that time was made before it at the times that are known of it.
   const made = when(
     asOf,
     (at) => sql`cross join lateral (select case when p.last_made_at < ${at}::timestamptz then p.last_made_at
       else greatest(p.created_at, case when p.findings_at < ${at}::timestamptz then p.findings_at end) end as at) made`,
   );
-  return {
-    schema: planItem,
+  return listOf(planItem, 'p', {
     from: sql`keywarden.plan p join keywarden.plan_standing s on s.plan_id = p.id ${made ?? sql``}`,
     item: {
-      ...columnsOf(planItem, 'p'),
       items: sql`p.item_count`,
       held: sql`p.held_count`,
       reported: sql`p.reported_count`,
@@ -175,7 +181,7 @@ export function planList({ asOf, ...filter }: PlanFilter = {}): List<typeof plan
     where: matching(planFilters, filter),
     order: asOf === undefined ? { 'p.sequence': 'bigint' } : { 'made.at': 'timestamptz', 'p.sequence': 'bigint' },
     direction: 'desc',
-  };
+  });
 }
 
 /** Lists the rule names of the policy that was used last, including that of access reviews. Empty before the first evaluation. */
@@ -208,19 +214,17 @@ export const planDecision = z
 const decisionFilters = { planId: equals('d.plan_id'), ...within(sql`d.at`) };
 
 /** Lists the approvals and rejections of plans, newest first. */
-export function planDecisionList(filter: FilterOf<typeof decisionFilters>): List<typeof planDecision> {
-  return {
-    schema: planDecision,
+export function planDecisionList(filter: FilterOf<typeof decisionFilters>) {
+  return listOf(planDecision, 'd', {
     from: sql`(
       select a.plan_id, 'approved' as decision, a.approved_by as by, a.via, null as reason, a.approved_at as at, a.number,
         (select e.how from keywarden.approval_end e where e.approval_number = a.number) as ended from keywarden.plan_approval a
       union all
       select r.plan_id, 'rejected', r.rejected_by, 'report', r.reason, r.rejected_at, r.number, null from keywarden.plan_rejection r) d`,
-    item: columnsOf(planDecision, 'd'),
     where: matching(decisionFilters, filter),
     order: { 'd.at': 'timestamptz', 'd.decision': 'text', 'd.number': 'bigint' },
     direction: 'desc',
-  };
+  });
 }
 
 /** A policy with the time from which plans used it. */

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { columnsOf, instant } from '../item.ts';
-import { equals, type FilterOf, type List, matching, visible } from '../list.ts';
+import { instant } from '../item.ts';
+import { equals, type FilterOf, listOf, matching, visible } from '../list.ts';
 
 export const projectItem = z
   .strictObject({
@@ -26,13 +26,11 @@ const filters = {
 export type ProjectFilter = FilterOf<typeof filters>;
 
 /** Lists projects that were seen, including gone ones, in the order in which they were first seen. */
-export function projectList(filter: ProjectFilter, organizations: string[] | null): List<typeof projectItem> {
-  return {
-    schema: projectItem,
+export function projectList(filter: ProjectFilter, organizations: string[] | null) {
+  return listOf(projectItem, 'p', {
     from: sql`keywarden.project p join keywarden.control_plane c on c.number = p.control_plane_number`,
-    item: { ...columnsOf(projectItem, 'p'), control_plane: sql`c.base_url` },
+    item: { control_plane: sql`c.base_url` },
     where: [...matching(filters, filter), visible(sql`p.organization_id`, organizations)],
-    order: { 'p.number': 'bigint' },
     direction: 'asc',
-  };
+  });
 }

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { columnsOf, instant } from '../item.ts';
-import { type FilterOf, isNumber, type List, matching } from '../list.ts';
+import { instant } from '../item.ts';
+import { type FilterOf, isNumber, listOf, matching } from '../list.ts';
 import { campaignDefaults, campaignReasons, campaignSplits } from '../schema/reviews.ts';
 import { type Sql, toJson } from '../sql.ts';
 import type { Principal } from '../tokens/authenticate.ts';
@@ -47,9 +47,8 @@ const filters = {
 };
 
 /** Lists review campaigns with their progress, newest first. */
-export function campaignList(filter: FilterOf<typeof filters>): List<typeof campaignItem> {
-  return {
-    schema: campaignItem,
+export function campaignList(filter: FilterOf<typeof filters>) {
+  return listOf(campaignItem, 'c', {
     from: sql`keywarden.review_campaign c cross join lateral (
       select count(distinct r.number)::int as reviews, count(distinct s.review_number)::int as signed, count(*)::int as keys,
         (count(*) filter (where i.decision is null))::int as undecided,
@@ -57,7 +56,6 @@ export function campaignList(filter: FilterOf<typeof filters>): List<typeof camp
       from keywarden.review r join keywarden.review_item_now i on i.review_number = r.number
         left join keywarden.review_signature s on s.review_number = r.number where r.campaign_number = c.number) p`,
     item: {
-      ...columnsOf(campaignItem, 'c'),
       id: sql`c.number::text`,
       state,
       reviews: sql`p.reviews`,
@@ -67,9 +65,7 @@ export function campaignList(filter: FilterOf<typeof filters>): List<typeof camp
       by_default: sql`p.by_default`,
     },
     where: matching(filters, filter),
-    order: { 'c.number': 'bigint' },
-    direction: 'desc',
-  };
+  });
 }
 
 /** A campaign to open. The fields are those of a campaign. */

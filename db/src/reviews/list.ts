@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { columnsOf, instant, json, time } from '../item.ts';
 import { inventoryGap } from '../keys/inventory-gaps.ts';
 import { credentialItem, keyItem } from '../keys/list.ts';
-import { type FilterOf, isNumber, type List, matching, type Reader, within } from '../list.ts';
+import { type FilterOf, isNumber, type List, listOf, matching, type Reader, within } from '../list.ts';
 import { reviewDecisionDecisions, review as reviewTable } from '../schema/reviews.ts';
 
 export const reviewItem = z
@@ -136,13 +136,11 @@ const reviewFilters = {
 export type ReviewFilter = FilterOf<typeof reviewFilters>;
 
 /** Lists access reviews, newest first, each with its progress. */
-export function reviewList(filter: ReviewFilter): List<typeof reviewItem> {
-  return {
-    schema: reviewItem,
+export function reviewList(filter: ReviewFilter) {
+  return listOf(reviewItem, 'v', {
     from: sql`keywarden.review v left join keywarden.review_signature s on s.review_number = v.number
       left join keywarden.review_campaign c on c.number = v.campaign_number ${counts}`,
     item: {
-      ...columnsOf(reviewItem, 'v'),
       ...columnsOf(reviewCounts, 'n'),
       id: sql`v.number::text`,
       state: sql`case when s.review_number is null then 'open' else 'signed' end`,
@@ -155,13 +153,11 @@ export function reviewList(filter: ReviewFilter): List<typeof reviewItem> {
       due_at: time(sql`c.due_at`),
     },
     where: matching(reviewFilters, filter),
-    ...(filter.isDue
-      ? {
-          order: { "coalesce(c.due_at, 'infinity')": 'timestamptz', 'v.number': 'bigint' },
-          direction: 'asc',
-        }
-      : { order: { 'v.number': 'bigint' }, direction: 'desc' }),
-  };
+    ...(filter.isDue && {
+      order: { "coalesce(c.due_at, 'infinity')": 'timestamptz', 'v.number': 'bigint' },
+      direction: 'asc',
+    }),
+  });
 }
 
 /** Counts the keys of a review that it decided to revoke and that are gone. */
@@ -184,12 +180,10 @@ const reviewItemFilters = {
 export type ReviewItemFilter = FilterOf<typeof reviewItemFilters>;
 
 /** Lists the keys of reviews as they were frozen, with their decisions. */
-export function reviewItemList(filter: ReviewItemFilter): List<typeof reviewedKey> {
-  return {
-    schema: reviewedKey,
+export function reviewItemList(filter: ReviewItemFilter) {
+  return listOf(reviewedKey, 'd', {
     from: sql`keywarden.review_item i ${decision} left join keywarden.review_signature s on s.review_number = i.review_number`,
     item: {
-      ...columnsOf(reviewedKey, 'd'),
       review_id: sql`i.review_number::text`,
       key: sql`i.key`,
       findings: sql`i.findings`,
@@ -197,7 +191,7 @@ export function reviewItemList(filter: ReviewItemFilter): List<typeof reviewedKe
     where: matching(reviewItemFilters, filter),
     order: { 'i.review_number': 'bigint', 'i.key_number': 'bigint' },
     direction: 'asc',
-  };
+  });
 }
 
 /** Lists the same with the context of each key. */
@@ -233,15 +227,13 @@ export function reviewItemsInContext(filter: ReviewItemFilter): List<typeof revi
 }
 
 /** Lists every decision of a review, including replaced ones, oldest first. */
-export function reviewDecisionList(review: string): List<typeof reviewDecision> {
-  return {
-    schema: reviewDecision,
+export function reviewDecisionList(review: string) {
+  return listOf(reviewDecision, 'd', {
     from: sql`keywarden.review_decision d`,
-    item: { ...columnsOf(reviewDecision, 'd'), key_number: sql`d.key_number::text` },
+    item: { key_number: sql`d.key_number::text` },
     where: [sql`d.review_number = ${review}::bigint`],
-    order: { 'd.number': 'bigint' },
     direction: 'asc',
-  };
+  });
 }
 
 /** Returns whether there is a review with this number. */

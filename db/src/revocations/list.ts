@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { columnsOf, instant, time } from '../item.ts';
+import { instant, time } from '../item.ts';
 import { keyReference, referenceToKey } from '../keys/reference.ts';
-import { equals, type FilterOf, isNumber, type List, matching, visible, within } from '../list.ts';
+import { equals, type FilterOf, isNumber, listOf, matching, visible, within } from '../list.ts';
 import { revocationOutcomeOutcomes } from '../schema/revocations.ts';
 
 export const revocationItem = z
@@ -42,15 +42,13 @@ const filters = {
 export type RevocationFilter = FilterOf<typeof filters>;
 
 /** Lists attempts to revoke a key, newest first: the time, the approver, the reason and the outcome. */
-export function revocationList(filter: RevocationFilter, organizations: string[] | null): List<typeof revocationItem> {
-  return {
-    schema: revocationItem,
+export function revocationList(filter: RevocationFilter, organizations: string[] | null) {
+  return listOf(revocationItem, 'i', {
     from: sql`keywarden.revocation_intent i join keywarden.credential k on k.number = i.key_number
       left join keywarden.revocation_outcome o on o.intent_number = i.number
       left join keywarden.plan_approval a on a.number = i.approval_number
       left join keywarden.rotation r on r.number = i.rotation_number`,
     item: {
-      ...columnsOf(revocationItem, 'i'),
       id: sql`i.number::text`,
       key: referenceToKey,
       cause: sql`case when i.plan_id is null then 'rotation' else 'plan' end`,
@@ -67,7 +65,5 @@ export function revocationList(filter: RevocationFilter, organizations: string[]
       used_in_flight: sql`coalesce(o.used_in_flight, false)`,
     },
     where: [...matching(filters, filter), visible(sql`k.organization_id`, organizations)],
-    order: { 'i.number': 'bigint' },
-    direction: 'desc',
-  };
+  });
 }

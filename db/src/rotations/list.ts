@@ -1,9 +1,9 @@
 import { rotationStates } from '@keywarden/core/rotation';
 import { and, type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { columnsOf, instant, jsonOf, time } from '../item.ts';
+import { instant, jsonOf, time } from '../item.ts';
 import { keyReference, referenceToKey } from '../keys/reference.ts';
-import { equals, type FilterOf, isNumber, type List, matching, visible, within } from '../list.ts';
+import { equals, type FilterOf, isNumber, listOf, matching, visible, within } from '../list.ts';
 import { rotationVias } from '../schema/rotations.ts';
 
 const state = z.enum(rotationStates);
@@ -41,16 +41,14 @@ const filters = {
 export type RotationFilter = FilterOf<typeof filters> & FilterOf<typeof moved>;
 
 /** Lists rotations of keys, newest first, with their states and transitions. */
-export function rotationList(filter: RotationFilter, organizations: string[] | null): List<typeof rotationItem> {
-  return {
-    schema: rotationItem,
+export function rotationList(filter: RotationFilter, organizations: string[] | null) {
+  return listOf(rotationItem, 'r', {
     from: sql`keywarden.rotation r join keywarden.key k on k.number = r.key_number
       cross join lateral (select e.state, e.at, e.why from keywarden.rotation_event e where e.rotation_number = r.number
         order by e.sequence desc limit 1) l
       left join lateral (select m.key_id from keywarden.rotation_mint m where m.rotation_number = r.number and m.key_id is not null
         order by m.attempt desc limit 1) m on true`,
     item: {
-      ...columnsOf(rotationItem, 'r'),
       key: referenceToKey,
       successor_id: sql`m.key_id::text`,
       state: sql`l.state`,
@@ -60,9 +58,7 @@ export function rotationList(filter: RotationFilter, organizations: string[] | n
         from keywarden.rotation_event e where e.rotation_number = r.number)`,
     },
     where: [...matching(filters, filter), movedWithin(filter), visible(sql`k.organization_id`, organizations)],
-    order: { 'r.number': 'bigint' },
-    direction: 'desc',
-  };
+  });
 }
 
 function movedWithin(filter: RotationFilter): SQL | undefined {
@@ -88,17 +84,12 @@ export const rotationRequestItem = z
 const requestFilters = { number: isNumber('q.number'), key: isNumber('q.key_number') };
 
 /** Lists the rotation requests made here, newest first, with the daemon's answers. */
-export function rotationRequestList(
-  filter: FilterOf<typeof requestFilters>,
-  organizations: string[] | null,
-): List<typeof rotationRequestItem> {
-  return {
-    schema: rotationRequestItem,
+export function rotationRequestList(filter: FilterOf<typeof requestFilters>, organizations: string[] | null) {
+  return listOf(rotationRequestItem, 'q', {
     from: sql`keywarden.rotation_request q join keywarden.key k on k.number = q.key_number
       left join keywarden.rotation_request_answer a on a.request_number = q.number
       left join keywarden.rotation r on r.number = a.rotation_number`,
     item: {
-      ...columnsOf(rotationRequestItem, 'q'),
       id: sql`q.number::text`,
       key: referenceToKey,
       answered_at: time(sql`a.answered_at`),
@@ -106,7 +97,5 @@ export function rotationRequestList(
       why_not: sql`a.why_not`,
     },
     where: [...matching(requestFilters, filter), visible(sql`k.organization_id`, organizations)],
-    order: { 'q.number': 'bigint' },
-    direction: 'desc',
-  };
+  });
 }

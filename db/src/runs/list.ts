@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { columnsOf, instant } from '../item.ts';
-import { equals, type FilterOf, type List, matching } from '../list.ts';
+import { instant } from '../item.ts';
+import { equals, type FilterOf, listOf, matching } from '../list.ts';
 import { syncRunKinds, syncRunStatuses } from '../schema/runs.ts';
 
 export const runItem = z
@@ -27,13 +27,10 @@ const filters = {
 export type RunFilter = FilterOf<typeof filters>;
 
 /** Lists sync runs, newest first. */
-export function runList(filter: RunFilter): List<typeof runItem> {
-  return {
-    schema: runItem,
+export function runList(filter: RunFilter) {
+  return listOf(runItem, 'r', {
     from: sql`keywarden.sync_run r`,
-    item: { ...columnsOf(runItem, 'r'), id: sql`r.number::text` },
+    item: { id: sql`r.number::text` },
     where: matching(filters, filter),
-    order: { 'r.number': 'bigint' },
-    direction: 'desc',
-  };
+  });
 }

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { columnsOf, instant } from '../item.ts';
-import { type FilterOf, isNumber, type List, matching, within } from '../list.ts';
+import { instant } from '../item.ts';
+import { type FilterOf, isNumber, listOf, matching, within } from '../list.ts';
 import { accessLogEvents, accessLogStreams } from '../schema/tokens.ts';
 import { referenceToToken, tokenReference } from './authenticate.ts';
 
@@ -33,16 +33,12 @@ const filters = {
 export type AccessFilter = FilterOf<typeof filters>;
 
 /** Lists who read, exported or changed what through the report, newest first. */
-export function accessList(filter: AccessFilter): List<typeof accessItem> {
-  return {
-    schema: accessItem,
+export function accessList(filter: AccessFilter) {
+  return listOf(accessItem, 'a', {
     from: sql`keywarden.access_log a left join keywarden.report_token t on t.number = a.token_number`,
     item: {
-      ...columnsOf(accessItem, 'a'),
       token: sql`case when t.number is not null then ${referenceToToken} end`,
     },
     where: matching(filters, filter),
-    order: { 'a.number': 'bigint' },
-    direction: 'desc',
-  };
+  });
 }

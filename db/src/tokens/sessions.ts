@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { and, eq, sql as fragment, isNull } from 'drizzle-orm';
 import { z } from 'zod';
-import { columnsOf, instant } from '../item.ts';
-import { type FilterOf, isNumber, type List, matching } from '../list.ts';
+import { instant } from '../item.ts';
+import { type FilterOf, isNumber, listOf, matching } from '../list.ts';
 import { reportSession } from '../schema/tokens.ts';
 import type { Db, Sql } from '../sql.ts';
 import { hashCredential, type Principal, referenceToToken, tokenReference } from './authenticate.ts';
@@ -32,20 +32,16 @@ const filters = {
 };
 
 /** Lists the sessions of the dashboard, newest first. */
-export function sessionList(filter: FilterOf<typeof filters>): List<typeof sessionItem> {
-  return {
-    schema: sessionItem,
+export function sessionList(filter: FilterOf<typeof filters>) {
+  return listOf(sessionItem, 's', {
     from: fragment`keywarden.report_session s join keywarden.report_token t on t.number = s.token_number`,
     item: {
-      ...columnsOf(sessionItem, 's'),
       id: fragment`s.number::text`,
       token: referenceToToken,
       state,
     },
     where: matching(filters, filter),
-    order: { 's.number': 'bigint' },
-    direction: 'desc',
-  };
+  });
 }
 
 /** Opens a session for the holder of a token. Returns its random id of 256 bits; only its hash is stored. */
