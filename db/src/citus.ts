@@ -1,4 +1,4 @@
-import { UserError } from '@keywarden/runtime';
+import { storeError } from '@keywarden/runtime';
 import type postgres from 'postgres';
 import { isCluster } from './cluster.ts';
 import { readRepeatable } from './repeatables.ts';
@@ -31,18 +31,14 @@ const fewestShards = 8;
 export async function distributeOperations(sql: Sql): Promise<string[]> {
   const [found] = await sql`select exists (select from pg_proc where proname = 'create_distributed_table') as is_citus`;
   if (!found?.is_citus)
-    throw new UserError(
-      'store',
+    throw storeError(
       'This database has no Citus extension; run CREATE EXTENSION citus on its coordinator, or omit --citus.',
-      { exit: 2 },
     );
   const [cluster] = await sql`
     select bool_or(groupid <> 0) and not bool_or(groupid = 0) as is_coordinator_apart from pg_catalog.pg_dist_node`;
   if (cluster?.is_coordinator_apart)
-    throw new UserError(
-      'store',
+    throw storeError(
       "The coordinator is not a node of its own cluster, so it cannot join its local tables with reference tables; run select citus_set_coordinator_host('its address') there.",
-      { exit: 2 },
     );
   const distributed: string[] = await sql.begin(async (tx) => {
     const missing: string[] = [];
@@ -103,10 +99,8 @@ async function isPlaced(tx: postgres.TransactionSql, table: string, as: 'copied'
     select case when partmethod = 'h' then 'distributed' when partmethod = 'n' and repmodel = 't' then 'copied' end as how
     from pg_catalog.pg_dist_partition where logicalrelid = ${`keywarden.${table}`}::regclass`;
   if (row !== undefined && row.how !== as)
-    throw new UserError(
-      'store',
+    throw storeError(
       `keywarden.${table} is not distributed in the cluster as this version requires; run select undistribute_table('keywarden.${table}'${as === 'copied' ? ', cascade_via_foreign_keys => true' : ''}) first.`,
-      { exit: 2 },
     );
   return row !== undefined;
 }

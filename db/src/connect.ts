@@ -1,5 +1,5 @@
 import { isIP, isIPv6 } from 'node:net';
-import { certificateFault, codeOf, deniedByDeno, UserError } from '@keywarden/runtime';
+import { certificateFault, codeOf, deniedByDeno, storeError, UserError } from '@keywarden/runtime';
 import postgres from 'postgres';
 import { isSessionLost, mostIdleMs } from './silence.ts';
 import type { PoolOptions, Sql, StoreRole } from './sql.ts';
@@ -123,10 +123,9 @@ export async function readVersion(
         current_setting('role') as role, current_setting('search_path') as search_path, current_setting('session_replication_role') as replication,
         current_setting('server_encoding') as encoding`;
     if (row?.search_path !== safeSearchPath || (role !== undefined && row.role !== role))
-      throw new UserError('store', inWordsOfPooler(url, 'drops'), { exit: 2 });
-    if (row.replication !== 'origin') throw new UserError('store', inWordsOfReplication(url), { exit: 2 });
-    if (row.encoding !== 'UTF8')
-      throw new UserError('store', inWordsOfEncoding(url, String(row.encoding)), { exit: 2 });
+      throw storeError(inWordsOfPooler(url, 'drops'));
+    if (row.replication !== 'origin') throw storeError(inWordsOfReplication(url));
+    if (row.encoding !== 'UTF8') throw storeError(inWordsOfEncoding(url, String(row.encoding)));
     return { name: String(row.name), number: Number(row.number) };
   } catch (error) {
     throw error instanceof UserError ? error : describeConnectError(error, url, role);
@@ -161,41 +160,23 @@ function describeConnectError(error: unknown, url: string, role: StoreRole | und
   const { host, pathname, username } = parsed;
   const code = codeOf(error);
   // protocol_violation: a startup parameter that a pooler does not pass on.
-  if (code === '08P01') return new UserError('store', inWordsOfPooler(url, 'refuses'), { exit: 2, cause: error });
+  if (code === '08P01') return storeError(inWordsOfPooler(url, 'refuses'), { cause: error });
+  if (role !== undefined && code === '22023')
+    return storeError(`The database at ${host} has no role ${role} yet; run keywarden migrate.`, { canRetry: true });
+  const refused = (message: string, canRetry = false) => new UserError('store', message, { canRetry, cause: error });
   const refusal = refusals[code] ?? certificateFault(code);
   if (refusal !== undefined)
-    return new UserError('store', `The database at ${host} ${refusal.replace('USER', username)}.`, {
-      canRetry: code === '53300',
-      cause: error,
-    });
-  if (role !== undefined && code === '22023')
-    return new UserError('store', `The database at ${host} has no role ${role} yet; run keywarden migrate.`, {
-      exit: 2,
-      canRetry: true,
-    });
+    return refused(`The database at ${host} ${refusal.replace('USER', username)}.`, code === '53300');
   if (role !== undefined && code === '42501')
-    return new UserError(
-      'store',
+    return refused(
       `The database user ${username} may not act as ${role}; as its owner: GRANT ${role} TO "${username}".`,
-      {
-        cause: error,
-      },
     );
   if (code === '3D000')
-    return new UserError(
-      'store',
-      `There is no database ${pathname.slice(1)} at ${host}; create it, or fix DATABASE_URL.`,
-      {
-        cause: error,
-      },
-    );
+    return refused(`There is no database ${pathname.slice(1)} at ${host}; create it, or fix DATABASE_URL.`);
   // A server without TLS takes its first bytes for a broken request.
   const why =
     code === 'ECONNRESET' && !unencrypted.includes(sslModeOf(parsed))
       ? 'ended the connection where TLS begins; turn on ssl there, or change sslmode in DATABASE_URL'
       : `cannot be reached (${code}); start it, or fix DATABASE_URL`;
-  return new UserError('store', `The database at ${host} ${why}.`, {
-    canRetry: deniedByDeno(error) === null,
-    cause: error,
-  });
+  return refused(`The database at ${host} ${why}.`, deniedByDeno(error) === null);
 }

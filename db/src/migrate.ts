@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { codeOf, UserError } from '@keywarden/runtime';
+import { codeOf, storeError, UserError } from '@keywarden/runtime';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { migrate } from 'drizzle-orm/postgres-js/migrator';
@@ -31,7 +31,7 @@ export async function migrateStore(sql: Sql): Promise<Migrated> {
     return await migrateNow(sql);
   } catch (error) {
     throw (await isOnCluster(sql)) && error instanceof UserError && codeOf(error.cause) === '42501'
-      ? new UserError('store', `${error.message} ${ofCluster}`, { exit: 2, cause: error })
+      ? storeError(`${error.message} ${ofCluster}`, { cause: error })
       : error;
   }
 }
@@ -102,16 +102,15 @@ export async function withMigrationLock<T>(sql: Sql, work: () => Promise<T>): Pr
 /** Throws a UserError if the user cannot migrate: another user owns the tables, or another database's owner created the roles. */
 function refuseWeakUser(error: unknown): never {
   if (!['42501', '42710'].includes(codeOf(error))) throw error;
-  throw new UserError(
-    'store',
+  throw storeError(
     "The database's user cannot migrate: it must have CREATEROLE or hold keywarden_admin, keywarden_daemon and keywarden_report WITH ADMIN OPTION, and must own the database or have CREATE on it while keywarden_daemon has TEMPORARY; use the owner, or grant that.",
-    { exit: 2, cause: error },
+    { cause: error },
   );
 }
 
 /** Throws if the database's schema is not the one of this version. */
 export async function assertCurrent(sql: Sql): Promise<void> {
-  const outdated = (message: string) => new UserError('store', message, { exit: 2, canRetry: true });
+  const outdated = (message: string) => storeError(message, { canRetry: true });
   const missing = await countMissing(sql);
   if (missing > 0) throw outdated(`The database lacks ${missing} of this version's migrations; run keywarden migrate.`);
   const stale = await countStaleRepeatables(sql);
@@ -132,10 +131,8 @@ async function countMissing(sql: Sql): Promise<number> {
   const applied = await readApplied(sql);
   if (isEarly(applied)) return known.length;
   if (!isPrefix(applied, hashesOf(known)))
-    throw new UserError(
-      'store',
+    throw storeError(
       `The database has ${applied.length} migrations, which do not match the ${known.length} of this version; use the Keywarden version that created it, or a newer one.`,
-      { exit: 2 },
     );
   return known.length - applied.length;
 }
@@ -162,10 +159,8 @@ async function adoptEarlyMigrations(session: Sql): Promise<void> {
   const applied = await readApplied(session);
   if (!isEarly(applied)) return;
   if (applied.length < readEarly().length)
-    throw new UserError(
-      'store',
+    throw storeError(
       `The database has ${applied.length} of the sixteen migrations that this version requires; run keywarden migrate with the version that has them all, then with this one.`,
-      { exit: 2 },
     );
   const [baseline] = readJournal();
   if (baseline === undefined) throw new Error('there is no baseline');

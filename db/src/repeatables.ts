@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { sha256 } from '@keywarden/core/values';
-import { codeOf, UserError } from '@keywarden/runtime';
+import { codeOf, storeError } from '@keywarden/runtime';
 import type { Sql } from './sql.ts';
 
 // Functions, views, triggers, roles and grants: each file in db/functions defines one of them. When the hash of a file has changed, all are
@@ -93,9 +93,8 @@ const dependentObjects = '2BP01';
 /** Throws a UserError if a foreign object depends on a view of ours; any other error as it is. */
 export function refuseDependents(error: unknown): never {
   if (codeOf(error) !== dependentObjects) throw error;
-  throw new UserError(
-    'store',
+  throw storeError(
     "Other views or functions depend on Keywarden's views; drop them, run keywarden migrate, and create them again.",
-    { exit: 2, cause: error },
+    { cause: error },
   );
 }

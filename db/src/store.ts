@@ -1,4 +1,4 @@
-import { UserError } from '@keywarden/runtime';
+import { storeError, UserError } from '@keywarden/runtime';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { connect, readVersion } from './connect.ts';
 import { openEmbedded } from './embedded/embedded.ts';
@@ -87,8 +87,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   };
   try {
     const { name, number } = await readVersion(sql, url, options.role);
-    if (number < oldestVersion)
-      throw new UserError('store', `Postgres ${name} is too old; Keywarden needs 15 or newer.`, { exit: 2 });
+    if (number < oldestVersion) throw storeError(`Postgres ${name} is too old; Keywarden needs 15 or newer.`);
     if (!migrates && migrations === 'auto') await assertCurrent(sql);
     if (migrations === 'auto') await assertWritable(sql, url);
     const description = embedded ? `embedded Postgres ${name}` : `Postgres ${name} at ${new URL(url).host}`;
@@ -138,10 +137,8 @@ export async function assertAppLogin(sql: Sql): Promise<void> {
     from pg_roles r, pg_namespace n where r.rolname = session_user and n.nspname = 'keywarden'`;
   if (user === undefined || !(user.is_strong || user.is_owner)) return;
   const what = user.is_strong ? 'is a superuser or may create roles' : 'owns the tables';
-  throw new UserError(
-    'store',
+  throw storeError(
     `The database user ${String(user.name)} ${what}, so an error or a thief could change history: use a login that has only the role of this process (docs/ROLES.md), or set ALLOW_OWNER_LOGIN=1.`,
-    { exit: 2 },
   );
 }
 

@@ -1,4 +1,4 @@
-import { UserError } from '@keywarden/runtime';
+import { storeError } from '@keywarden/runtime';
 import { type ConstructorOptions, PgBoss, systemClock } from 'pg-boss';
 import type postgres from 'postgres';
 import type { Sql } from '../sql.ts';
@@ -56,8 +56,7 @@ export function createBoss(db: IDatabase, options: { superviseSeconds: number | 
 export function describeBossError(error: unknown): unknown {
   if (!(error instanceof Error) || !/pg-boss (is not installed|database requires migrations)/.test(error.message))
     return error;
-  return new UserError('store', 'The database lacks the queues of this version of Keywarden; run keywarden migrate.', {
-    exit: 2,
+  return storeError('The database lacks the queues of this version of Keywarden; run keywarden migrate.', {
     cause: error,
   });
 }

@@ -44,23 +44,17 @@ export async function dropExpiredMonth(sql: Sql, { month, by }: { month: string;
   } catch (error) {
     const mayBeGone = [sqlState.insufficientPrivilege, sqlState.undefinedTable].some((code) => code === codeOf(error));
     if (mayBeGone && !(await hasMonth(sql, month))) return false;
-    if (codeOf(error) === sqlState.lockNotAvailable) {
-      throw new UserError(
-        'retention',
-        `The operations of ${month} were not dropped because they are being read; try again later.`,
-        {
-          cause: error,
-        },
-      );
-    }
-    if (codeOf(error) !== sqlState.insufficientPrivilege) throw error;
-    throw new UserError(
-      'retention',
-      `The operations of ${month} were not dropped: they are within their retention, or no dry run announced them a day ago.`,
-      { cause: error },
-    );
+    const why = whyKept[codeOf(error)];
+    if (why === undefined) throw error;
+    throw new UserError('retention', `The operations of ${month} were not dropped${why}.`, { cause: error });
   }
 }
+
+/** Why the database does not drop a month, by the code of the error. */
+const whyKept: Record<string, string> = {
+  [sqlState.lockNotAvailable]: ' because they are being read; try again later',
+  [sqlState.insufficientPrivilege]: ': they are within their retention, or no dry run announced them a day ago',
+};
 
 async function hasMonth(sql: Sql, month: string): Promise<boolean> {
   const [row] = await sql`select to_regclass(${`keywarden.operation_${month.replace('-', '_')}`}) is not null as has`;

@@ -42,6 +42,11 @@ export function usageError(message: string): UserError {
   return new UserError('usage', message, { exit: exitCode.usage });
 }
 
+/** Returns a UserError for a database that a person must set up in another way: exit code 2. */
+export function storeError(message: string, options: { canRetry?: boolean; cause?: unknown } = {}): UserError {
+  return new UserError('store', message, { ...options, exit: exitCode.usage });
+}
+
 /**
  * Returns the system's or Postgres's code of an error or of its cause (ENOENT, 42P01), otherwise its class. Never returns a message, which may
  * contain data.
@@ -151,32 +156,25 @@ function explain(error: unknown): [message: string, exit: number] {
   const denied = deniedByDeno(error);
   if (denied !== null) return [denied, exitCode.usage];
   if (error instanceof UserError) return [error.message, error.exit];
-  if (codeOf(error) === '25006')
-    return [
-      'The database is read-only, as a standby is; set DATABASE_URL to the primary, or end default_transaction_read_only.',
-      exitCode.failed,
-    ];
+  return [whyFailed(error), exitCode.failed];
+}
+
+/** Returns what to do about an error of the database or of a disk. Any other error is a bug. */
+function whyFailed(error: unknown): string {
+  const code = codeOf(error);
+  if (code === '25006')
+    return 'The database is read-only, as a standby is; set DATABASE_URL to the primary, or end default_transaction_read_only.';
   const why = whyExhausted(error);
-  if (why !== null)
-    return [`The database cannot do this (${codeOf(error)}): ${why}. Correct that, then try again.`, exitCode.failed];
-  if (codesOfFullDisks.includes(codeOf(error)))
-    return [
-      `A file cannot be written (${codeOf(error)}), because the disk of KEYWARDEN_DATA or of another folder is full or damaged; free space, then try again.`,
-      exitCode.failed,
-    ];
+  if (why !== null) return `The database cannot do this (${code}): ${why}. Correct that, then try again.`;
+  if (codesOfFullDisks.includes(code))
+    return `A file cannot be written (${code}), because the disk of KEYWARDEN_DATA or of another folder is full or damaged; free space, then try again.`;
   if (isStoreUnavailable(error))
-    return [
-      `The database does not answer (${codeOf(error)}); check that it runs, and on a cluster each of its nodes, then try again.`,
-      exitCode.failed,
-    ];
+    return `The database does not answer (${code}); check that it runs, and on a cluster each of its nodes, then try again.`;
   if (isStoreFailure(error))
-    return [
-      'The database has an internal error (XX000). On a cluster, keywarden check names a node that does not answer; otherwise see the log of the database.',
-      exitCode.failed,
-    ];
-  const heading = `Unexpected error (${codeOf(error)}); please report it with these lines:`;
+    return 'The database has an internal error (XX000). On a cluster, keywarden check names a node that does not answer; otherwise see the log of the database.';
+  const heading = `Unexpected error (${code}); please report it with these lines:`;
   // A line of the message can look like a frame.
   const stack = error instanceof Error ? (error.stack ?? '').replace(error.message, () => '').split('\n') : [];
   const frames = stack.filter((line) => /^\s+at /.test(line)).slice(0, 8);
-  return [[heading, ...frames].join('\n'), exitCode.failed];
+  return [heading, ...frames].join('\n');
 }

@@ -7,6 +7,7 @@ export {
   isStoreFailure,
   isStoreUnavailable,
   runMain,
+  storeError,
   UserError,
   usageError,
   whyExhausted,
