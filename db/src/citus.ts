@@ -2,7 +2,7 @@ import { storeError } from '@keywarden/runtime';
 import type postgres from 'postgres';
 import { isCluster } from './cluster.ts';
 import { readRepeatable } from './repeatables.ts';
-import type { Sql } from './sql.ts';
+import { isTrue, type Sql } from './sql.ts';
 
 /** The tables that operations are joined with, in the order of their foreign keys. Every node has a copy of them. */
 export const referenceTables = ['project', 'completed_walk'] as const;
@@ -29,8 +29,7 @@ const fewestShards = 8;
  * names the fix.
  */
 export async function distributeOperations(sql: Sql): Promise<string[]> {
-  const [found] = await sql`select exists (select from pg_proc where proname = 'create_distributed_table') as is_citus`;
-  if (!found?.is_citus)
+  if (!(await isTrue(sql`select exists (select from pg_proc where proname = 'create_distributed_table')`)))
     throw storeError(
       'This database has no Citus extension; run CREATE EXTENSION citus on its coordinator, or omit --citus.',
     );

@@ -1,6 +1,6 @@
 import { sql as fragment } from 'drizzle-orm';
 import type { Reader } from './list.ts';
-import type { Sql } from './sql.ts';
+import { hasTable, isTrue, type Sql } from './sql.ts';
 
 // What the apps must know of a Citus cluster. On one server, nothing here has an effect.
 
@@ -17,11 +17,9 @@ export async function isCluster(sql: Sql): Promise<boolean> {
 }
 
 async function askWhetherCluster(sql: Sql): Promise<boolean> {
-  const [citus] = await sql`select to_regclass('pg_catalog.pg_dist_partition') is not null as is_there`;
-  if (citus?.is_there !== true) return false;
-  const [operations] = await sql`
-    select exists (select from pg_catalog.pg_dist_partition where logicalrelid = 'keywarden.operation'::regclass) as are_distributed`;
-  return operations?.are_distributed === true;
+  if (!(await hasTable(sql, 'pg_catalog.pg_dist_partition'))) return false;
+  return await isTrue(sql`
+    select exists (select from pg_catalog.pg_dist_partition where logicalrelid = 'keywarden.operation'::regclass)`);
 }
 
 /**

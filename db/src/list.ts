@@ -2,7 +2,7 @@ import { and, is, SQL, sql } from 'drizzle-orm';
 import type { z } from 'zod';
 import { columnsOf, type Fields } from './item.ts';
 import { type ListRow, mergeOrdered, type Order, type Position } from './merge.ts';
-import { builderRunning, type Db, type Run, toStatement } from './sql.ts';
+import { builderRunning, type Db, type Run, readNumber, toStatement } from './sql.ts';
 
 export type { Position };
 
@@ -138,8 +138,7 @@ export async function readPageText(
 
 /** Counts the items of a list; with `most`, up to that number. */
 export async function countItems(db: Reader, list: Query, most: number | null = null): Promise<number> {
-  const [row] = await db.execute(sql`select count(*)::int as n from (${select(list, { limit: most })}) counted`);
-  return Number(row?.n);
+  return await readNumber(db.execute(sql`select count(*)::int as n from (${select(list, { limit: most })}) counted`));
 }
 
 /** Returns the first item of a list as its JSON text. */

@@ -6,7 +6,7 @@ import { drizzle } from 'drizzle-orm/postgres-js';
 import { migrate } from 'drizzle-orm/postgres-js/migrator';
 import { hasQueues, installQueues } from './jobs/install.ts';
 import { applyRepeatables, countStaleRepeatables, refuseDependents } from './repeatables.ts';
-import type { Sql } from './sql.ts';
+import { hasTable, type Sql } from './sql.ts';
 
 const config = {
   migrationsFolder: fileURLToPath(new URL('../migrations', import.meta.url)),
@@ -70,8 +70,7 @@ async function migrateNow(sql: Sql): Promise<Migrated> {
 
 /** Creates the table of applied migrations as drizzle's migrator does, if it is missing. The lock below needs it. */
 async function createMigrationTable(sql: Sql): Promise<void> {
-  const [found] = await sql`select to_regclass('keywarden.migration') as name`;
-  if (found?.name) return;
+  if (await hasTable(sql, 'keywarden.migration')) return;
   try {
     await sql
       .unsafe(
@@ -142,8 +141,9 @@ const isPrefix = (part: string[], whole: string[]) =>
   part.length <= whole.length && part.every((hash, index) => hash === whole[index]);
 
 async function readApplied(sql: Sql): Promise<string[]> {
-  const [found] = await sql`select to_regclass('keywarden.migration') as name`;
-  const rows = found?.name ? await sql`select hash from keywarden.migration order by id` : [];
+  const rows = (await hasTable(sql, 'keywarden.migration'))
+    ? await sql`select hash from keywarden.migration order by id`
+    : [];
   return rows.map((row) => String(row.hash));
 }
 

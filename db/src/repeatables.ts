@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { sha256 } from '@keywarden/core/values';
 import { codeOf, storeError } from '@keywarden/runtime';
-import type { Sql } from './sql.ts';
+import { hasTable, type Sql } from './sql.ts';
 
 // Functions, views, triggers, roles and grants: each file in db/functions defines one of them. When the hash of a file has changed, all are
 // applied again in the order of their names.
@@ -57,8 +57,8 @@ export function readRepeatable(name: string): string {
 
 /** Returns the number of files that the database lacks, has in another version, or has although they no longer exist. */
 export async function countStaleRepeatables(sql: Sql): Promise<number> {
-  const [found] = await sql`select to_regclass('keywarden.repeatable') as name`;
-  const applied = found?.name ? await sql`select name, sha256 from keywarden.repeatable` : [];
+  const isThere = await hasTable(sql, 'keywarden.repeatable');
+  const applied = isThere ? await sql`select name, sha256 from keywarden.repeatable` : [];
   const known = new Map(applied.map((row) => [String(row.name), String(row.sha256)]));
   const ours = readRepeatables();
   const gone = [...known.keys()].filter((name) => !ours.some((each) => each.name === name));

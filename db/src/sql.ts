@@ -59,6 +59,23 @@ export function toStatement(statement: SQL): { text: string; params: ParameterOr
   return { text, params: params as ParameterOrJSON<never>[] };
 }
 
+type Answer = PromiseLike<readonly Record<string, unknown>[]>;
+
+/** Returns the value of a statement that answers with one row of one column; undefined without a row. */
+export async function readValue(answer: Answer): Promise<unknown> {
+  const [row] = await answer;
+  return row && Object.values(row)[0];
+}
+
+/** Returns the same as a text, as a number, or whether it is true. */
+export const readText = async (answer: Answer): Promise<string> => String(await readValue(answer));
+export const readNumber = async (answer: Answer): Promise<number> => Number(await readValue(answer));
+export const isTrue = async (answer: Answer): Promise<boolean> => (await readValue(answer)) === true;
+
+/** Returns whether there is a table of this name, with its schema. */
+export const hasTable = async (sql: Sql, name: string): Promise<boolean> =>
+  await isTrue(sql`select to_regclass(${name}) is not null`);
+
 /** The least-privileged roles of the two apps, and of the command line where it manages tokens and sessions. functions/90-grants.sql lists their permissions. */
 export const storeRoles = ['keywarden_admin', 'keywarden_daemon', 'keywarden_report'] as const;
 export type StoreRole = (typeof storeRoles)[number];

@@ -6,7 +6,7 @@ import { createEmbeddedLogins, embeddedLogin } from './embedded/logins.ts';
 import { createLocks, type Locks } from './locks.ts';
 import { assertCurrent, migrateStore } from './migrate.ts';
 import { setOperationRetention } from './operations/retention.ts';
-import { type Db, type PoolOptions, type Sql, type StoreRole } from './sql.ts';
+import { type Db, isTrue, type PoolOptions, readText, type Sql, type StoreRole } from './sql.ts';
 
 export { distributeOperations, listMisplacedTables } from './citus.ts';
 export { probeSettings, whyNodesMissing } from './cluster.ts';
@@ -115,8 +115,7 @@ async function migrateAsOwner(url: string, options: StoreOptions): Promise<void>
 
 /** Returns whether the database takes no writes. A standby takes none, and answers reads. */
 async function isReadOnly(sql: Sql): Promise<boolean> {
-  const [row] = await sql`select current_setting('transaction_read_only') = 'on' as is_read_only`;
-  return row?.is_read_only === true;
+  return await isTrue(sql`select current_setting('transaction_read_only') = 'on'`);
 }
 
 /** Throws a UserError for a database that takes no writes. It may take them soon, as after a failover. */
@@ -146,8 +145,7 @@ export async function assertAppLogin(sql: Sql): Promise<void> {
 export async function isEncrypted(sql: Sql): Promise<boolean> {
   return await sql.begin(async (tx) => {
     await tx`set local role none`;
-    const [row] = await tx`select ssl from pg_stat_ssl where pid = pg_backend_pid()`;
-    return row?.ssl === true;
+    return await isTrue(tx`select ssl from pg_stat_ssl where pid = pg_backend_pid()`);
   });
 }
 
@@ -182,6 +180,5 @@ export async function whyNotReady(sql: Sql, onFailure?: (err: unknown) => void):
 
 /** Returns the database's current time. */
 export async function readNow(sql: Sql): Promise<string> {
-  const [row] = await sql`select clock_timestamp() as now`;
-  return String(row?.now);
+  return await readText(sql`select clock_timestamp()`);
 }

@@ -1,4 +1,4 @@
-import type { Sql } from '../sql.ts';
+import { hasTable, type Sql } from '../sql.ts';
 import { failedQueue, failedQueueSettings, jobKinds, jobSchema, queueSettings } from './queues.ts';
 
 /** The schema's comment once these queues are installed. A test compares the version with that of the package. */
@@ -48,8 +48,7 @@ export async function installQueues(session: Sql): Promise<void> {
  * table names that its migrations use unquoted. The owner runs these statements.
  */
 async function distrustQueues(session: Sql): Promise<void> {
-  const [found] = await session`select to_regclass(${`${jobSchema}.bam`}) is not null as installed`;
-  if (!found?.installed) return;
+  if (!(await hasTable(session, `${jobSchema}.bam`))) return;
   const [may] = await session`
     select has_table_privilege('keywarden_daemon', ${`${jobSchema}.bam`}, 'insert, update')
       or has_column_privilege('keywarden_daemon', ${`${jobSchema}.queue`}, 'table_name', 'update') as written`;

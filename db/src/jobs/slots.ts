@@ -1,6 +1,6 @@
 import { and, eq } from 'drizzle-orm';
 import { scheduleSlot } from '../schema/jobs.ts';
-import { builderOf, type Sql, type Tx } from '../sql.ts';
+import { builderOf, readNumber, type Sql, type Tx } from '../sql.ts';
 
 /** The database's current time in ms since 1970, and the last enqueued time of each schedule up to `at`. */
 export interface SlotState {
@@ -10,9 +10,8 @@ export interface SlotState {
 
 /** Returns the state of the slots. `at`, in ms since 1970, replaces the database's current time in simulations. */
 export async function readSlots(sql: Sql, at: number | null = null): Promise<SlotState> {
-  const [now] = await sql`
-    select coalesce(${at}::float8, extract(epoch from clock_timestamp())::float8 * 1000) as ms`;
-  const nowMs = Number(now?.ms);
+  const nowMs = await readNumber(sql`
+    select coalesce(${at}::float8, extract(epoch from clock_timestamp())::float8 * 1000)`);
   const rows = await sql`
     select schedule, extract(epoch from max(slot_at))::float8 * 1000 as ms from keywarden.schedule_slot
     where slot_at <= to_timestamp(${nowMs}::float8 / 1000) group by schedule`;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Sql } from '../sql.ts';
+import { readNumber, type Sql } from '../sql.ts';
 import { jobSchema, queueSettings } from './queues.ts';
 
 /** The jobs that wait or run in a queue. */
@@ -15,10 +15,9 @@ export type QueueState = z.output<typeof queueState>;
 
 /** Counts the jobs of these kinds that wait for their first attempt or run, over all replicas. */
 export async function countUnsettled(sql: Sql, kinds: readonly string[]): Promise<number> {
-  const [row] = await sql`
+  return await readNumber(sql`
     select count(*)::int as jobs from ${sql(jobSchema)}.job
-    where name = any(${[...kinds]}::text[]) and state in ('created', 'active')`;
-  return Number(row?.jobs);
+    where name = any(${[...kinds]}::text[]) and state in ('created', 'active')`);
 }
 
 /** Lists every queue that has waiting or running jobs. */

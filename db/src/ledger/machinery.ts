@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { sha256 } from '@keywarden/core/values';
 import { codeOf } from '@keywarden/runtime';
 import { readViews } from '../repeatables.ts';
-import { type Sql, sqlState, type Tx } from '../sql.ts';
+import { isTrue, type Sql, sqlState, type Tx } from '../sql.ts';
 
 // The functions and triggers that record events and compare rows with them belong to the owner of the database, who could replace them by others that find
 // nothing; and the other functions and the views, by others that show the apps other approvals or findings. machinery.json has the hash of each function and
@@ -112,11 +112,10 @@ async function isViewOf(tx: Tx, name: string, text: string): Promise<boolean> {
     if (/^42(?!501)/.test(codeOf(error))) return false;
     throw error;
   }
-  const [row] = await tx`
+  return await isTrue(tx`
     select (pg_get_viewdef(o.oid), o.reloptions) is not distinct from (pg_get_viewdef(c.oid), c.reloptions) as is_same
     from pg_catalog.pg_class o left join pg_catalog.pg_class c on c.oid = to_regclass('keywarden.' || ${name})
-    where o.oid = ('pg_temp.' || ${name})::regclass`;
-  return row?.is_same === true;
+    where o.oid = ('pg_temp.' || ${name})::regclass`);
 }
 
 /** Undoes what a comparison has created. */

@@ -3,7 +3,7 @@ import { isInstant } from '@keywarden/core/values';
 import { and, asc, gte, isNull, lt, sql } from 'drizzle-orm';
 import { openLedgerIncident } from '../incidents/incidents.ts';
 import { ledgerCheckpoint, ledgerEvent, ledgerTile } from '../schema/ledger.ts';
-import { builderOf, type Db, type Sql, type Tx } from '../sql.ts';
+import { builderOf, type Db, readNumber, type Sql, type Tx } from '../sql.ts';
 import { parseEntry } from './check.ts';
 import { readNewestCheckpoint } from './checkpoints.ts';
 import { readTiles } from './tree.ts';
@@ -113,8 +113,7 @@ interface Placed extends Integrated {
 async function placeEvents(tx: Tx, { limit, seen, latestMs = null, open }: Sequencer): Promise<Placed | Inconsistency> {
   const note = await lockAndReadNewest(tx);
   const db = builderOf(tx);
-  const [clock] = await tx`select extract(epoch from clock_timestamp()) * 1000 as now_ms`;
-  const nowMs = Math.floor(Number(clock?.now_ms));
+  const nowMs = Math.floor(await readNumber(tx`select extract(epoch from clock_timestamp()) * 1000`));
   const signed = note === null ? { size: 0, root: ledger.emptyRoot } : open(note);
   if (signed === null) return 'signature';
   const edge = await readTiles(db, ledger.edgeOf(signed.size));

@@ -1,4 +1,4 @@
-import type { Sql } from '../sql.ts';
+import { isTrue, type Sql } from '../sql.ts';
 
 /**
  * The rows in which the limiters of all replicas count their requests: one for each account, and one for each of its routes. The clock is
@@ -18,10 +18,9 @@ export function createBudgetRows(sql: Sql) {
       };
     },
     async save(rows: { key: string; version: string; state: unknown }[]) {
-      const [saved] = await sql`
+      return await isTrue(sql`
         select keywarden.save_request_budgets(${rows.map(({ key }) => key)}, ${rows.map(({ version }) => version)}::bigint[],
-          ${rows.map(({ state }) => JSON.stringify(state))}::text[]::jsonb[]) as is_saved`;
-      return saved?.is_saved === true;
+          ${rows.map(({ state }) => JSON.stringify(state))}::text[]::jsonb[])`);
     },
   };
 }

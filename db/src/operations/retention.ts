@@ -3,7 +3,7 @@ import { sql as raw } from 'drizzle-orm';
 import { z } from 'zod';
 import { toInstant } from '../schema/columns.ts';
 import { operationRetention } from '../schema/operations.ts';
-import { builderOf, type Sql, sqlState } from '../sql.ts';
+import { builderOf, hasTable, type Sql, sqlState } from '../sql.ts';
 
 /** A month of operations that is over its retention. */
 const expiredMonth = z.object({
@@ -43,7 +43,7 @@ export async function dropExpiredMonth(sql: Sql, { month, by }: { month: string;
     return true;
   } catch (error) {
     const mayBeGone = [sqlState.insufficientPrivilege, sqlState.undefinedTable].some((code) => code === codeOf(error));
-    if (mayBeGone && !(await hasMonth(sql, month))) return false;
+    if (mayBeGone && !(await hasTable(sql, `keywarden.operation_${month.replace('-', '_')}`))) return false;
     const why = whyKept[codeOf(error)];
     if (why === undefined) throw error;
     throw new UserError('retention', `The operations of ${month} were not dropped${why}.`, { cause: error });
@@ -55,11 +55,6 @@ const whyKept: Record<string, string> = {
   [sqlState.lockNotAvailable]: ' because they are being read; try again later',
   [sqlState.insufficientPrivilege]: ': they are within their retention, or no dry run announced them a day ago',
 };
-
-async function hasMonth(sql: Sql, month: string): Promise<boolean> {
-  const [row] = await sql`select to_regclass(${`keywarden.operation_${month.replace('-', '_')}`}) is not null as has`;
-  return row?.has === true;
-}
 
 /**
  * Sets how long operations are kept, in ms; null means forever. Only the owner may do that. The functions that drop months use this value,

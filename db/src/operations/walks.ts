@@ -2,7 +2,7 @@ import { terminalStatuses } from '@keywarden/core/wire';
 import { and, asc, desc, eq, gte, isNotNull, isNull, lt, or, sql as raw } from 'drizzle-orm';
 import { openWalk, operation, operationPruned } from '../schema/operations.ts';
 import { project } from '../schema/projects.ts';
-import { anyOf, builderOf, type Db, noneOf, type Sql } from '../sql.ts';
+import { anyOf, builderOf, type Db, isTrue, noneOf, type Sql } from '../sql.ts';
 
 /** The position where an unfinished walk continues: the next page's cursor, and the time of the row that it points to. */
 export type OpenWalk = Omit<typeof openWalk.$inferSelect, 'projectNumber'>;
@@ -199,7 +199,7 @@ export async function isAllToTheEnd(
   sql: Sql,
   { project: projectNumber, since, ids }: { project: string; since: string; ids: string[] },
 ): Promise<boolean> {
-  const [row] = await sql`
+  return await isTrue(sql`
     with stored as (
       select id, created_at from keywarden.operation o where project_number = ${projectNumber} and created_at >= ${since}::timestamptz
         and not exists (select from keywarden.operation_pruned p
@@ -208,8 +208,7 @@ export async function isAllToTheEnd(
     select exists (select from keywarden.completed_walk where project_number = ${projectNumber} and to_end)
       and exists (select from keywarden.operation_coverage
         where project_number = ${projectNumber} and known @> (select min(created_at) from stored))
-      and not exists (select from stored where id <> all (${ids}::uuid[])) as is_all`;
-  return Boolean(row?.is_all);
+      and not exists (select from stored where id <> all (${ids}::uuid[]))`);
 }
 
 /**
@@ -220,11 +219,10 @@ export async function hasOthersBetween(
   sql: Sql,
   { project: projectNumber, since, below, ids }: { project: string; since: string; below: string; ids: string[] },
 ): Promise<boolean> {
-  const [row] = await sql`
+  return await isTrue(sql`
     select exists (select from keywarden.operation o
       where project_number = ${projectNumber} and created_at >= ${since}::timestamptz and created_at < date_trunc('second', ${below}::timestamptz)
         and id <> all (${ids}::uuid[])
         and not exists (select from keywarden.operation_pruned p
-          where p.project_number = o.project_number and p.created_at = o.created_at and p.id = o.id)) as has_others`;
-  return Boolean(row?.has_others);
+          where p.project_number = o.project_number and p.created_at = o.created_at and p.id = o.id))`);
 }

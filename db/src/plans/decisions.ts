@@ -1,7 +1,7 @@
 import { and, desc, eq, sql as raw } from 'drizzle-orm';
 import { enforcementState } from '../schema/plans.ts';
 import { standingApproval } from '../schema/views.ts';
-import { builderOf, type Sql } from '../sql.ts';
+import { builderOf, readValue, type Sql } from '../sql.ts';
 import type { Principal } from '../tokens/authenticate.ts';
 
 /** Approves a plan that was produced within the last day, as the principal. Returns false for any other plan. */
@@ -9,8 +9,7 @@ export async function approvePlan(
   sql: Sql,
   { plan, principal }: { plan: string; principal: Principal },
 ): Promise<boolean> {
-  const [row] = await sql`select keywarden.approve_plan(${principal.credential}, ${plan}) as number`;
-  return row?.number != null;
+  return (await readValue(sql`select keywarden.approve_plan(${principal.credential}, ${plan})`)) != null;
 }
 
 /** Returns whether a person's approval of a plan is already valid. One that the last pass could not accept may be given again. */

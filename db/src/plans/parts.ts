@@ -4,7 +4,7 @@ import { credential } from '../schema/keys.ts';
 import { organization } from '../schema/organizations.ts';
 import { reviewSignature, review as reviewTable } from '../schema/reviews.ts';
 import { findingNow, reviewItemNow } from '../schema/views.ts';
-import { anyOf, type Sql } from '../sql.ts';
+import { anyOf, readText, type Sql } from '../sql.ts';
 import type { Principal } from '../tokens/authenticate.ts';
 
 /** Which keys of a plan a part of it revokes. All given conditions must hold. */
@@ -92,10 +92,9 @@ export interface Part {
 /** Makes the part of a plan that revokes only these keys, at the command line. Returns null if the plan has none of them. */
 export async function derivePlan(sql: Sql, { plan, keys }: { plan: string; keys: string[] }): Promise<Part | null> {
   return await sql.begin(async (tx) => {
-    const [made] = await tx`select keywarden.derive_plan_of(${plan}, ${keys}::text[]::bigint[]) as id`;
-    const [row] =
-      await tx`select id, sha256, created_at = now() as is_new from keywarden.plan where id = ${String(made?.id)}`;
-    return row === undefined ? null : { id: String(row.id), sha256: String(row.sha256), isNew: row.is_new === true };
+    const id = await readText(tx`select keywarden.derive_plan_of(${plan}, ${keys}::text[]::bigint[])`);
+    const [row] = await tx`select sha256, created_at = now() as is_new from keywarden.plan where id = ${id}`;
+    return row === undefined ? null : { id, sha256: String(row.sha256), isNew: row.is_new === true };
   });
 }
 

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { instant } from '../item.ts';
 import { type FilterOf, isNumber, listOf, matching } from '../list.ts';
 import { campaignDefaults, campaignReasons, campaignSplits } from '../schema/reviews.ts';
-import { type Sql, toJson } from '../sql.ts';
+import { isTrue, type Sql, toJson } from '../sql.ts';
 import type { Principal } from '../tokens/authenticate.ts';
 import { type Chosen, chooseItems, type Readers } from './reviews.ts';
 
@@ -106,7 +106,5 @@ export async function cancelCampaign(
   sql: Sql,
   { campaign, reason, principal }: { campaign: string; reason: string; principal: Principal },
 ): Promise<boolean> {
-  const [row] =
-    await sql`select keywarden.cancel_campaign(${principal.credential}, ${campaign}, ${reason}) as canceled`;
-  return row?.canceled === true;
+  return await isTrue(sql`select keywarden.cancel_campaign(${principal.credential}, ${campaign}, ${reason})`);
 }

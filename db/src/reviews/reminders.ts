@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { toInstant } from '../schema/columns.ts';
-import { type Sql, toJson } from '../sql.ts';
+import { readNumber, type Sql, toJson } from '../sql.ts';
 
 /** An unsigned review of a campaign, and what its reminders need. Times are ms since 1970, by the database's clock. */
 const campaignReview = z.object({
@@ -47,8 +47,7 @@ export async function listCampaignReviews(sql: Sql): Promise<CampaignReview[]> {
 
 /** Decides about the undecided keys of reviews that are due and whose campaign has a default decision. Returns the number of decisions. */
 export async function applyReviewDefaults(sql: Sql): Promise<number> {
-  const [row] = await sql`select keywarden.apply_review_defaults() as decided`;
-  return Number(row?.decided);
+  return await readNumber(sql`select keywarden.apply_review_defaults()`);
 }
 
 /** Opens an incident for a campaign that is due while reviews are unsigned, once: one that a person has closed is not opened again. */

@@ -18,7 +18,7 @@ import { key } from '../schema/keys.ts';
 import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
 import { rotationEvent, rotation as rotationTable } from '../schema/rotations.ts';
 import { mintedKey } from '../schema/views.ts';
-import { anyOf, type Db, type Sql } from '../sql.ts';
+import { anyOf, type Db, readNumber, type Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
 import type { StoredRotation } from './rotations.ts';
 
@@ -79,10 +79,9 @@ async function findDoubt(
 }
 
 async function readLongestGap(sql: Sql, keyNumber: string): Promise<number> {
-  const [row] = await sql`
+  return await readNumber(sql`
     select coalesce(max(extract(epoch from gap) * 1000), 0)::float8 as ms from (
-      select last_used_at - lag(last_used_at) over (order by last_used_at) as gap from keywarden.key_use where key_number = ${keyNumber}) g`;
-  return Number(row?.ms);
+      select last_used_at - lag(last_used_at) over (order by last_used_at) as gap from keywarden.key_use where key_number = ${keyNumber}) g`);
 }
 
 /** Returns what listings show of the last intent to mint: keys with its name that are not its successor, and how many listings began since. */

@@ -1,6 +1,6 @@
 import { asc, eq, isNull } from 'drizzle-orm';
 import { rotationRequest, rotationRequestAnswer } from '../schema/rotations.ts';
-import type { Db, Sql } from '../sql.ts';
+import { type Db, readText, type Sql } from '../sql.ts';
 import type { Principal } from '../tokens/authenticate.ts';
 
 /** An operator's request in the report that has no answer yet. */
@@ -33,6 +33,5 @@ export async function requestRotation(
   sql: Sql,
   { key, principal, reason }: { key: string; principal: Principal; reason: string },
 ): Promise<string> {
-  const [row] = await sql`select keywarden.request_rotation(${principal.credential}, ${key}, ${reason}) as number`;
-  return String(row?.number);
+  return await readText(sql`select keywarden.request_rotation(${principal.credential}, ${key}, ${reason})`);
 }

@@ -1,6 +1,6 @@
 import { and, eq, gt, sql } from 'drizzle-orm';
 import { syncRun } from '../schema/runs.ts';
-import type { Db, Sql } from '../sql.ts';
+import { type Db, readText, type Sql } from '../sql.ts';
 
 export type RunKind = (typeof syncRun.$inferSelect)['kind'];
 type ErrorRecord = NonNullable<(typeof syncRun.$inferSelect)['error']>;
@@ -10,13 +10,12 @@ export async function startRun(
   client: Sql,
   { kind, connection }: { kind: RunKind; connection: string },
 ): Promise<string> {
-  const [run] = await client`
+  return await readText(client`
     with interrupted as (
       update keywarden.sync_run set status = 'interrupted', finished_at = now()
       where kind = ${kind} and connection = ${connection} and status = 'running'
     )
-    insert into keywarden.sync_run (kind, connection, status) values (${kind}, ${connection}, 'running') returning number`;
-  return String(run?.number);
+    insert into keywarden.sync_run (kind, connection, status) values (${kind}, ${connection}, 'running') returning number`);
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { accessLogEvents } from '../schema/tokens.ts';
-import { type Sql, toJson } from '../sql.ts';
+import { readNumber, type Sql, toJson } from '../sql.ts';
 
 /** One request, or the beginning or end of a streamed answer. */
 export interface Access {
@@ -30,6 +30,5 @@ export async function recordAccess(sql: Sql, accesses: Access[]): Promise<void> 
 
 /** Deletes access records that are older than this many ms and older than a year. Returns the number of deleted rows. */
 export async function forgetAccesses(sql: Sql, beforeMs: number): Promise<number> {
-  const [row] = await sql`select keywarden.forget_accesses(make_interval(secs => ${beforeMs / 1000})) as rows`;
-  return Number(row?.rows);
+  return await readNumber(sql`select keywarden.forget_accesses(make_interval(secs => ${beforeMs / 1000}))`);
 }

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { instant } from '../item.ts';
 import { type FilterOf, isNumber, listOf, matching } from '../list.ts';
 import { reportSession } from '../schema/tokens.ts';
-import type { Db, Sql } from '../sql.ts';
+import { type Db, isTrue, type Sql } from '../sql.ts';
 import { hashCredential, type Principal, referenceToToken, tokenReference } from './authenticate.ts';
 
 export const sessionItem = z
@@ -56,8 +56,7 @@ export async function openSession(
 
 /** Ends the principal's own session, or another that they may end. Returns false if there is no such live session. */
 export async function endSession(sql: Sql, principal: Principal, number: string | null = null): Promise<boolean> {
-  const [row] = await sql`select keywarden.end_session(${principal.credential}, ${number}) as ended`;
-  return row?.ended === true;
+  return await isTrue(sql`select keywarden.end_session(${principal.credential}, ${number})`);
 }
 
 /** Ends a session by a person at the command line. Returns false if there is no such live session. */
