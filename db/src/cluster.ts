@@ -38,15 +38,8 @@ export async function findShards(db: Reader, projects: string[] | null): Promise
 /** Settings of sessions for probes and metrics: a node that does not answer must be named before the probe itself gives up, in ms. */
 export const probeSettings = { 'citus.node_connection_timeout': 1000 };
 
-/** A node of a cluster beside its coordinator. */
-export interface ClusterNode {
-  /** `host:port`. */
-  name: string;
-  answers: boolean;
-}
-
-/** Lists the nodes of the cluster beside its coordinator. On one server the list is empty. */
-export async function listNodes(sql: Sql): Promise<ClusterNode[]> {
+/** Lists the nodes of the cluster beside its coordinator, as `host:port`, and whether they answer. On one server the list is empty. */
+export async function listNodes(sql: Sql): Promise<{ name: string; answers: boolean }[]> {
   if (!(await isCluster(sql))) return [];
   const rows = await sql`
     select nodename || ':' || nodeport as name, success as answers from run_command_on_workers('select 1') order by 1`;

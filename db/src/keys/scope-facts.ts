@@ -74,13 +74,10 @@ export async function readScopes(
   return { scopes, ownKeys: await readOwnKeys({ db, sql }, connections) };
 }
 
-interface KnownConnection {
-  name: string;
-  controlPlaneNumber: string;
+interface KnownConnection
+  extends Pick<typeof connection.$inferSelect, 'name' | 'controlPlaneNumber' | 'ownKeyId' | 'removedAt'> {
   /** Null for a connection that never authenticated: its account and what it sees are unknown. */
   accountId: string | null;
-  ownKeyId: string | null;
-  removedAt: string | null;
 }
 
 /** Returns every connection that ever authenticated, and the configured ones that did not. */

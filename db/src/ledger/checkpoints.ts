@@ -3,25 +3,11 @@ import type { Reader } from '../list.ts';
 import { ledgerBeginning, ledgerCheckpoint, ledgerCosignature, ledgerEvent, ledgerKey } from '../schema/ledger.ts';
 import { anyOf, type Db } from '../sql.ts';
 
-export interface StoredCheckpoint {
-  size: number;
-  /** The signed note. */
-  note: string;
-  madeAt: string;
-}
-
 /** Returns the newest signed checkpoint; null before the first. */
-export async function readNewestCheckpoint(db: Db): Promise<StoredCheckpoint | null> {
+export async function readNewestCheckpoint(db: Db) {
   const { size, note, madeAt } = ledgerCheckpoint;
   const [row] = await db.select({ size, note, madeAt }).from(ledgerCheckpoint).orderBy(desc(size)).limit(1);
   return row === undefined ? null : { ...row, size: Number(row.size) };
-}
-
-/** The events that no checkpoint signs yet, and how long the oldest has waited by the database's clock. */
-export interface WaitingEvents {
-  events: number;
-  since: string;
-  ageMs: number;
 }
 
 /** The events of the newest checkpoint. */
@@ -30,10 +16,10 @@ const signed = sql`(select coalesce(max(${ledgerCheckpoint.size}), 0) from ${led
 const placed = sql`(select coalesce(max(${ledgerEvent.leafIndex}) + 1, 0) from ${ledgerEvent})`;
 
 /**
- * Returns the events that wait to be signed; null if none does. An event with a place in the tree waits too, until the store has a checkpoint of it. The first
- * such event is read for all of them: a condition on all would read the whole ledger.
+ * Returns how many events wait to be signed, and how long the oldest has waited by the database's clock; null if none waits. An event with a place in the tree
+ * waits too, until the store has a checkpoint of it. The first such event is read for all of them: a condition on all would read the whole ledger.
  */
-export async function readOldestWaiting(db: Db): Promise<WaitingEvents | null> {
+export async function readOldestWaiting(db: Db) {
   const [row] = await db
     .select({
       events: sql<number>`(count(*) filter (where ${ledgerEvent.leafIndex} is null) + greatest(${placed} - ${signed}, 0))::int`,
@@ -46,10 +32,7 @@ export async function readOldestWaiting(db: Db): Promise<WaitingEvents | null> {
 }
 
 /** A public key of the ledger, and the note by which an earlier key names it; null for the first. */
-export interface EndorsedKey {
-  publicKey: string;
-  endorsement: string | null;
-}
+export type EndorsedKey = Pick<typeof ledgerKey.$inferSelect, 'publicKey' | 'endorsement'>;
 
 /** Records public keys, and endorsements, that the store does not have yet. */
 export async function noteLedgerKeys(db: Db, keys: EndorsedKey[]): Promise<void> {

@@ -7,15 +7,9 @@ import { anyOf, builderOf, type Db, isTrue, noneOf, type Sql } from '../sql.ts';
 /** The position where an unfinished walk continues: the next page's cursor, and the time of the row that it points to. */
 export type OpenWalk = Omit<typeof openWalk.$inferSelect, 'projectNumber'>;
 
-export interface WalkedProject {
-  number: string;
-  id: string;
-  createdAt: string;
-  /** The control plane's time at the start of the last completed walk; null before the first completed walk. */
-  walkedAt: string | null;
+export interface WalkedProject
+  extends Pick<typeof project.$inferSelect, 'number' | 'id' | 'createdAt' | 'walkedAt' | 'deletedAt'> {
   openWalk: OpenWalk | null;
-  /** When the control plane deleted the project; null for an existing one. */
-  deletedAt: string | null;
   /** The start of the oldest fillable gap in its coverage that no recent walk has passed; null if there is none. */
   gapAt: string | null;
 }

@@ -38,15 +38,8 @@ export async function listLiveKeys(db: Db, { withOthers = false } = {}): Promise
     .orderBy(asc(number));
 }
 
-/** An owner with the number and the organizations of their live keys. */
-export interface KeyOwner {
-  owner: string;
-  keys: number;
-  organizations: string[];
-}
-
-/** Lists the owners of live API keys by name. */
-export async function listKeyOwners(db: Reader): Promise<KeyOwner[]> {
+/** Lists the owners of live API keys by name, each with the number and the organizations of their keys. */
+export async function listKeyOwners(db: Reader) {
   const { organizationId } = key;
   return await db
     .select({

@@ -227,16 +227,11 @@ export function planDecisionList(filter: FilterOf<typeof decisionFilters>) {
   });
 }
 
-/** A policy with the time from which plans used it. */
-export interface UsedPolicy {
-  sha256: string;
-  used_from: string;
-  /** JSON. */
-  document: string;
-}
-
-/** Lists the policies of the plans that were produced in a period, oldest first. Times are the database's. */
-export async function listPolicies(db: Reader, { from, to }: { from: string; to: string }): Promise<UsedPolicy[]> {
+/**
+ * Lists the policies of the plans that were produced in a period, oldest first, each with the time from which plans used it. Times are the database's; documents
+ * are JSON.
+ */
+export async function listPolicies(db: Reader, { from, to }: { from: string; to: string }) {
   const { sha256, firstUsedAt, document } = policyVersion;
   const { id, policySha256, lastMadeAt, createdAt } = planTable;
   const isOfPeriod = and(eq(policySha256, sha256), gte(lastMadeAt, from), lt(createdAt, to));

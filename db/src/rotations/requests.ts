@@ -3,16 +3,10 @@ import { rotationRequest, rotationRequestAnswer } from '../schema/rotations.ts';
 import { type Db, readText, type Sql } from '../sql.ts';
 import type { Principal } from '../tokens/authenticate.ts';
 
-/** An operator's request in the report that has no answer yet. */
-export interface RotationRequest {
-  number: string;
-  key: string;
-  requestedBy: string;
-}
-
 const mostAtOnce = 1000;
 
-export async function listRotationRequests(db: Db): Promise<RotationRequest[]> {
+/** Lists the requests of operators in the report that have no answer yet. */
+export async function listRotationRequests(db: Db) {
   const { number, keyNumber: key, requestedBy } = rotationRequest;
   return await db
     .select({ number, key, requestedBy })

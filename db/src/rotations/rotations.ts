@@ -7,24 +7,20 @@ import {
   type Rotation,
   type RotationEvent,
 } from '@keywarden/core/rotation';
-import type { KeyKind } from '@keywarden/core/wire';
 import { and, eq, sql as raw } from 'drizzle-orm';
 import { addMark } from '../high-water-mark.ts';
 import { closeIncidents, openIncidentOfKey } from '../incidents/incidents.ts';
 import { holdFence, type Lease } from '../locks.ts';
+import type { key } from '../schema/keys.ts';
 import { rotationEvent, rotationMint, rotationRequestAnswer, rotation as rotationTable } from '../schema/rotations.ts';
 import { builderOf, type Db, type Sql } from '../sql.ts';
 
+/** How a rotation was opened. `id` is the short one in the names of successors. */
+type Opened = Pick<typeof rotationTable.$inferSelect, 'id' | 'rule' | 'sink' | 'via' | 'requestedBy' | 'policySha256'>;
+
 /** A rotation with its key. Times are RFC 3339 by the control plane's clock, except `openedAt`. */
-export interface StoredRotation extends Rotation<StoredMint> {
+export interface StoredRotation extends Rotation<StoredMint>, Opened {
   number: string;
-  /** The short id in the names of successors. */
-  id: string;
-  rule: string | null;
-  sink: string;
-  via: 'policy' | 'command line' | 'report';
-  requestedBy: string;
-  policySha256: string;
   openedAt: string;
   key: RotatedKey;
   /** The number of the lineage's first key in the store. */
@@ -33,19 +29,11 @@ export interface StoredRotation extends Rotation<StoredMint> {
   sequence: number;
 }
 
-export interface RotatedKey {
-  number: string;
-  id: string;
-  name: string;
-  kind: KeyKind;
-  controlPlane: string;
-  /** `user:ID` or `organization:ID`. */
-  scope: string;
-  /** The same with its control plane, as plans name it. */
-  scopeKey: string;
-  organizationId: string | null;
-  projectId: string | null;
-}
+/** `scopeKey` is the scope with its control plane, as plans name it. */
+export type RotatedKey = Pick<
+  typeof key.$inferSelect,
+  'number' | 'id' | 'name' | 'kind' | 'scope' | 'organizationId' | 'projectId'
+> & { controlPlane: string; scopeKey: string };
 
 export interface StoredMint extends MintIntent {
   connection: string;
@@ -55,16 +43,8 @@ export interface StoredMint extends MintIntent {
   sinkPath: string | null;
 }
 
-export interface NewRotation {
-  id: string;
+export interface NewRotation extends Opened, Pick<Rotation, 'quietForMs' | 'adoptWithinMs'> {
   key: string;
-  rule: string | null;
-  sink: string;
-  quietForMs: number;
-  adoptWithinMs: number;
-  via: StoredRotation['via'];
-  requestedBy: string;
-  policySha256: string;
   /** The control plane's current time. */
   at: string;
   /** The request of the report that it answers, if there is one. */

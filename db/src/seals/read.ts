@@ -120,14 +120,7 @@ export async function readDropOrder(
 }
 
 /** What a seal says about its day. */
-export interface Sealable {
-  operations: number;
-  /** In hexadecimal digits. */
-  root: string;
-  /** Canonical JSON. */
-  covered: string;
-  gaps: string;
-}
+export type Sealable = Pick<typeof operationSeal.$inferSelect, 'operations' | 'root' | 'covered' | 'gaps'>;
 
 /** Returns the first day with a seal of each project that has one: of all, or of these. */
 export async function readFirstSeals(tx: Sql | Tx, numbers?: string[]): Promise<Map<string, string>> {

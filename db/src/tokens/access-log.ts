@@ -1,25 +1,15 @@
-import type { accessLogEvents } from '../schema/tokens.ts';
+import type { accessLog } from '../schema/tokens.ts';
 import { readNumber, type Sql, toJson } from '../sql.ts';
 
 /** One request, or the beginning or end of a streamed answer. */
-export interface Access {
-  requestId: string;
+export interface Access
+  extends Omit<typeof accessLog.$inferSelect, 'number' | 'at' | 'tokenNumber' | 'minute' | 'times'> {
   /** The SHA-256 of the presented token or session id; null without one. */
   credential: string | null;
-  address: string;
   /** The network of the address, for counting refusals. */
   network: string;
-  method: string;
-  path: string;
-  query: string;
-  status: number;
-  stream: 'begun' | 'complete' | 'cut' | null;
-  /** The content of a stream. */
-  records: number | null;
-  sha256: string | null;
   /** The SHA-256 of the whole file of a complete stream. The first time, it is an event of the ledger. */
   fileSha256: string | null;
-  event: (typeof accessLogEvents)[number];
 }
 
 /** Records who read, exported or changed what: all of them, or none. */

@@ -2,18 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { and, asc, eq, getTableColumns, isNull, sql } from 'drizzle-orm';
 import { reportToken } from '../schema/tokens.ts';
 import type { Db } from '../sql.ts';
-import { hashCredential, type Role } from './authenticate.ts';
+import { hashCredential } from './authenticate.ts';
 
-export interface NewToken {
-  name: string;
-  role: Role;
-  /** The organizations that the token may see; null means all. */
-  organizationIds: string[] | null;
-  /** When the token expires; null means never. */
-  expiresAt?: string | null;
-  /** Who creates it; null for Keywarden itself. */
-  createdBy: string | null;
-}
+type TokenRow = typeof reportToken.$inferSelect;
+
+/** A token that never expires unless it has a time for it. Keywarden itself creates one without `createdBy`. */
+export type NewToken = Pick<TokenRow, 'name' | 'role' | 'organizationIds' | 'createdBy'> &
+  Partial<Pick<TokenRow, 'expiresAt'>>;
 
 /** Returns the secret of a new report token: 256 random bits. */
 export const makeTokenSecret = (): string => `kwr_${randomBytes(32).toString('base64url')}`;
@@ -44,7 +39,7 @@ async function insertToken(
   return row;
 }
 
-export interface StoredToken extends Omit<typeof reportToken.$inferSelect, 'tokenHash'> {
+export interface StoredToken extends Omit<TokenRow, 'tokenHash'> {
   /** The time of its last request in the access log. */
   lastUsedAt: string | null;
 }

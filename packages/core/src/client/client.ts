@@ -1,30 +1,10 @@
 import { apiKeyCalls } from './api-key-calls.ts';
 import { credentialCalls } from './credential-calls.ts';
-import { type Limiter, noLimiter } from './limiter.ts';
+import { noLimiter } from './limiter.ts';
 import { operationCalls } from './operation-calls.ts';
 import { organizationCalls } from './organization-calls.ts';
-import { createTransport, type Hooks } from './transport.ts';
-import { systemTime, type Time } from './wait.ts';
-
-export interface ClientOptions {
-  /** Includes the API version: https://host/api/v2 */
-  baseUrl: string;
-  apiKey: string;
-  /** Keeps the account inside its limits; without a limiter, no request is held back. Create one limiter for each account. */
-  limiter?: Limiter;
-  /** Timeout of one attempt, from connecting to the last byte, in ms; 30,000 by default. */
-  timeoutMs?: number;
-  /** Timeout of a call with all its attempts and waits, in ms; 600,000 by default. */
-  callTimeoutMs?: number;
-  /** The largest response body to read, in bytes; 64 MB by default. */
-  maxBodyBytes?: number;
-  userAgent?: string;
-  hooks?: Hooks;
-  /** For tests: the clock and sleep, a random number from 0 to 1, and fetch. */
-  time?: Time;
-  random?: () => number;
-  fetch?: typeof fetch;
-}
+import { type ClientOptions, createTransport } from './transport.ts';
+import { systemTime } from './wait.ts';
 
 export type ControlPlaneClient = ReturnType<typeof createClient>;
 

@@ -1,5 +1,5 @@
 export { readBody, readBytes } from './answer.ts';
-export { type ClientOptions, type ControlPlaneClient, createClient } from './client.ts';
+export { type ControlPlaneClient, createClient } from './client.ts';
 export { ControlPlaneError, type ControlPlaneErrorCode, hasCode } from './errors.ts';
 export { createLimiter, type Limiter, type LimiterOptions, noLimiter } from './limiter.ts';
 export { createMemoryStore, type LimiterStore } from './limiter-store.ts';
@@ -9,6 +9,6 @@ export { addAll, collect, items, type Page, type RejectedRow } from './paginatio
 export type { ProjectPage } from './replies.ts';
 export { readRetryAfterMs } from './retry.ts';
 export { type BudgetRows, createSharedStore } from './shared-limiter-store.ts';
-export type { Hooks } from './transport.ts';
+export type { ClientOptions, Hooks } from './transport.ts';
 export type { OperationEnd, WaitOptions } from './wait.ts';
 export { systemTime, type Time } from './wait.ts';

@@ -48,21 +48,27 @@ export interface Hooks {
   onWait?: (wait: { method: string; route: string; waitMs: number }) => void;
 }
 
-export interface TransportOptions {
+export interface ClientOptions {
+  /** Includes the API version: https://host/api/v2 */
   baseUrl: string;
   apiKey: string;
-  limiter: Limiter;
-  time: Time;
-  random: () => number;
-  fetch: typeof fetch;
-  /** The timeout of one attempt, from connecting to the last byte. */
-  timeoutMs: number;
-  /** The timeout of a call with all its attempts and waits. */
-  callTimeoutMs: number;
-  maxBodyBytes: number;
-  userAgent: string;
-  hooks: Hooks;
+  /** Keeps the account inside its limits; without a limiter, no request is held back. Create one limiter for each account. */
+  limiter?: Limiter;
+  /** Timeout of one attempt, from connecting to the last byte, in ms; 30,000 by default. */
+  timeoutMs?: number;
+  /** Timeout of a call with all its attempts and waits, in ms; 600,000 by default. */
+  callTimeoutMs?: number;
+  /** The largest response body to read, in bytes; 64 MB by default. */
+  maxBodyBytes?: number;
+  userAgent?: string;
+  hooks?: Hooks;
+  /** For tests: the clock and sleep, a random number from 0 to 1, and fetch. */
+  time?: Time;
+  random?: () => number;
+  fetch?: typeof fetch;
 }
+
+type TransportOptions = Required<ClientOptions>;
 
 export type Call = (options: CallOptions) => Promise<Reply>;
 

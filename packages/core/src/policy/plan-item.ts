@@ -1,26 +1,8 @@
 import { sha256 } from '../values/json.ts';
-import type { CredentialKind } from '../wire/kinds.ts';
 import type { KeyFacts } from './facts.ts';
 import type { Evidence, Finding } from './finding.ts';
 import type { Hold, Verdict } from './holds.ts';
 import type { Action } from './schema.ts';
-
-/** A key, or another credential, as a plan names it: enough for a person to recognize it, and no secret. `number` is the store's own number. */
-interface PlannedKey {
-  /** Absent if the credential belongs to no branch. */
-  branch_id?: string;
-  number: string;
-  scope: string;
-  id: string;
-  kind: CredentialKind;
-  name: string;
-  organization_id: string | null;
-  project_id: string | null;
-  creator_id: string;
-  creator_name: string | null;
-  owner: string;
-  created_at: string;
-}
 
 /** Evidence without ranks. Ranks change by the minute, and each change would make another plan. */
 type PlannedEvidence =
@@ -38,7 +20,7 @@ export interface PlanItem {
   findings: PlannedFinding[];
   /** Rules that hold but do not allow the revocation, while others do; absent if there are none. */
   kept?: { rule: string; why: Hold }[];
-  key: PlannedKey;
+  key: ReturnType<typeof toPlannedKey>;
 }
 
 /** A key to revoke. `sha256` is the hash of what a person approves of it: the key, the action, and the reason by each rule. */
@@ -72,7 +54,11 @@ function withoutRank(evidence: Evidence): PlannedEvidence {
   return { condition, count, limit, per };
 }
 
-function toPlannedKey(key: KeyFacts): PlannedKey {
+/**
+ * Returns a key, or another credential, as a plan names it: enough for a person to recognize it, and no secret. `number` is the store's own number; `branch_id`
+ * is absent if the credential belongs to no branch.
+ */
+function toPlannedKey(key: KeyFacts) {
   const { number, scope, id, kind, name, owner } = key;
   return {
     ...(key.branchId === undefined ? {} : { branch_id: key.branchId }),

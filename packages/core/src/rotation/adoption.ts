@@ -37,15 +37,8 @@ export function whyNotAdopted(rotation: Rotation, facts: RotationFacts): string 
 }
 
 /** Returns why a successor is late, or null if it is not. Waiting only for the old key to be quiet is not late. */
-export function whyLate(
-  rotation: Rotation,
-  {
-    nowMs,
-    old,
-    successor,
-    whySuccessorUnproven,
-  }: Pick<RotationFacts, 'nowMs' | 'old' | 'successor' | 'whySuccessorUnproven'>,
-): string | null {
+export function whyLate(rotation: Rotation, facts: RotationFacts): string | null {
+  const { nowMs, old, successor, whySuccessorUnproven } = facts;
   const deliveredAt = currentMint(rotation)?.deliveredAt;
   if (nowMs === null || deliveredAt == null) return null;
   const deliveredMs = toMs(deliveredAt);
