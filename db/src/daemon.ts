@@ -1,10 +1,4 @@
-export {
-  endReplica,
-  listAccounts,
-  listObservers,
-  removeOtherConnections,
-  saveConnection,
-} from './connections/connections.ts';
+export * from './connections/connections.ts';
 export {
   type GapReason,
   gapReasons,
@@ -18,14 +12,7 @@ export { type Gauge, gauges, readGauges } from './figures/gauges.ts';
 export { countKeysOfDay } from './figures/trend.ts';
 export { addMark, doubtOfStore, readLastOlder, readMark, readMarkTime, reportMarkFile } from './high-water-mark.ts';
 export { incidentInWords } from './incidents/describe.ts';
-export {
-  closeIncidents,
-  hasOpenIncident,
-  openIncident,
-  openIncidentOfKey,
-  openLedgerIncident,
-  readIncidentOfKey,
-} from './incidents/incidents.ts';
+export * from './incidents/incidents.ts';
 export { type Incident, listIncidents } from './incidents/list.ts';
 export { finishJobRun, forgetOldJobs, openJobIncident, startJobRun } from './jobs/runs.ts';
 export { claimSlot, readSlots, recordSlotJobs } from './jobs/slots.ts';
@@ -64,15 +51,7 @@ export { type Assignment, assignOwners, listKeyOwners, listLiveKeys, type NamedK
 export { endPause, openPause, readPause, withDestructiveCall } from './pauses/pauses.ts';
 export { saveEnforcementState } from './plans/enforcement-state.ts';
 export { choosePart, derivePlan } from './plans/parts.ts';
-export {
-  approvePlan,
-  endApproval,
-  endEarlyApprovals,
-  listReportApprovals,
-  readPlan,
-  readStanding,
-  savePlan,
-} from './plans/plans.ts';
+export * from './plans/plans.ts';
 export { markWalkRefused, saveDeletedProjects, saveProjects } from './projects/projects.ts';
 export * from './rejected-rows/rejected-rows.ts';
 export { listReplicaPolicies, type ReplicaPolicy, recordReplicaPolicy } from './replicas/policies.ts';
@@ -87,12 +66,7 @@ export {
   reconcileIntents,
   recordOutcome,
 } from './revocations/revocations.ts';
-export {
-  listLostSuccessors,
-  listSuspectedOrphans,
-  readRotationFacts,
-  type SuspectedOrphan,
-} from './rotations/facts.ts';
+export * from './rotations/facts.ts';
 export * from './rotations/reads.ts';
 export { listRotationRequests, refuseRotationRequest } from './rotations/requests.ts';
 export { advanceRotation, openRotation, type RotatedKey, type StoredRotation } from './rotations/rotations.ts';

@@ -15,14 +15,5 @@ export {
 export { aborted, linkSignals, oneAtATime, stopSignal, within } from './lifetime.ts';
 export { listen } from './listen.ts';
 export { createLogger, describeError, type Logger } from './log.ts';
-export {
-  csvCell,
-  print,
-  printable,
-  printableCell,
-  printableHtml,
-  printableJson,
-  printError,
-  writeCsv,
-} from './printable.ts';
+export * from './printable.ts';
 export { startTracing, traced, traceEnded } from './tracing.ts';
