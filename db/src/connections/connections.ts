@@ -57,11 +57,10 @@ export async function saveConnection(
  * account.
  */
 export async function listAccounts(sql: Sql, names: string[]): Promise<{ account: string; connections: string[] }[]> {
-  const rows = await sql`
+  return await sql<{ account: string; connections: string[] }[]>`
     select coalesce(c.control_plane_number || '/' || c.account_id, n.name) as account, array_agg(n.name order by n.ordinality) as connections
     from unnest(${names}::text[]) with ordinality as n(name, ordinality) left join keywarden.connection c on c.name = n.name
     group by 1 order by min(n.ordinality)`;
-  return rows.map((row) => ({ account: String(row.account), connections: row.connections as string[] }));
 }
 
 /** Records the end of a process, which then uses no key and no policy. */

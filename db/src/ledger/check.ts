@@ -140,10 +140,6 @@ export interface LedgerRowFault {
 
 /** Compares every governed row with its newest event. */
 export async function listLedgerRowFaults(store: Sql | Tx): Promise<LedgerRowFault[]> {
-  const rows = await store`select type, subject, fault from keywarden.ledger_row_faults() order by type, subject`;
-  return rows.map((row) => ({
-    type: String(row.type),
-    subject: String(row.subject),
-    fault: row.fault as LedgerRowFault['fault'], // the function returns nothing else
-  }));
+  return await store<LedgerRowFault[]>`
+    select type, subject, fault from keywarden.ledger_row_faults() order by type, subject`;
 }

@@ -131,8 +131,8 @@ export async function approvePlan(
  * approvals have expired after 24 hours, and a rejection ends those before it. Only approvals after `since` count, RFC 3339; null for all.
  */
 export async function listReportApprovals(sql: Sql, since: string | null = null): Promise<Approval[]> {
-  const rows = await sql`
-    select number, plan_id, approved_by from (
+  return await sql<Approval[]>`
+    select number, plan_id as "planId", approved_by as "approvedBy" from (
       select distinct on (a.plan_id) a.number, a.plan_id, a.approved_by, (
           select count(distinct b.person) from keywarden.standing_approval b
           where b.plan_id = a.plan_id and b.approved_at > coalesce(${since}::timestamptz, '-infinity')) as approvers
@@ -142,11 +142,6 @@ export async function listReportApprovals(sql: Sql, since: string | null = null)
       order by a.plan_id, a.number desc) newest
     where approvers >= (select s.approvers_needed from keywarden.plan_standing s where s.plan_id = newest.plan_id)
     order by number`;
-  return rows.map((row) => ({
-    number: String(row.number),
-    planId: String(row.plan_id),
-    approvedBy: String(row.approved_by),
-  }));
 }
 
 /** The decisions of persons about a plan. */

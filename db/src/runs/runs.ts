@@ -40,11 +40,10 @@ export async function hasFinishedRun(
 export async function finishRun(
   db: Db,
   run: string,
-  {
-    status,
-    counts,
-    error = null,
-  }: { status: 'finished' | 'failed'; counts: Record<string, number>; error?: ErrorRecord | null },
+  ended: { status: 'finished' | 'failed'; counts: Record<string, number>; error?: ErrorRecord | null },
 ): Promise<void> {
-  await db.update(syncRun).set({ status, finishedAt: sql`now()`, counts, error }).where(eq(syncRun.number, run));
+  await db
+    .update(syncRun)
+    .set({ ...ended, finishedAt: sql`now()` })
+    .where(eq(syncRun.number, run));
 }

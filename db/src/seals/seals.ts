@@ -85,9 +85,9 @@ export interface SettledProject {
 export async function listSettledProjects(sql: Sql | Tx, numbers?: string[]): Promise<SettledProject[]> {
   const among = (column: string) =>
     numbers === undefined ? sql`true` : sql`${sql(column)} = any(${numbers}::bigint[])`;
-  const rows = await sql`
-    select found.number::text, settled_to::text, least(gaps_settled_to, settled_to)::text as gaps_settled_to,
-      coalesce(sealed_to, '-infinity') < settled_to or changed <> '{}' and changed_at < now() - ${quiet}::interval as is_due
+  return await sql<SettledProject[]>`
+    select found.number, settled_to::text as "settledTo", least(gaps_settled_to, settled_to)::text as "gapsSettledTo",
+      (coalesce(sealed_to, '-infinity') < settled_to or changed <> '{}' and changed_at < now() - ${quiet}::interval) is true as "isDue"
     from (
       select p.number, s.sealed_to, s.changed, s.changed_at, (least(cp.at, now()) - ${sealWithGapsAfterMs / 1000} * interval '1 second')::date as gaps_settled_to,
         least((least(cp.at, now()) - ${settledMs / 1000} * interval '1 second')::date,
@@ -100,12 +100,6 @@ export async function listSettledProjects(sql: Sql | Tx, numbers?: string[]): Pr
       where p.walked_at is not null and ${among('p.number')}
     ) found
     order by found.number`;
-  return rows.map((row) => ({
-    number: String(row.number),
-    settledTo: String(row.settled_to),
-    gapsSettledTo: String(row.gaps_settled_to),
-    isDue: row.is_due === true,
-  }));
 }
 
 /** The state of a project without a day that waits. */

@@ -45,16 +45,9 @@ export async function isStillLive(sql: Sql, { credential, role }: Principal): Pr
 }
 
 async function findHolder(sql: Sql, credential: string): Promise<Principal | undefined> {
-  const [row] = await sql`
-    select token_number, name, role, organization_ids, session_number from keywarden.authenticate(${credential})`;
-  if (row === undefined) return undefined;
-  return {
-    token: String(row.token_number),
-    name: String(row.name),
-    // A constraint of the table guarantees this.
-    role: row.role as Principal['role'],
-    organizations: Array.isArray(row.organization_ids) ? row.organization_ids.map(String) : null,
-    session: row.session_number === null ? null : String(row.session_number),
-    credential,
-  };
+  // A constraint of the table guarantees the role.
+  const [holder] = await sql<Omit<Principal, 'credential'>[]>`
+    select token_number as token, name, role, organization_ids as organizations, session_number as session
+    from keywarden.authenticate(${credential})`;
+  return holder && { ...holder, credential };
 }
