@@ -99,9 +99,8 @@ export async function closeIncidents(
   const closed = await db
     .update(incident)
     .set({ closedAt: raw`now()`, closedBy: by, note })
-    .where(and(those, isNull(incident.closedAt)))
-    .returning({ number: incident.number });
-  return closed.length > 0;
+    .where(and(those, isNull(incident.closedAt)));
+  return closed.count > 0;
 }
 
 /** Returns whether an incident of a kind is open anywhere. */

@@ -25,12 +25,11 @@ export async function claimSlot(
   tx: Tx,
   { schedule, slotMs, replica }: { schedule: string; slotMs: number; replica: string | null },
 ): Promise<boolean> {
-  const claimed = await builderOf(tx)
+  const { count } = await builderOf(tx)
     .insert(scheduleSlot)
     .values({ schedule, slotAt: slotOf(slotMs), replica, jobs: 0 })
-    .onConflictDoNothing()
-    .returning({ schedule: scheduleSlot.schedule });
-  return claimed.length > 0;
+    .onConflictDoNothing();
+  return count > 0;
 }
 
 /** Records how many jobs a slot enqueued. */

@@ -25,23 +25,15 @@ export async function openPause(
   lock: LockOptions,
 ): Promise<boolean> {
   // A unique index allows only one open pause.
-  const opened = await db
-    .insert(pause)
-    .values({ pausedBy: by, reason })
-    .onConflictDoNothing()
-    .returning({ number: pause.number });
+  const opened = await db.insert(pause).values({ pausedBy: by, reason }).onConflictDoNothing();
   await locks.hold(destructiveCalls, lock, () => Promise.resolve());
-  return opened.length > 0;
+  return opened.count > 0;
 }
 
 /** Ends the pause. Returns false if none is open. */
 export async function endPause(db: Db, by: string): Promise<boolean> {
-  const ended = await db
-    .update(pause)
-    .set({ resumedAt: sql`now()`, resumedBy: by })
-    .where(isNull(pause.resumedAt))
-    .returning({ number: pause.number });
-  return ended.length > 0;
+  const ended = await db.update(pause).set({ resumedAt: sql`now()`, resumedBy: by }).where(isNull(pause.resumedAt));
+  return ended.count > 0;
 }
 
 /** Runs a destructive call with its intent and outcome. A pause waits for it. */

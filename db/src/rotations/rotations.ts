@@ -143,7 +143,6 @@ async function recordMint(db: Db, { number, mints }: StoredRotation, { mint: wha
 
 /** Adds an event. Returns false if the rotation has one of this number already. */
 async function insertEvent(db: Db, event: typeof rotationEvent.$inferInsert): Promise<boolean> {
-  const { sequence } = rotationEvent;
-  const rows = await db.insert(rotationEvent).values(event).onConflictDoNothing().returning({ sequence });
-  return rows.length > 0;
+  const { count } = await db.insert(rotationEvent).values(event).onConflictDoNothing();
+  return count > 0;
 }

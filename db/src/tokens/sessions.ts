@@ -64,7 +64,6 @@ export async function revokeSession(db: Db, { number, by }: { number: string; by
   const ended = await db
     .update(reportSession)
     .set({ endedAt: fragment`now()`, endedBy: by })
-    .where(and(eq(reportSession.number, number), isNull(reportSession.endedAt)))
-    .returning({ number: reportSession.number });
-  return ended.length > 0;
+    .where(and(eq(reportSession.number, number), isNull(reportSession.endedAt)));
+  return ended.count > 0;
 }

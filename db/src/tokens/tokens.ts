@@ -70,7 +70,6 @@ export async function revokeToken(db: Db, { number, by }: { number: string; by: 
   const revoked = await db
     .update(reportToken)
     .set({ revokedAt: sql`now()`, revokedBy: by })
-    .where(and(eq(reportToken.number, number), isNull(reportToken.revokedAt)))
-    .returning({ number: reportToken.number });
-  return revoked.length > 0;
+    .where(and(eq(reportToken.number, number), isNull(reportToken.revokedAt)));
+  return revoked.count > 0;
 }
