@@ -137,6 +137,6 @@ export async function readLastListing(db: Reader): Promise<string | null> {
 /** Returns the current time of the control planes as recorded in the store. Of several control planes the latest counts. */
 export async function readControlPlaneNow(db: Reader): Promise<string> {
   const [row] = await db.execute(sql`
-    select replace(replace(coalesce(max(at), now())::text, ' ', 'T'), '+00', 'Z') as at from keywarden.control_plane_now`);
+    select ${time(sql`coalesce(max(at), now())`)} as at from keywarden.control_plane_now`);
   return String(row?.at);
 }

@@ -96,12 +96,9 @@ async function readRecords(sql: Sql, witnesses: string[]): Promise<Gauge[]> {
       join keywarden.project p on p.control_plane_number = c.control_plane_number
     where c.removed_at is null and p.missing_since is null group by c.name, p.walked_at is not null
     union all
-    select 'keywarden_keys', jsonb_build_object('kind', kind, 'state', case when gone_at is not null then 'gone'
-      when missing_since is not null then 'missing' else 'live' end), count(*) from keywarden.key group by 2
-    union all
-    select 'keywarden_credentials', jsonb_build_object('kind', kind, 'state', case when gone_at is not null then 'gone'
-      when missing_since is not null then 'missing' else 'live' end), count(*) from keywarden.credential
-    where kind not in ('personal', 'organization', 'project') group by 2
+    select case when kind in ('personal', 'organization', 'project') then 'keywarden_keys' else 'keywarden_credentials' end,
+      jsonb_build_object('kind', kind, 'state', case when gone_at is not null then 'gone'
+        when missing_since is not null then 'missing' else 'live' end), count(*) from keywarden.credential group by 1, 2
     union all
     select 'keywarden_findings', jsonb_build_object('rule', f.rule, 'disposition', f.disposition), count(*) from keywarden.finding_now f
     where f.plan_id = (select id from keywarden.newest_plan) group by f.rule, f.disposition

@@ -1,11 +1,19 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { instant } from '../item.ts';
+import { columnsOf, instant } from '../item.ts';
 import { type FilterOf, isNumber, listOf, matching } from '../list.ts';
 import { campaignDefaults, campaignReasons, campaignSplits } from '../schema/reviews.ts';
 import { isTrue, type Sql, toJson } from '../sql.ts';
 import type { Principal } from '../tokens/authenticate.ts';
 import { type Chosen, chooseItems, type Readers } from './reviews.ts';
+
+const progress = z.strictObject({
+  reviews: z.int(),
+  signed: z.int(),
+  keys: z.int(),
+  undecided: z.int(),
+  by_default: z.int().meta({ description: 'Keys whose newest decision is the default of the campaign' }),
+});
 
 export const campaignItem = z
   .strictObject({
@@ -31,11 +39,7 @@ export const campaignItem = z
     canceled_at: instant.nullable(),
     canceled_by: z.string().nullable(),
     canceled_because: z.string().nullable(),
-    reviews: z.int(),
-    signed: z.int(),
-    keys: z.int(),
-    undecided: z.int(),
-    by_default: z.int().meta({ description: 'Keys whose newest decision is the default of the campaign' }),
+    ...progress.shape,
   })
   .meta({ id: 'Campaign' });
 
@@ -55,15 +59,7 @@ export function campaignList(filter: FilterOf<typeof filters>) {
         (count(*) filter (where i.decided_by = keywarden.campaign_default(c.number)))::int as by_default
       from keywarden.review r join keywarden.review_item_now i on i.review_number = r.number
         left join keywarden.review_signature s on s.review_number = r.number where r.campaign_number = c.number) p`,
-    item: {
-      id: sql`c.number::text`,
-      state,
-      reviews: sql`p.reviews`,
-      signed: sql`p.signed`,
-      keys: sql`p.keys`,
-      undecided: sql`p.undecided`,
-      by_default: sql`p.by_default`,
-    },
+    item: { id: sql`c.number::text`, state, ...columnsOf(progress, 'p') },
     where: matching(filters, filter),
   });
 }
