@@ -32,16 +32,13 @@ export function ensureCluster(dataFolder: string, launch: Launch): void {
   writeFileSync(passwordFile, readPassword(dataFolder), { mode: 0o600 });
   if (launch.owner !== undefined) chownSync(passwordFile, launch.owner, launch.owner);
   const args = [
-    '-D',
-    fresh,
-    '-U',
-    superuser,
+    `--pgdata=${fresh}`,
+    `--username=${superuser}`,
     '--auth=scram-sha-256',
     `--pwfile=${passwordFile}`,
-    '-E',
-    'UTF8',
+    '--encoding=UTF8',
     '--locale=C',
-    '-N',
+    '--no-sync',
   ];
   const result = runProgram(launch, 'initdb', args);
   rmSync(passwordFile, { force: true });

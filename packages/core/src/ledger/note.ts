@@ -48,9 +48,8 @@ export function createSigningKey(name: string, kind: NoteKeyKind): string {
 /** Reads a private key. Returns null for a text that is none. */
 export function parseSigningKey(text: string): Signer | null {
   const [, name, id, encoded] = /^PRIVATE\+KEY\+([^+\s]+)\+([\da-f]{8})\+([\w+/=]+)$/.exec(text.trim()) ?? [];
-  if (name === undefined) return null;
   const key = decodeKey(encoded);
-  if (key === null) return null;
+  if (name === undefined || key === null) return null;
   const signer = signerOf(name, key.kind, key.bytes);
   return signer.verifier.id === id ? signer : null;
 }
@@ -58,9 +57,8 @@ export function parseSigningKey(text: string): Signer | null {
 /** Reads a public key. Returns null for a text that is none. */
 export function parseVerifier(text: string): Verifier | null {
   const [, name, id, encoded] = /^([^+\s]+)\+([\da-f]{8})\+([\w+/=]+)$/.exec(text.trim()) ?? [];
-  if (name === undefined) return null;
   const key = decodeKey(encoded);
-  if (key === null) return null;
+  if (name === undefined || key === null) return null;
   const verifier = verifierOf(name, key.kind, key.bytes);
   return verifier.id === id ? verifier : null;
 }

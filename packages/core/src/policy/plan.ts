@@ -83,17 +83,14 @@ export function makePlan(policy: Policy, facts: Facts): Plan {
   const hash = createHash('sha256');
   for (const part of writeCanonical(outline)) hash.update(part);
   const digest = hash.digest('hex');
-  const approves = hashApproved({
-    policySha256: outline.policySha256,
-    breakers: outline.breakers,
-    items: outline.items.map((item) => item.sha256),
-  });
+  const { policySha256, breakers, items } = outline;
+  const approves = hashApproved({ policySha256, breakers, items: items.map((item) => item.sha256) });
   let document: PlanDocument | undefined;
   return {
     id: planId(approves),
     sha256: digest,
     approves,
-    policySha256: outline.policySha256,
+    policySha256,
     get document() {
       document ??= toDocument(outline);
       return document;
