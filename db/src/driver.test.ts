@@ -1,5 +1,6 @@
 import { createServer, connect as dial, type Socket } from 'node:net';
 import { Transform } from 'node:stream';
+import { codeOf } from '@keywarden/runtime';
 import { realTime, until } from '@keywarden/testkit';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import postgres from 'postgres';
@@ -213,16 +214,15 @@ test('a pool that ends while it waits to open a session again opens none', async
     await pool`select 1`;
     line.cut();
     await lost.promise;
-    return { pool, answer: pool`select 7 as seven`.then((rows) => [...rows]) };
+    return { pool, answer: pool`select 7 as seven`.then((rows) => rows[0]?.seven, codeOf) };
   };
   const ended = await openWaiting();
-  const refused = expect(ended.answer).rejects.toMatchObject({ code: 'CONNECTION_DESTROYED' });
   await ended.pool.end({ timeout: 0 });
-  await refused;
+  expect(await ended.answer).toBe('CONNECTION_DESTROYED');
   const opened = line.opened();
   const later = await openWaiting();
   // The second session of this pool waits as long, and began to wait later.
-  expect(await later.answer).toEqual([{ seven: 7 }]);
+  expect(await later.answer).toBe(7);
   expect(line.opened()).toBe(opened + 2);
   await later.pool.end({ timeout: 1 });
 });
