@@ -79,7 +79,6 @@ export { reportTokenRoles as roles } from './schema/tokens.ts';
 export * from './seals/list.ts';
 export { openSnapshot, type Snapshot } from './snapshot.ts';
 export { toStatement } from './sql.ts';
-export { accessItem, accessList } from './tokens/access-list.ts';
-export { type Access, recordAccess } from './tokens/access-log.ts';
+export { type Access, accessItem, accessList, recordAccess } from './tokens/access-log.ts';
 export { authenticate, hashCredential, isStillLive, type Principal, tokenReference } from './tokens/authenticate.ts';
 export { endSession, openSession, sessionItem, sessionList } from './tokens/sessions.ts';

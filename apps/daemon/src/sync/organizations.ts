@@ -6,7 +6,10 @@ import type { Context } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
 import { type Counts, keepRejected } from './run.ts';
 
-/** Lists the organizations that a connection sees, and stores them. */
+/**
+ * Lists the organizations that a connection sees, and stores them: all of a person, or the one of a key that belongs to an organization. Rows that cannot be
+ * read are kept apart, and counted.
+ */
 export async function syncOrganizations(
   context: Pick<Context, 'store' | 'signal' | 'log'>,
   connection: Connection,

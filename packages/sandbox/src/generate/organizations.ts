@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { insertProject } from '../resources/projects.ts';
-import { regions } from '../resources/regions.ts';
+import { insertProject, regions } from '../resources/projects.ts';
 import type { Database } from '../store/database.ts';
 import { makeId, type Random } from '../store/random.ts';
 import { DAY, type Micros } from '../store/time.ts';

@@ -6,7 +6,7 @@ import { found, Refusal } from '../http/errors.ts';
 import { columnsOf, readBody } from '../http/json.ts';
 import { pageSql, pageValues, pagination, readPage } from '../http/page.ts';
 import { readLimit, readPath } from '../http/query.ts';
-import { regions } from '../resources/regions.ts';
+import { regions } from '../resources/projects.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
 import { formatIfSet } from '../store/time.ts';

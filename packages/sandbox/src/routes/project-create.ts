@@ -13,8 +13,7 @@ import {
 } from '../resources/catalog.ts';
 import { connectionDetails } from '../resources/connections.ts';
 import { insertEndpoint, listEndpoints, renderEndpoint } from '../resources/endpoints.ts';
-import { insertProject, renderProject, requireRoomForProject } from '../resources/projects.ts';
-import { defaultRegion, regions } from '../resources/regions.ts';
+import { defaultRegion, insertProject, regions, renderProject, requireRoomForProject } from '../resources/projects.ts';
 import type { Env, State } from '../state.ts';
 import { makeId, makePassword } from '../store/random.ts';
 import { requireOrder } from './endpoints.ts';
