@@ -49,6 +49,10 @@ export async function startDaemon(context: Context, options: DaemonOptions) {
   const sql = store.connect({ max: 1, parsesJson: true });
   const queues = createBoss(overPostgres(sql, { listens: true }), { superviseSeconds, listens: true });
   const complain = createComplaint(log, 'the queues cannot be used; the daemon retries');
+  const complainOfSessions = createComplaint(
+    log,
+    'sessions of suspended processes cannot be ended; the daemon retries',
+  );
   const complainOfWitnesses = createComplaint(log, 'a witness does not cosign; the daemon asks again');
   let skipUntilMs = 0;
   queues.on('error', (error) => {
@@ -74,7 +78,11 @@ export async function startDaemon(context: Context, options: DaemonOptions) {
   const tickNow = async () => {
     if (requested.signal.aborted) return;
     await assertOurs();
-    const stuck = await endStuckSessions(sql);
+    // A server that forbids it must not stop the schedules.
+    const stuck = await endStuckSessions(sql).catch((error: unknown) => {
+      complainOfSessions(error);
+      return 0;
+    });
     if (stuck > 0) log.warn({ sessions: stuck }, 'ended sessions of a suspended process, whose locks stopped others');
     const { enqueued, nextMs } = await tick({ sql, queues, config, replica, now });
     for (const slot of enqueued) log.debug(slot, 'enqueued');

@@ -7,8 +7,8 @@ export type Sealer = ReturnType<typeof createSealer>;
 const projectsAtOnce = 8;
 
 /**
- * Returns what seals the projects that a pass has read, while it reads others. A first pass takes long: sealing uses the time in which it waits for the control plane, and what was read is sealed even
- * if the pass is interrupted. A failure is logged: the archive has the operations, and the next pass seals them.
+ * Returns what seals the projects that a pass has read, while it reads others. A first pass takes long: sealing uses the time in which it waits for the control
+ * plane, and what was read is sealed even if the pass is interrupted. A failure is logged: the archive has the operations, and the next pass seals them.
  */
 export function createSealer({ store, signal, log }: Context, seal: typeof sealDays) {
   const sealed = { projects: 0, days: 0 };
