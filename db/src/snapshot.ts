@@ -3,6 +3,7 @@ import type postgres from 'postgres';
 import { isCluster } from './cluster.ts';
 import { pullPages, type Query, type Reader, readerOf, select } from './list.ts';
 import { mergeOrdered } from './merge.ts';
+import { holdMonths } from './operations/partitions.ts';
 import type { Run, Sql } from './sql.ts';
 
 /** The store as it was at one moment, unaffected by later writes. It holds a connection until it is closed. */
@@ -28,8 +29,7 @@ export async function openSnapshot(sql: Sql): Promise<Snapshot> {
     await tx`set local enable_sort = off`;
     await tx`set local enable_hashjoin = off`;
     await tx`set local statement_timeout = 0`;
-    // Before the first query: a snapshot that has begun would claim a month that is dropped meanwhile, and lack its operations.
-    await tx`lock table only keywarden.operation, only keywarden.operation_version in access share mode`;
+    await holdMonths(tx);
     opened.resolve(tx);
     await closing.promise;
   });

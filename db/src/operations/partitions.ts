@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { monthOf, secondOf, toMs } from '@keywarden/core/values';
 import { codeOf, UserError } from '@keywarden/runtime';
-import { type Sql, sqlState } from '../sql.ts';
+import { type Sql, sqlState, type Tx } from '../sql.ts';
 
 // Operations are partitioned by the month of their created_at, in UTC. A month is added under a lock that keeps readers out (docs/adr/0031).
 
@@ -79,4 +79,12 @@ async function makeMissing(sql: Sql, createdAts: string[]): Promise<void> {
   if (missing.length === 0) return;
   await makeOperationPartitions(sql, missing, attemptsOfPage);
   for (const month of missing) made.add(month);
+}
+
+/**
+ * Keeps the months of operations until the transaction ends. Call it before its first query: a snapshot that has begun would claim a month that is dropped
+ * meanwhile, and lack its operations.
+ */
+export async function holdMonths(tx: Tx): Promise<void> {
+  await tx`lock table only keywarden.operation, only keywarden.operation_version in access share mode`;
 }
