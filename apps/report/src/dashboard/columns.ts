@@ -23,6 +23,7 @@ const sentences = new Set(['name', 'title', 'reason', 'why', 'why_held', 'why_no
 
 function styleOf(name: string, field: z.core.$ZodType): Pick<Column<unknown>, 'is'> {
   if (sentences.has(name)) return { is: 'text' };
+  if (field instanceof z.ZodEnum) return { is: 'word' };
   return field instanceof z.ZodNumber ? { is: 'number' } : {};
 }
 

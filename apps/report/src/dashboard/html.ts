@@ -28,7 +28,13 @@ export function lastUse({ use, last_used_at: at }: Pick<z.infer<typeof keyItem>,
 }
 
 export function link(href: string, text: Part): Html {
-  return html`<a href="${href}">${text}</a>`;
+  return html`<a href="${href}">${breakable(text)}</a>`;
+}
+
+/** Returns a text that wraps at the parts of a name or an address, rather than in the middle of a word. */
+function breakable(text: Part): Part {
+  if (typeof text !== 'string') return text;
+  return text.split(/(?<=_)(?=.)|(?<=.)(?=@)/).map((part, at) => (at === 0 ? part : html`<wbr>${part}`));
 }
 
 /** Returns a badge for a state. The color adds no information beyond the word. */
@@ -64,8 +70,8 @@ export const state = (text: string): Html => badge(text, kinds[text] ?? 'plain')
 export interface Column<T> {
   label: string;
   cell: (item: T) => Part;
-  /** The column has numbers, text that may wrap, or boxes to select rows, which are not printed; otherwise cells do not wrap. */
-  is?: 'number' | 'text' | 'mark';
+  /** The column has numbers, words of a fixed set, sentences, or boxes to select rows, which are not printed; otherwise it has ids, which wrap anywhere. */
+  is?: 'number' | 'word' | 'text' | 'mark';
   /** The sort key of the column's header link, if it is sortable. */
   sort?: string;
 }
@@ -93,7 +99,7 @@ export function table<T>({ caption, columns, items, empty, head = ({ label }) =>
       <tbody>
         ${items.map(
           (item) => html`<tr>
-            ${columns.map((column) => html`<td ${kind(column)} data-label="${column.label}"><div>${column.cell(item)}</div></td>`)}
+            ${columns.map((column) => html`<td ${kind(column)} data-label="${column.label}"><div>${breakable(column.cell(item))}</div></td>`)}
           </tr>`,
         )}
       </tbody>

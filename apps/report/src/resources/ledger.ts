@@ -78,7 +78,7 @@ function addEvents(app: OpenAPIHono<Env>, pages: Pages, services: Services): voi
           'The signed tree',
           tree === null
             ? html`<p>The ledger has no signed checkpoint yet. The daemon with its key signs one within a minute.</p>`
-            : html`<p>${originOf(tree)} has ${tree.size} events. <code>keywarden verify</code> checks a receipt without this report; its public key must
+            : html`<p>${originOf(tree)} has ${tree.size.toLocaleString('en')} events. <code>keywarden verify</code> checks a receipt without this report; its public key must
                   come from the operator, not from here.</p>
                 <pre>${tree.note}</pre>`,
         );
