@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
-import { describe as describeCommands } from './command-line.ts';
+import { describe as describeCommands, runCommandLine } from './command-line.ts';
 
 const commandsOf = (command: Command): Command[] => command.commands.flatMap((each) => [each, ...commandsOf(each)]);
 
@@ -40,4 +40,10 @@ test('docs/REFERENCE.md has each command with its options, and each environment 
   );
   expect(variables.length).toBeGreaterThan(25);
   expect(variables.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
+});
+
+test('a file that --key has taken for a key is asked for before the options', async () => {
+  await expect(runCommandLine(['verify', '--key', 'key', 'approval.tlog-proof'])).rejects.toThrow(
+    "Missing required argument 'file'. Write it before the options.",
+  );
 });

@@ -117,7 +117,10 @@ export async function runCommandLine(words: string[]): Promise<number> {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0 || error.code === 'commander.help')
       return error.exitCode === 0 ? exitCode.done : exitCode.usage;
-    throw usageError(`${sentence(error.message)} Run keywarden --help to list the commands.`);
+    // An option with several values takes all words after it.
+    const isTaken = error.code === 'commander.missingArgument' && words.some((word) => word.startsWith('-'));
+    const advice = isTaken ? 'Write it before the options.' : 'Run keywarden --help to list the commands.';
+    throw usageError(`${sentence(error.message)} ${advice}`);
   }
   return code;
 }
