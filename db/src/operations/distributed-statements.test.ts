@@ -200,6 +200,13 @@ test('no other file of ours queries operations', () => {
   expect(asking.filter((file) => !ours(file) && file !== 'db/src/citus.ts')).toEqual([]);
 });
 
+test('no function of language sql names a distributed table: before Postgres 18, a cluster refuses its parameters', async () => {
+  const rows = await store.sql`
+    select proname from pg_proc where pronamespace = 'keywarden'::regnamespace and prolang = (select oid from pg_language where lanname = 'sql')
+      and prosrc ~ ${String.raw`\m(${distributedTables.join('|')})\M`}`;
+  expect(rows.map(({ proname }) => String(proname))).toEqual([]);
+});
+
 test('counter-test: a statement over all projects is recognized as bound to no project', async () => {
   const seen = await watch(async (sql) => {
     await sql`select id from keywarden.operation where created_at > '2026-05-01'`;
