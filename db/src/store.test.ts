@@ -91,11 +91,11 @@ test.each(['drops settings', 'refuses settings'] as const)(
 
 test('a login of a role alone is accepted; a superuser, an owner and a member of the owner are refused', async () => {
   const store = await createTestStore(inject('postgresUrl'));
-  const { pathname } = new URL(store.url);
+  const { pathname, username } = new URL(store.url);
   await store.sql.unsafe(`
     create role login_app login password 'x' in role keywarden_daemon;
     create role login_maker login password 'x' createrole in role keywarden_daemon;
-    create role login_owner login password 'x' in role keywarden_daemon, keywarden`);
+    create role login_owner login password 'x' in role keywarden_daemon, ${username}`);
   const login = async (name: string) => {
     const databaseUrl = Object.assign(new URL(store.url), { username: name, password: 'x', pathname }).href;
     const opened = await openStore({ databaseUrl, dataFolder: '.', applicationName: 'test', role: 'keywarden_daemon' });
