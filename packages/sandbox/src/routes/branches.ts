@@ -9,7 +9,7 @@ import { listEndpoints, renderEndpoint } from '../resources/endpoints.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
 import { readExpiry, requireFreeName } from './branch-create.ts';
-import { mutate, requireBranch, requireProjectId } from './mutate.ts';
+import { type Change, mutate, requireBranch, requireProjectId } from './mutate.ts';
 
 const updateBody = z.object({
   branch: z.object({
@@ -91,8 +91,7 @@ export function branchRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.post('/projects/:project_id/branches/:branch_id/set_as_default', (c) => {
-    const projectId = requireProjectId(c, state);
-    return mutate(c, state, ({ at, order }) => {
+    return mutate(c, state, ({ projectId, at, order }) => {
       const row = requireBranch(c, state);
       const id = String(row.id);
       db.run('update branch set is_default = 0, updated_at = ? where project_id = ? and is_default = 1', at, projectId);
@@ -102,13 +101,12 @@ export function branchRoutes(api: Hono<Env>, state: State): void {
     });
   });
 
-  api.post('/projects/:project_id/branches/:branch_id/recover', (c) => {
-    const projectId = requireProjectId(c, state);
-    return mutate(c, state, ({ at }) => recover(c, state, { projectId, at }));
-  });
+  api.post('/projects/:project_id/branches/:branch_id/recover', (c) =>
+    mutate(c, state, (change) => recover(c, state, change)),
+  );
 }
 
-function recover(c: Context<Env>, state: State, { projectId, at }: { projectId: string; at: number }) {
+function recover(c: Context<Env>, state: State, { projectId, at }: Change) {
   const { db } = state;
   const id = readPath(c, 'branch_id');
   const deleted = 'select * from branch where project_id = ? and id = ? and purge_at > ?';

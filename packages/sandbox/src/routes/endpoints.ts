@@ -93,17 +93,16 @@ export function endpointRoutes(api: Hono<Env>, state: State): void {
   });
 
   const act = (name: 'start' | 'suspend' | 'restart', pending: string, tasksOf: (c: Context<Env>) => Task[]) =>
-    api.post(`/projects/:project_id/endpoints/:endpoint_id/${name}`, (c) => {
-      requireProjectId(c, state);
-      return mutate(c, state, ({ order }) => {
+    api.post(`/projects/:project_id/endpoints/:endpoint_id/${name}`, (c) =>
+      mutate(c, state, ({ order }) => {
         const tasks = tasksOf(c);
         // Before the operations, because one that is skipped at once reverts it.
         if (tasks.length > 0)
-          db.run('update endpoint set pending_state = ? where id = ?', pending, String(requireEndpoint(c, state).id));
+          db.update('endpoint', { id: String(requireEndpoint(c, state).id), pending_state: pending });
         const operations = order(tasks);
         return c.json({ endpoint: renderEndpoint(requireEndpoint(c, state)), operations });
-      });
-    });
+      }),
+    );
   act('start', 'active', (c) => {
     const row = requireEnabled(c, state);
     return row.state === 'active' ? [] : startTasks(db, row);

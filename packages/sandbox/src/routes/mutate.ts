@@ -13,6 +13,7 @@ import type { Micros } from '../store/time.ts';
 
 /** The work of a route on its project: `order` queues the operations that follow and returns them, rendered. */
 export interface Change {
+  projectId: string;
   at: Micros;
   order: (tasks: Task[]) => Record<string, unknown>[];
 }
@@ -42,7 +43,7 @@ export function create<T>(c: Context<Env>, state: State, projectId: string, work
       const queued = enqueue(state, { projectId, at, by: 'request', tasks, visibleAt });
       return queued.flatMap((seq) => state.db.arrays(operationBySeq, seq).map(renderOperation));
     };
-    return work({ at, order });
+    return work({ projectId, at, order });
   });
 }
 

@@ -60,7 +60,6 @@ export function snapshotRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.delete('/projects/:project_id/snapshots/:snapshot_id', (c) => {
-    requireProjectId(c, state);
     return mutate(c, state, ({ order }) => {
       const row = requireSnapshot(c, state);
       db.run('delete from snapshot where id = ?', String(row.id));
@@ -69,9 +68,9 @@ export function snapshotRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.post('/projects/:project_id/snapshots/:snapshot_id/restore', async (c) => {
-    const projectId = requireProjectId(c, state);
+    requireProjectId(c, state);
     const wanted = await readOptionalBody(c, restoreBody);
-    return mutate(c, state, ({ at, order }) => {
+    return mutate(c, state, ({ projectId, at, order }) => {
       const snapshot = requireSnapshot(c, state);
       const target = requireBranch(c, state, wanted.target_branch_id ?? String(snapshot.branch_id));
       const id = restoreSnapshot(state, {
