@@ -1,6 +1,5 @@
 import { deleteBranch, forgetBranch, whyNotDeleted } from '../resources/branches.ts';
 import type { State } from '../state.ts';
-import type { Row } from '../store/database.ts';
 import { MINUTE, type Micros, SECOND } from '../store/time.ts';
 import { enqueue, hasOpen, startNext, statusOf, step } from './queue.ts';
 import { dailyWork } from './system.ts';
@@ -27,31 +26,23 @@ const sources: readonly Source[] = [
 
 const expireSnapshot = 'delete from snapshot where id = ?';
 
-/** Selects the earliest due item of each source. Items of one time keep the order in which they were made, as in the indexes. */
-const nextOfEach = sources
+/** Selects the earliest due item of all sources. Items of one time keep the order in which they were made, as in the indexes. */
+const unions = sources
   .map(
     ({ table, key, due }, source) =>
       `select * from (select ${source} as source, ${key} as key, ${due} as at from ${table} where ${due} <= :now order by ${due} limit 1)`,
   )
   .join(' union all ');
-
-function nextDue({ db }: State, now: Micros): Row | undefined {
-  return db
-    .all(nextOfEach, { now })
-    .reduce<Row | undefined>(
-      (first, row) => (first === undefined || Number(row.at) < Number(first.at) ? row : first),
-      undefined,
-    );
-}
+const nextDue = `${unions} order by at, source limit 1`;
 
 /** Does everything that is due, in order of its times, each item as if at its own time. Called before each response. */
 export function advance(state: State, now: Micros): void {
-  let due = nextDue(state, now);
+  let due = state.db.get(nextDue, { now });
   if (due === undefined) return;
   state.db.transaction(() => {
     while (due !== undefined) {
       sources[Number(due.source)]?.handle(state, String(due.key), Number(due.at));
-      due = nextDue(state, now);
+      due = state.db.get(nextDue, { now });
     }
   });
 }

@@ -5,10 +5,15 @@ const defaultSuspendTimeoutSeconds = 300;
 
 /** Applies what a finished operation does to its branch, compute or project. */
 export function takeEffect(db: Database, operation: Row, at: Micros): void {
-  const { action, status, project_id: project, branch_id: branch, endpoint_id: endpoint } = operation;
-  if (endpoint !== null && endpoint !== undefined)
-    db.run('update endpoint set pending_state = null where id = ?', endpoint);
-  if (branch !== null && branch !== undefined) db.run('update branch set pending_state = null where id = ?', branch);
+  const {
+    action,
+    status,
+    project_id: project = null,
+    branch_id: branch = null,
+    endpoint_id: endpoint = null,
+  } = operation;
+  if (endpoint !== null) db.update('endpoint', { id: endpoint, pending_state: null });
+  if (branch !== null) db.update('branch', { id: branch, pending_state: null });
   if (status !== 'finished') {
     if (action === 'suspend_compute') suspendLater(db, endpoint, at);
     return;
@@ -17,29 +22,23 @@ export function takeEffect(db: Database, operation: Row, at: Micros): void {
     case 'create_timeline':
     case 'create_branch':
     case 'timeline_unarchive':
-      db.update('branch', { id: branch ?? null, state: 'ready', state_changed_at: at });
+      db.update('branch', { id: branch, state: 'ready', state_changed_at: at });
       break;
     case 'timeline_archive':
-      db.update('branch', { id: branch ?? null, state: 'archived', state_changed_at: at });
+      db.update('branch', { id: branch, state: 'archived', state_changed_at: at });
       break;
     case 'start_compute':
       activate(db, { project, branch, endpoint, at });
       break;
     case 'suspend_compute':
-      db.update('endpoint', {
-        id: endpoint ?? null,
-        state: 'idle',
-        suspended_at: at,
-        suspend_at: null,
-        updated_at: at,
-      });
+      db.update('endpoint', { id: endpoint, state: 'idle', suspended_at: at, suspend_at: null, updated_at: at });
       break;
     case 'tenant_detach':
-      db.run('update project set detached_at = ? where id = ?', at, project ?? null);
+      db.update('project', { id: project, detached_at: at });
       break;
     case 'tenant_attach':
     case 'tenant_reattach':
-      db.run('update project set detached_at = null, last_active_at = ? where id = ?', at, project ?? null);
+      db.update('project', { id: project, detached_at: null, last_active_at: at });
       break;
     case 'delete_tenant':
       forgetData(db, project);
@@ -48,23 +47,23 @@ export function takeEffect(db: Database, operation: Row, at: Micros): void {
   }
 }
 
-type Value = Row[string] | undefined;
+type Value = Row[string];
 
 function activate(
   db: Database,
   { project, branch, endpoint, at }: { project: Value; branch: Value; endpoint: Value; at: Micros },
 ): void {
-  const owner = db.get('select deleted_at from project where id = ?', project ?? null);
+  const owner = db.get('select deleted_at from project where id = ?', project);
   if (owner?.deleted_at !== null) return; // deleted meanwhile: nothing in it starts any more
   db.run(
     `update endpoint set state = 'active', started_at = :at, last_active_at = :at, updated_at = :at,
        suspend_at = case suspend_timeout_seconds when -1 then null when 0 then :at + ${defaultSuspendTimeoutSeconds * SECOND}
          else :at + suspend_timeout_seconds * ${SECOND} end
      where id = :endpoint and deleted_at is null`,
-    { at, endpoint: endpoint ?? null },
+    { at, endpoint },
   );
-  db.run('update branch set last_active_at = ? where id = ?', at, branch ?? null);
-  db.run('update project set last_active_at = ? where id = ?', at, project ?? null);
+  db.update('branch', { id: branch, last_active_at: at });
+  db.update('project', { id: project, last_active_at: at });
 }
 
 /** Schedules a suspension. A compute that could not be suspended is still idle, so the attempt is repeated. */
@@ -72,15 +71,14 @@ function suspendLater(db: Database, endpoint: Value, at: Micros): void {
   db.run(
     "update endpoint set suspend_at = ? where id = ? and state = 'active' and deleted_at is null",
     at + defaultSuspendTimeoutSeconds * SECOND,
-    endpoint ?? null,
+    endpoint,
   );
 }
 
 /** Deletes what a project contained. Its row and its operations stay, as the truth that tests query. */
 function forgetData(db: Database, project: Value): void {
   const branches = 'branch_id in (select id from branch where project_id = ?)';
-  db.run(`delete from database where ${branches}`, project ?? null);
-  db.run(`delete from role where ${branches}`, project ?? null);
-  for (const table of ['endpoint', 'branch', 'snapshot'])
-    db.run(`delete from ${table} where project_id = ?`, project ?? null);
+  db.run(`delete from database where ${branches}`, project);
+  db.run(`delete from role where ${branches}`, project);
+  for (const table of ['endpoint', 'branch', 'snapshot']) db.run(`delete from ${table} where project_id = ?`, project);
 }

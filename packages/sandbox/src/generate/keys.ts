@@ -38,8 +38,8 @@ function makePlace(
   { id, users, projects }: MadeOrganization,
   { random, turn }: { random: Random; turn: number },
 ): Pick<NewKey, 'kind' | 'user_id' | 'organization_id' | 'project_id'> {
-  const creator = random.pick(users).id;
-  const administrator = users[0]?.id ?? creator;
+  const creator = random.pick(users);
+  const administrator = users[0] ?? creator;
   if (turn === 0) return { kind: 'personal', user_id: administrator };
   if (turn === 1) return { kind: 'personal', user_id: creator };
   if (turn < 4 && projects.length > 0)

@@ -17,11 +17,6 @@ export const companySchema = z.strictObject({
 /** What to generate: totals over the whole company; `months` is the length of its history. */
 export type Company = z.infer<typeof companySchema>;
 
-interface MadeUser {
-  id: string;
-  hasLeft: boolean;
-}
-
 export interface MadeProject {
   id: string;
   createdAt: Micros;
@@ -31,7 +26,8 @@ export interface MadeProject {
 export interface MadeOrganization {
   id: string;
   createdAt: Micros;
-  users: MadeUser[];
+  /** The ids of its members, the administrator first. */
+  users: string[];
   projects: MadeProject[];
 }
 
@@ -69,7 +65,7 @@ export function generateOrganizations(
     const projects = Array.from({ length: count }, () =>
       makeProject(db, { random, organizationId: id, users, from: now - span, now }),
     );
-    return { id, createdAt, users: [{ id: administrator, hasLeft: false }, ...users], projects };
+    return { id, createdAt, users: [administrator, ...users], projects };
   });
 }
 
@@ -79,10 +75,7 @@ interface Making {
   now: Micros;
 }
 
-function makeUsers(
-  db: Database,
-  { random, organizationId, createdAt, now }: Making & { createdAt: Micros },
-): MadeUser[] {
+function makeUsers(db: Database, { random, organizationId, createdAt, now }: Making & { createdAt: Micros }): string[] {
   return Array.from({ length: random.between(6, 14) }, (_, index) => {
     const id = random.uuid();
     const name = `${random.pick(firstNames)} ${random.pick(lastNames)}`;
@@ -95,13 +88,13 @@ function makeUsers(
     const role = index === 0 ? 'admin' : 'member';
     const member = { organization_id: organizationId, user_id: id, role, joined_at: joinedAt, left_at: leftAt };
     db.insert('member', { id: random.uuid(), ...member });
-    return { id, hasLeft };
+    return id;
   });
 }
 
 function makeProject(
   db: Database,
-  { random, organizationId, users, from, now }: Making & { users: MadeUser[]; from: Micros },
+  { random, organizationId, users, from, now }: Making & { users: string[]; from: Micros },
 ): MadeProject {
   const id = makeId(random);
   const name = `${random.pick(services)}-${random.pick(stages)}`;
@@ -110,7 +103,7 @@ function makeProject(
   const project = {
     id,
     organization_id: organizationId,
-    owner_id: random.pick(users).id,
+    owner_id: random.pick(users),
     name,
     region_id: random.pick(regions).region_id,
     pg_version: random.between(15, 18),
