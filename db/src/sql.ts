@@ -1,5 +1,5 @@
 import { codeOf } from '@keywarden/runtime';
-import { type Column, sql as raw, type SQL } from 'drizzle-orm';
+import { and, type Column, eq, isNull, sql as raw, type SQL } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import { PostgresJsDatabase, PostgresJsSession } from 'drizzle-orm/postgres-js';
 import type postgres from 'postgres';
@@ -46,6 +46,18 @@ export function anyOf<T extends Column>(column: T, values: readonly T['_']['data
 /** Returns the condition that a column is none of the values, as `anyOf` does. */
 export function noneOf<T extends Column>(column: T, values: readonly T['_']['data'][]): SQL {
   return raw`${column} <> all(${raw.param([...values])}::${raw.raw(column.getSQLType())}[])`;
+}
+
+/** Returns the condition that a row of a table or view has these values. A value may be another column. */
+export function hasValues<T extends { $inferSelect: object }>(
+  table: T,
+  values: { [K in keyof T['$inferSelect']]?: T['$inferSelect'][K] | Column },
+): SQL | undefined {
+  const conditions = Object.entries(values).map(([name, value]) => {
+    const column = Reflect.get(table, name) as Column; // a table has each column under its name
+    return value === null ? isNull(column) : eq(column, value);
+  });
+  return and(...conditions);
 }
 
 /** Returns the number of rows for which a condition holds. */

@@ -7,7 +7,7 @@ import {
   replicaCredential,
   replicaPolicy,
 } from '../schema/connections.ts';
-import { builderOf, type Db, noneOf, type Sql } from '../sql.ts';
+import { builderOf, type Db, hasValues, noneOf, type Sql } from '../sql.ts';
 
 type SeenConnection = Omit<typeof connection.$inferSelect, 'controlPlaneNumber' | 'removedAt'> & {
   baseUrl: string;
@@ -85,7 +85,7 @@ export async function listObservers(
   const rows = await db
     .select({ connection: connectionScope.connection })
     .from(connectionScope)
-    .where(and(eq(connectionScope.controlPlaneNumber, controlPlane), eq(connectionScope.scope, scope)))
+    .where(hasValues(connectionScope, { controlPlaneNumber: controlPlane, scope }))
     .orderBy(desc(connectionScope.seenAt), asc(connectionScope.connection));
   return rows.map(({ connection }) => connection);
 }

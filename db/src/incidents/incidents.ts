@@ -1,6 +1,6 @@
 import { and, desc, eq, isNull, sql as raw } from 'drizzle-orm';
 import { incident } from '../schema/incidents.ts';
-import { anyOf, type Db } from '../sql.ts';
+import { anyOf, type Db, hasValues } from '../sql.ts';
 import type { IncidentKind } from './list.ts';
 
 /** Opens an incident of a scope, or of all of them if the scope is empty. Does nothing while one of its kind is open there. */
@@ -64,13 +64,7 @@ export async function readIncidentOfKey(
   const [row] = await db
     .select({ closedAt: incident.closedAt, why: raw<string | null>`${incident.detail} ->> 'why'` })
     .from(incident)
-    .where(
-      and(
-        eq(incident.kind, kind),
-        eq(incident.keyNumber, key),
-        raw`${incident.closedBy} is distinct from ${ourselves}`,
-      ),
-    )
+    .where(and(hasValues(incident, { kind, keyNumber: key }), raw`${incident.closedBy} is distinct from ${ourselves}`))
     .orderBy(desc(incident.number))
     .limit(1);
   return row && { isOpen: row.closedAt === null, why: row.why };
@@ -105,5 +99,5 @@ export async function closeIncidents(
 
 /** Returns whether an incident of a kind is open anywhere. */
 export async function hasOpenIncident(db: Db, kind: IncidentKind): Promise<boolean> {
-  return (await db.$count(incident, and(eq(incident.kind, kind), isNull(incident.closedAt)))) > 0;
+  return (await db.$count(incident, hasValues(incident, { kind, closedAt: null }))) > 0;
 }

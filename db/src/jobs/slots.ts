@@ -1,6 +1,5 @@
-import { and, eq } from 'drizzle-orm';
 import { scheduleSlot } from '../schema/jobs.ts';
-import { builderOf, readNumber, type Sql, type Tx } from '../sql.ts';
+import { builderOf, hasValues, readNumber, type Sql, type Tx } from '../sql.ts';
 
 /** The database's current time in ms since 1970, and the last enqueued time of each schedule up to `at`. */
 export interface SlotState {
@@ -40,5 +39,5 @@ export async function recordSlotJobs(
   await builderOf(tx)
     .update(scheduleSlot)
     .set({ jobs })
-    .where(and(eq(scheduleSlot.schedule, schedule), eq(scheduleSlot.slotAt, slotOf(slotMs))));
+    .where(hasValues(scheduleSlot, { schedule, slotAt: slotOf(slotMs) }));
 }

@@ -1,8 +1,7 @@
 import { type CredentialKind, unknownCreator, type WireCredential, type WireKey } from '@keywarden/core/wire';
-import { and, eq, isNull } from 'drizzle-orm';
 import { openIncidentOfKey } from '../incidents/incidents.ts';
 import { credential } from '../schema/keys.ts';
-import { builderOf, type Tx, toJson } from '../sql.ts';
+import { builderOf, hasValues, type Tx, toJson } from '../sql.ts';
 import type { KeyListing } from './key-listing.ts';
 
 // Records whose id is known and which are another key: docs/adr/0018.
@@ -68,21 +67,10 @@ export async function reportChanged(
     const [row] = await db
       .select({ number: credential.number })
       .from(credential)
-      .where(
-        and(
-          eq(credential.controlPlaneNumber, controlPlane),
-          eq(credential.scope, scope),
-          eq(credential.id, id),
-          isNull(credential.supersededAt),
-        ),
-      );
+      .where(hasValues(credential, { controlPlaneNumber: controlPlane, scope, id, supersededAt: null }));
     const detail = { ...what, listed_at: listedAt };
-    await openIncidentOfKey(db, {
-      kind: 'key_changed',
-      key: String(row?.number),
-      scope: `${controlPlane}/${scope}`,
-      detail,
-    });
+    const place = { key: String(row?.number), scope: `${controlPlane}/${scope}` };
+    await openIncidentOfKey(db, { kind: 'key_changed', ...place, detail });
   }
 }
 

@@ -1,13 +1,13 @@
 import type { Facts, KeyFacts } from '@keywarden/core/policy';
 import { toMs } from '@keywarden/core/values';
 import { keyKinds, showsUse, unknownCreator } from '@keywarden/core/wire';
-import { and, asc, count, eq, getTableColumns, isNull, ne, or, sql as raw } from 'drizzle-orm';
+import { and, asc, count, eq, getTableColumns, ne, or, sql as raw } from 'drizzle-orm';
 import { mayHaveRevoked } from '../revocations/revocations.ts';
 import { controlPlane } from '../schema/connections.ts';
 import { incident } from '../schema/incidents.ts';
 import { credential } from '../schema/keys.ts';
 import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
-import { anyOf, type Db, type Sql } from '../sql.ts';
+import { anyOf, type Db, hasValues, type Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
 import { readCreators } from './creators.ts';
 import {
@@ -27,27 +27,26 @@ import { isCreationKnown } from './source.ts';
 /** Reads the facts that keys are judged on: the existing keys, the last trusted listings of each scope, and the connections that see it. */
 export async function readFacts(store: Pick<Store, 'db' | 'sql'>, request: FactsRequest): Promise<Facts> {
   const { db, sql } = store;
+  const { scope: one } = request;
   const reviewedOut = await readReviewedOut(db);
   const rows = await db
     .select({ ...getTableColumns(credential), isCreationKnown: isCreationKnown(raw`keywarden.credential`) })
     .from(credential)
     .where(
       and(
-        isNull(credential.goneAt),
-        isNull(credential.missingSince),
+        hasValues(credential, { goneAt: null, missingSince: null }),
         or(
           anyOf(credential.kind, [...keyKinds, ...request.otherKinds]),
           anyOf(credential.number, [...reviewedOut.keys()]),
         ),
-        request.scope && eq(credential.controlPlaneNumber, request.scope.controlPlane),
-        request.scope && eq(credential.scope, request.scope.scope),
+        one && hasValues(credential, { controlPlaneNumber: one.controlPlane, scope: one.scope }),
       ),
     )
     .orderBy(asc(credential.number));
   const changedKeys = await readChanged(db);
-  const otherScopeOf = await readOtherScopes(sql, request.scope);
+  const otherScopeOf = await readOtherScopes(sql, one);
   const creatorOf = await readCreators(store, request);
-  const lineageOf = await readLineages(sql, request.scope);
+  const lineageOf = await readLineages(sql, one);
   const ownerOf = await readOwners(db, lineageOf);
   const nowOrOurs = (controlPlane: string) => request.nowMs(controlPlane) ?? request.ourNowMs;
   const exemptionsOf = await readExemptions(db, nowOrOurs, lineageOf);
@@ -77,7 +76,7 @@ export async function readFacts(store: Pick<Store, 'db' | 'sql'>, request: Facts
   return {
     keys,
     ...(await readScopes(store, request)),
-    revokedLastDay: await countRevokedLastDay(db, nowOrOurs, request.scope?.exceptIntent),
+    revokedLastDay: await countRevokedLastDay(db, nowOrOurs, one?.exceptIntent),
   };
 }
 
@@ -86,7 +85,7 @@ async function readChanged(db: Db): Promise<Set<string | null>> {
   const rows = await db
     .select({ key: incident.keyNumber })
     .from(incident)
-    .where(and(eq(incident.kind, 'key_changed'), isNull(incident.closedAt)));
+    .where(hasValues(incident, { kind: 'key_changed', closedAt: null }));
   return new Set(rows.map(({ key }) => key));
 }
 

@@ -11,7 +11,7 @@ import { approvalEnd, plan, planApproval } from '../schema/plans.ts';
 import { project } from '../schema/projects.ts';
 import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
 import { findingNow, reviewVerdict } from '../schema/views.ts';
-import { anyOf, type Db, type Sql } from '../sql.ts';
+import { anyOf, type Db, hasValues, type Sql } from '../sql.ts';
 
 /** Returns the lineage of a key, by its number; undefined for a key that is a lineage of its own. */
 export type LineageOf = (number: string) => Lineage | undefined;
@@ -100,8 +100,7 @@ export async function readExemptions(
   const { number, rules, reason, grantedBy, until, endedAt } = exemption;
   const same = alias(credential, 'same');
   const isSame = and(
-    eq(same.controlPlaneNumber, credential.controlPlaneNumber),
-    eq(same.id, credential.id),
+    hasValues(same, { controlPlaneNumber: credential.controlPlaneNumber, id: credential.id }),
     raw`(${same.creatorId} = ${credential.creatorId} or ${unknownCreator} in (${same.creatorId}, ${credential.creatorId}))`,
     raw`date_trunc('second', ${same.createdAt}) = date_trunc('second', ${credential.createdAt})`,
   );
@@ -150,7 +149,7 @@ export async function readAnnouncements(sql: Sql, channels: string[]): Promise<(
  */
 export async function readAcknowledged(db: Db, policySha256: string): Promise<Set<string>> {
   const { keyNumber, action, disposition, inBreaker } = findingNow;
-  const isDone = and(eq(approvalEnd.approvalNumber, planApproval.number), eq(approvalEnd.how, 'done'));
+  const isDone = hasValues(approvalEnd, { approvalNumber: planApproval.number, how: 'done' });
   const rows = await db
     .selectDistinct({ keyNumber })
     .from(planApproval)

@@ -1,10 +1,10 @@
 import { compareInstants, toMs } from '@keywarden/core/values';
 import { unknownCreator, type WireKey } from '@keywarden/core/wire';
-import { and, desc, eq, gt } from 'drizzle-orm';
+import { and, desc, gt } from 'drizzle-orm';
 import { holdFence } from '../locks.ts';
 import { connectionScope } from '../schema/connections.ts';
 import { keyListing } from '../schema/keys.ts';
-import { builderOf, lastOfEach, packExtra, type Sql, type Tx, toJson } from '../sql.ts';
+import { builderOf, hasValues, lastOfEach, packExtra, type Sql, type Tx, toJson } from '../sql.ts';
 import { isPossible, kindOf, reportChanged, supersede } from './changed-records.ts';
 import type { KeyListing } from './key-listing.ts';
 import { findSuspicion, reportSuspect, type Suspicion } from './suspect-listing.ts';
@@ -36,7 +36,7 @@ export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<Saved
     await holdFence(tx, given.lease);
     await tx`select pg_advisory_xact_lock(hashtextextended(${`${given.controlPlane}/${given.scope}`}, 1))`;
     const db = builderOf(tx);
-    const ofScope = and(eq(keyListing.controlPlaneNumber, given.controlPlane), eq(keyListing.scope, given.scope));
+    const ofScope = hasValues(keyListing, { controlPlaneNumber: given.controlPlane, scope: given.scope });
     const [latest] = await db
       .select({ listedAt: keyListing.listedAt })
       .from(keyListing)

@@ -11,7 +11,7 @@ import { member } from '../schema/organizations.ts';
 import { planApproval } from '../schema/plans.ts';
 import { project } from '../schema/projects.ts';
 import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
-import { anyOf, countIf, type Db, type Sql } from '../sql.ts';
+import { anyOf, countIf, type Db, hasValues, type Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
 import { keysOfLineages } from './key-facts.ts';
 import { scopeKeyOf } from './key-listing.ts';
@@ -247,7 +247,7 @@ async function countUsesInFlight(db: Db): Promise<Map<string, number>> {
   const rows = await db
     .select({ scope: incident.scope, n: count() })
     .from(incident)
-    .where(and(isNull(incident.closedAt), eq(incident.kind, 'used_in_flight')))
+    .where(hasValues(incident, { kind: 'used_in_flight', closedAt: null }))
     .groupBy(incident.scope);
   return new Map(rows.map(({ scope, n }) => [scope, n]));
 }
@@ -255,11 +255,7 @@ async function countUsesInFlight(db: Db): Promise<Map<string, number>> {
 /** Counts the members whose personal keys no connection lists, for each organization whose members were ever listed. */
 async function countUnseenMembers(db: Db): Promise<Map<string, number>> {
   const { controlPlaneNumber, organizationId, userId, leftAt } = member;
-  const isOfMember = and(
-    eq(connection.controlPlaneNumber, controlPlaneNumber),
-    eq(connection.accountId, userId),
-    isNull(connection.removedAt),
-  );
+  const isOfMember = hasValues(connection, { controlPlaneNumber, accountId: userId, removedAt: null });
   const own = db.select({ name: connection.name }).from(connection).where(isOfMember);
   const rows = await db
     .select({ controlPlane: controlPlaneNumber, organizationId, n: countIf(and(isNull(leftAt), notExists(own))) })

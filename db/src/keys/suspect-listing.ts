@@ -1,9 +1,9 @@
 import { compareInstants, toMs } from '@keywarden/core/values';
-import { and, asc, desc, eq, isNotNull, isNull, lte, max, sql as raw, type SQL } from 'drizzle-orm';
+import { and, asc, desc, isNotNull, lte, max, sql as raw, type SQL } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
 import { closeIncidents, openIncident } from '../incidents/incidents.ts';
 import { credential, keyListing } from '../schema/keys.ts';
-import { anyOf, builderOf, type Db, noneOf, type Tx } from '../sql.ts';
+import { anyOf, builderOf, type Db, hasValues, noneOf, type Tx } from '../sql.ts';
 import { type KeyListing, scopeKeyOf } from './key-listing.ts';
 
 /** Why absences in a listing prove nothing. */
@@ -25,21 +25,18 @@ export async function findSuspicion(tx: Tx, listing: KeyListing, ids: string[]):
   if (unreadable > 0)
     return because(`${unreadable} of its rows cannot be read; keywarden coverage --rejected names them`);
   const db = builderOf(tx);
-  const { controlPlaneNumber, scope: ofScope, goneAt, missingSince, presentSince } = credential;
-  const isHere = and(isNull(goneAt), isNull(missingSince));
-  const known = and(eq(controlPlaneNumber, controlPlane), eq(ofScope, scope), isHere);
+  const ofScope = { controlPlaneNumber: controlPlane, scope };
+  const known = hasValues(credential, { ...ofScope, goneAt: null, missingSince: null });
   const lost = await db.$count(credential, and(known, noneOf(credential.id, ids)));
   if (lost === 0) return null;
   const [trusted] = await db
     .select({ at: keyListing.listedAt })
     .from(keyListing)
-    .where(
-      and(eq(keyListing.controlPlaneNumber, controlPlane), eq(keyListing.scope, scope), isNull(keyListing.whySuspect)),
-    )
+    .where(hasValues(keyListing, { ...ofScope, whySuspect: null }))
     .orderBy(desc(keyListing.listedAt))
     .limit(1);
   // Keys that only suspect listings have shown may be those of another list, too.
-  const isKnown = trusted && lte(presentSince, trusted.at);
+  const isKnown = trusted && lte(credential.presentSince, trusted.at);
   const kept = await db.$count(credential, and(known, isKnown, anyOf(credential.id, ids)));
   const added = countSince(keys, { after: trusted?.at ?? listedAt, until: listedAt });
   if (!isSuddenDrop({ lost, kept: kept + added, ids })) return null;
@@ -61,13 +58,13 @@ function countSince(keys: KeyListing['keys'], { after, until }: { after: string;
 /** Returns the condition that a listing is one of a scope's suspect ones since the last trusted one. */
 function isSuspectNow(db: Db, { controlPlane, scope }: KeyListing): SQL | undefined {
   const trusted = alias(keyListing, 'trusted');
+  const ofScope = { controlPlaneNumber: controlPlane, scope };
   const last = db
     .select({ number: max(trusted.number) })
     .from(trusted)
-    .where(and(eq(trusted.controlPlaneNumber, controlPlane), eq(trusted.scope, scope), isNull(trusted.whySuspect)));
+    .where(hasValues(trusted, { ...ofScope, whySuspect: null }));
   return and(
-    eq(keyListing.controlPlaneNumber, controlPlane),
-    eq(keyListing.scope, scope),
+    hasValues(keyListing, ofScope),
     isNotNull(keyListing.whySuspect),
     raw`${keyListing.number} > coalesce((${last}), 0)`,
   );

@@ -5,7 +5,7 @@ import { credential, key } from '../schema/keys.ts';
 import { announcement, notice, noticeMessage } from '../schema/notifications.ts';
 import { reviewReminder } from '../schema/reviews.ts';
 import { rotation } from '../schema/rotations.ts';
-import { builderOf, type Db, noneOf, type Sql, toJson } from '../sql.ts';
+import { builderOf, type Db, hasValues, noneOf, type Sql, toJson } from '../sql.ts';
 
 /** A message to one channel about the keys of one owner at one control plane. */
 export interface NewMessage {
@@ -115,7 +115,7 @@ export async function listStallsToNotify(db: Db, channel: string) {
   const messages = db
     .select({ number: noticeMessage.number })
     .from(noticeMessage)
-    .where(and(eq(noticeMessage.channel, channel), eq(noticeMessage.incidentNumber, incident.number)));
+    .where(hasValues(noticeMessage, { channel, incidentNumber: incident.number }));
   return await db
     .select({
       incident: incident.number,
@@ -127,7 +127,7 @@ export async function listStallsToNotify(db: Db, channel: string) {
     .from(incident)
     .innerJoin(key, eq(key.number, incident.keyNumber))
     .leftJoin(rotation, raw`${rotation.id} = ${incident.detail} ->> 'rotation'`)
-    .where(and(eq(incident.kind, 'rotation_stalled'), isNull(incident.closedAt), notExists(messages)))
+    .where(and(hasValues(incident, { kind: 'rotation_stalled', closedAt: null }), notExists(messages)))
     .orderBy(asc(incident.number));
 }
 

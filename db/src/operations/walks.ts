@@ -2,7 +2,7 @@ import { terminalStatuses } from '@keywarden/core/wire';
 import { and, asc, desc, eq, gte, isNotNull, isNull, lt, or, sql as raw } from 'drizzle-orm';
 import { openWalk, operation, operationPruned } from '../schema/operations.ts';
 import { project } from '../schema/projects.ts';
-import { anyOf, builderOf, type Db, isTrue, noneOf, type Sql } from '../sql.ts';
+import { anyOf, builderOf, type Db, hasValues, isTrue, noneOf, type Sql } from '../sql.ts';
 
 /** The position where an unfinished walk continues: the next page's cursor, and the time of the row that it points to. */
 export type OpenWalk = Omit<typeof openWalk.$inferSelect, 'projectNumber'>;
@@ -132,11 +132,10 @@ export async function listOpenOperations(
     maxDepth,
   }: { project: string; before: string; stillSince: string; limit: number; maxDepth: number },
 ): Promise<OpenOperation[]> {
+  const { createdAt, id } = operation;
   const pruned = and(
     eq(operationPruned.projectNumber, operation.projectNumber),
-    eq(operationPruned.projectNumber, projectNumber),
-    eq(operationPruned.createdAt, operation.createdAt),
-    eq(operationPruned.id, operation.id),
+    hasValues(operationPruned, { projectNumber, createdAt, id }),
   );
   const open = db
     .select({

@@ -1,8 +1,8 @@
 import type { WireMember, WireOrganization } from '@keywarden/core/wire';
-import { and, eq, isNull, sql as raw } from 'drizzle-orm';
+import { and, isNull, sql as raw } from 'drizzle-orm';
 import { isSuddenDrop } from '../keys/suspect-listing.ts';
 import { member, memberListing, organization } from '../schema/organizations.ts';
-import { anyOf, builderOf, type Db, lastOfEach, noneOf, packExtra, type Sql, toJson } from '../sql.ts';
+import { anyOf, builderOf, type Db, hasValues, lastOfEach, noneOf, packExtra, type Sql, toJson } from '../sql.ts';
 
 export interface Listing {
   controlPlane: string;
@@ -68,7 +68,7 @@ export async function saveMembers(
         missing_since = null, left_at = null`;
     if (members.length === 0) return { isSudden: true };
     const db = builderOf(tx);
-    const ofOrganization = and(eq(member.controlPlaneNumber, controlPlane), eq(member.organizationId, organizationId));
+    const ofOrganization = hasValues(member, { controlPlaneNumber: controlPlane, organizationId });
     const ids = members.map(({ userId }) => userId);
     const lost = await db.$count(member, and(ofOrganization, isNull(member.leftAt), noneOf(member.userId, ids)));
     // Members that only sudden lists have shown may be those of another list, too.
@@ -96,11 +96,10 @@ export async function readMemberRole(
   db: Db,
   { controlPlane, organizationId, userId }: { controlPlane: string; organizationId: string; userId: string },
 ): Promise<string | null> {
-  const ofUser = and(eq(member.userId, userId), isNull(member.leftAt));
   const [row] = await db
     .select({ role: member.role })
     .from(member)
-    .where(and(eq(member.controlPlaneNumber, controlPlane), eq(member.organizationId, organizationId), ofUser));
+    .where(hasValues(member, { controlPlaneNumber: controlPlane, organizationId, userId, leftAt: null }));
   return row?.role ?? null;
 }
 

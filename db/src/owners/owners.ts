@@ -3,7 +3,7 @@ import { and, asc, count, eq, sql as fragment, isNull } from 'drizzle-orm';
 import type { Reader } from '../list.ts';
 import { credential, key } from '../schema/keys.ts';
 import { keyOwnerNow } from '../schema/views.ts';
-import { anyOf, type Db, type Sql, toJson } from '../sql.ts';
+import { anyOf, type Db, hasValues, type Sql, toJson } from '../sql.ts';
 
 export interface Assignment {
   /** The store's number of the key. */
@@ -51,7 +51,7 @@ export async function listKeyOwners(db: Reader) {
     })
     .from(key)
     .innerJoin(keyOwnerNow, eq(keyOwnerNow.keyNumber, key.number))
-    .where(and(isNull(key.goneAt), isNull(key.missingSince)))
+    .where(hasValues(key, { goneAt: null, missingSince: null }))
     .groupBy(keyOwnerNow.owner)
     .orderBy(asc(keyOwnerNow.owner));
 }

@@ -1,10 +1,10 @@
-import { and, type Column, eq, exists, sql as fragment, type SQL } from 'drizzle-orm';
+import { and, type Column, eq, exists, sql as fragment } from 'drizzle-orm';
 import { type Reader, when } from '../list.ts';
 import { credential } from '../schema/keys.ts';
 import { organization } from '../schema/organizations.ts';
 import { reviewSignature, review as reviewTable } from '../schema/reviews.ts';
 import { findingNow, reviewItemNow } from '../schema/views.ts';
-import { anyOf, readText, type Sql } from '../sql.ts';
+import { anyOf, hasValues, readText, type Sql } from '../sql.ts';
 import type { Principal } from '../tokens/authenticate.ts';
 
 /** Which keys of a plan a part of it revokes. All given conditions must hold. */
@@ -24,8 +24,7 @@ export async function choosePart(db: Reader, plan: string, filter: PartFilter): 
   const { number } = credential;
   const isReviewed = and(
     fragment`${reviewItemNow.reviewNumber}::text = ${review ?? null}`,
-    eq(reviewItemNow.keyNumber, number),
-    eq(reviewItemNow.decision, 'revoke'),
+    hasValues(reviewItemNow, { keyNumber: number, decision: 'revoke' }),
   );
   const reviewed = db
     .select({ number: reviewItemNow.reviewNumber })
@@ -49,8 +48,7 @@ export async function choosePart(db: Reader, plan: string, filter: PartFilter): 
   return rows.map((row) => row.number);
 }
 
-const isPlanned = (plan: string): SQL | undefined =>
-  and(eq(findingNow.planId, plan), eq(findingNow.disposition, 'planned'));
+const isPlanned = (planId: string) => hasValues(findingNow, { planId, disposition: 'planned' });
 
 /** Lists what a person can choose a part of a plan by, each with a name to show: organizations, rules, and signed reviews that decided to revoke keys of it. */
 export async function listPartChoices(db: Reader, plan: string) {
@@ -64,11 +62,9 @@ export async function listPartChoices(db: Reader, plan: string) {
       .orderBy(name, value)
       .$dynamic();
   };
-  const isOrganization = and(
-    eq(organization.controlPlaneNumber, credential.controlPlaneNumber),
-    eq(organization.id, credential.organizationId),
-  );
-  const isReviewed = and(eq(reviewItemNow.keyNumber, credential.number), eq(reviewItemNow.decision, 'revoke'));
+  const { controlPlaneNumber, organizationId, number } = credential;
+  const isOrganization = hasValues(organization, { controlPlaneNumber, id: organizationId });
+  const isReviewed = hasValues(reviewItemNow, { keyNumber: number, decision: 'revoke' });
   return {
     organizations: await planned({ value: organization.id, name: organization.name }).innerJoin(
       organization,

@@ -18,7 +18,7 @@ import {
   policyVersion,
 } from '../schema/plans.ts';
 import { planStanding, standingApproval } from '../schema/views.ts';
-import { builderOf, type Db, type Sql, toJson } from '../sql.ts';
+import { builderOf, type Db, hasValues, type Sql, toJson } from '../sql.ts';
 
 /**
  * Stores a plan with its findings and its policy. A plan with the same items is the same plan: what else it shows is replaced. Returns whether it is
@@ -157,7 +157,7 @@ export interface Standing {
 export async function readStanding(sql: Sql, planId: string): Promise<Standing> {
   const db = builderOf(sql);
   const { rejectedBy, reason, rejectedAt } = planRejection;
-  const ofPlan = and(eq(planApproval.planId, planId), eq(planApproval.via, 'report'));
+  const ofPlan = hasValues(planApproval, { planId, via: 'report' });
   const later = db
     .select({ number: planApproval.number })
     .from(planApproval)

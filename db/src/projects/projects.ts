@@ -1,11 +1,22 @@
 import type { WireProject } from '@keywarden/core/wire';
-import { and, count, eq, exists, isNull, lt, min, sql as raw, type SQL } from 'drizzle-orm';
+import { and, count, eq, exists, lt, min, sql as raw, type SQL } from 'drizzle-orm';
 import { isSuddenDrop } from '../keys/suspect-listing.ts';
 import type { Listing } from '../organizations/organizations.ts';
 import { project } from '../schema/projects.ts';
 import { holdPages } from '../seals/read.ts';
 import { markMissingDays } from '../seals/seals.ts';
-import { anyOf, builderOf, type Db, lastOfEach, noneOf, packExtra, type Sql, type Tx, toJson } from '../sql.ts';
+import {
+  anyOf,
+  builderOf,
+  type Db,
+  hasValues,
+  lastOfEach,
+  noneOf,
+  packExtra,
+  type Sql,
+  type Tx,
+  toJson,
+} from '../sql.ts';
 
 /**
  * Saves a complete list of an organization's projects. A project that is absent twice in a row is gone. Projects that the answer names as
@@ -48,11 +59,7 @@ export async function saveProjects(
         missing_since = null, gone_at = null, deleted_at = null, walk_refused_at = null`;
     if (projects.length === 0 || !isWhole) return;
     const there = [...projects.map(({ id }) => id), ...unavailableIds];
-    const ofOrganization = and(
-      eq(project.controlPlaneNumber, controlPlane),
-      eq(project.organizationId, organizationId),
-      isNull(project.goneAt),
-    );
+    const ofOrganization = hasValues(project, { controlPlaneNumber: controlPlane, organizationId, goneAt: null });
     const db = builderOf(tx);
     const [absent] = await db
       .select({ lost: count(), since: min(project.missingSince) })

@@ -18,7 +18,7 @@ import { key } from '../schema/keys.ts';
 import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
 import { rotationEvent, rotation as rotationTable } from '../schema/rotations.ts';
 import { mintedKey } from '../schema/views.ts';
-import { anyOf, type Db, readNumber, type Sql } from '../sql.ts';
+import { anyOf, type Db, hasValues, readNumber, type Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
 import type { StoredRotation } from './rotations.ts';
 
@@ -68,8 +68,8 @@ async function findDoubt(
   if (successor === undefined) return null;
   if (successor.kind !== kind || successor.projectId !== projectId)
     return 'its successor is a key of another kind or project';
-  const isChanged = and(eq(incident.kind, 'key_changed'), eq(incident.keyNumber, successor.number));
-  if ((await db.$count(incident, and(isChanged, isNull(incident.closedAt)))) > 0)
+  const isChanged = hasValues(incident, { kind: 'key_changed', keyNumber: successor.number, closedAt: null });
+  if ((await db.$count(incident, isChanged)) > 0)
     return 'the record of its successor has changed; see keywarden incidents';
   const [namesake] = await sql`
     select i.key_number from keywarden.incident i join keywarden.key k on k.number = i.key_number, keywarden.rotation_mint m
@@ -118,7 +118,7 @@ async function readRetirement(
       isLong: raw<boolean | null>`${at} > min(${at}) over () + interval '1 day'`,
     })
     .from(revocationIntent)
-    .innerJoin(rotationTable, and(eq(rotationTable.number, rotationNumber), eq(rotationTable.keyNumber, keyNumber)))
+    .innerJoin(rotationTable, hasValues(rotationTable, { number: rotationNumber, keyNumber }))
     .leftJoin(revocationOutcome, eq(intentNumber, number))
     .where(eq(rotationNumber, of))
     .orderBy(desc(number));

@@ -19,7 +19,7 @@ import { incident } from '../schema/incidents.ts';
 import { key, keyListing } from '../schema/keys.ts';
 import { rotation, rotationEvent, rotationMint } from '../schema/rotations.ts';
 import { keyLineage, mintedKey } from '../schema/views.ts';
-import { anyOf, type Db, type Sql } from '../sql.ts';
+import { anyOf, type Db, hasValues, type Sql } from '../sql.ts';
 import type { StoredMint, StoredRotation } from './rotations.ts';
 
 /** Lists open rotations, the oldest first. */
@@ -113,7 +113,7 @@ export async function hasOpenOrphan(db: Db, keyNumber: string): Promise<boolean>
     .select({ number: incident.number })
     .from(incident)
     .innerJoin(rotation, raw`${rotation.id} = ${incident.detail} ->> 'rotation'`)
-    .where(and(eq(incident.kind, 'orphan'), isNull(incident.closedAt), isOfLineage))
+    .where(and(hasValues(incident, { kind: 'orphan', closedAt: null }), isOfLineage))
     .limit(1);
   return rows.length > 0;
 }
@@ -147,12 +147,11 @@ export async function isSinkPathTaken(
   { sinkPath, lineage }: { sinkPath: string; lineage: string },
 ): Promise<boolean> {
   const { rotationNumber, attempt, outcome } = rotationMint;
-  const isMinted = and(eq(mintedKey.rotationNumber, rotationNumber), eq(mintedKey.attempt, attempt));
   const rows = await db
     .select({ rotationNumber })
     .from(rotationMint)
     .innerJoin(rotation, eq(rotation.number, rotationNumber))
-    .leftJoin(mintedKey, isMinted)
+    .leftJoin(mintedKey, hasValues(mintedKey, { rotationNumber, attempt }))
     .leftJoin(key, eq(key.number, mintedKey.keyNumber))
     .where(
       and(
@@ -172,7 +171,7 @@ export async function countUnclear(db: Db, sink: string): Promise<number> {
     .select({ n: count() })
     .from(rotation)
     .innerJoin(rotationMint, eq(rotationMint.rotationNumber, rotation.number))
-    .where(and(eq(rotation.sink, sink), isNull(rotation.endedAt), eq(rotationMint.outcome, 'unclear')));
+    .where(and(hasValues(rotation, { sink, endedAt: null }), eq(rotationMint.outcome, 'unclear')));
   return row?.n ?? 0;
 }
 
@@ -185,7 +184,7 @@ export async function readCanaries(
   { rule, sink }: { rule: string; sink: string },
 ): Promise<Map<string, string | null>> {
   const { controlPlaneNumber, scope } = key;
-  const delivered = and(eq(rotationMint.rotationNumber, rotation.number), eq(rotationMint.outcome, 'delivered'));
+  const delivered = hasValues(rotationMint, { rotationNumber: rotation.number, outcome: 'delivered' });
   const rows = await db
     .select({ controlPlaneNumber, scope, at: min(rotationMint.deliveredAt) })
     .from(rotation)
@@ -193,9 +192,7 @@ export async function readCanaries(
     .leftJoin(rotationMint, delivered)
     .where(
       and(
-        eq(rotation.rule, rule),
-        eq(rotation.sink, sink),
-        eq(rotation.via, 'policy'),
+        hasValues(rotation, { rule, sink, via: 'policy' }),
         or(isNull(rotation.endedAt), isNotNull(rotationMint.deliveredAt)),
       ),
     )

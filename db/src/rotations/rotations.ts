@@ -7,13 +7,13 @@ import {
   type Rotation,
   type RotationEvent,
 } from '@keywarden/core/rotation';
-import { and, eq, sql as raw } from 'drizzle-orm';
+import { eq, sql as raw } from 'drizzle-orm';
 import { addMark } from '../high-water-mark.ts';
 import { closeIncidents, openIncidentOfKey } from '../incidents/incidents.ts';
 import { holdFence, type Lease } from '../locks.ts';
 import type { key } from '../schema/keys.ts';
 import { rotationEvent, rotationMint, rotationRequestAnswer, rotation as rotationTable } from '../schema/rotations.ts';
-import { builderOf, type Db, type Sql } from '../sql.ts';
+import { builderOf, type Db, hasValues, type Sql } from '../sql.ts';
 
 /** How a rotation was opened. `id` is the short one in the names of successors. */
 type Opened = Pick<typeof rotationTable.$inferSelect, 'id' | 'rule' | 'sink' | 'via' | 'requestedBy' | 'policySha256'>;
@@ -138,7 +138,7 @@ async function recordMint(db: Db, { number, mints }: StoredRotation, { mint: wha
       deliveredAt: raw`coalesce(${rotationMint.deliveredAt}, ${deliveredAt}::timestamptz)`,
       sinkPath: raw`coalesce(${sinkPath}, ${rotationMint.sinkPath})`,
     })
-    .where(and(eq(rotationMint.rotationNumber, number), eq(rotationMint.attempt, attempt)));
+    .where(hasValues(rotationMint, { rotationNumber: number, attempt }));
 }
 
 /** Adds an event. Returns false if the rotation has one of this number already. */

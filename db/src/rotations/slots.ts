@@ -1,6 +1,6 @@
-import { and, eq, isNull, lte, sql as raw } from 'drizzle-orm';
+import { and, lte, sql as raw } from 'drizzle-orm';
 import { rotationSlot } from '../schema/rotations.ts';
-import type { Db } from '../sql.ts';
+import { type Db, hasValues } from '../sql.ts';
 
 interface Slot {
   controlPlane: string;
@@ -34,9 +34,4 @@ export async function endSlot(db: Db, due: Slot): Promise<void> {
 
 /** Returns the condition for times up to this one that are not complete. */
 const untilNow = ({ controlPlane, rule, slot }: Slot) =>
-  and(
-    eq(rotationSlot.controlPlaneNumber, controlPlane),
-    eq(rotationSlot.rule, rule),
-    lte(rotationSlot.slot, slot),
-    isNull(rotationSlot.doneAt),
-  );
+  and(hasValues(rotationSlot, { controlPlaneNumber: controlPlane, rule, doneAt: null }), lte(rotationSlot.slot, slot));

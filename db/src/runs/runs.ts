@@ -1,6 +1,6 @@
 import { and, eq, gt, sql } from 'drizzle-orm';
 import { syncRun } from '../schema/runs.ts';
-import { type Db, readText, type Sql } from '../sql.ts';
+import { type Db, hasValues, readText, type Sql } from '../sql.ts';
 
 export type RunKind = (typeof syncRun.$inferSelect)['kind'];
 type ErrorRecord = NonNullable<(typeof syncRun.$inferSelect)['error']>;
@@ -26,9 +26,9 @@ export async function hasFinishedRun(
   db: Db,
   { kind, connection, hours }: { kind: RunKind; connection: string; hours: number },
 ): Promise<boolean> {
-  const { number, finishedAt, status } = syncRun;
+  const { number, finishedAt } = syncRun;
   const since = sql`now() - make_interval(hours => ${hours})`;
-  const finished = and(eq(syncRun.kind, kind), eq(syncRun.connection, connection), eq(status, 'finished'));
+  const finished = hasValues(syncRun, { kind, connection, status: 'finished' });
   const [run] = await db
     .select({ number })
     .from(syncRun)

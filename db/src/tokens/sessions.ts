@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { and, eq, sql as fragment, isNull } from 'drizzle-orm';
+import { sql as fragment } from 'drizzle-orm';
 import { z } from 'zod';
 import { instant } from '../item.ts';
 import { type FilterOf, isNumber, listOf, matching } from '../list.ts';
 import { reportSession } from '../schema/tokens.ts';
-import { type Db, isTrue, type Sql } from '../sql.ts';
+import { type Db, hasValues, isTrue, type Sql } from '../sql.ts';
 import { hashCredential, type Principal, referenceToToken, tokenReference } from './authenticate.ts';
 
 export const sessionItem = z
@@ -64,6 +64,6 @@ export async function revokeSession(db: Db, { number, by }: { number: string; by
   const ended = await db
     .update(reportSession)
     .set({ endedAt: fragment`now()`, endedBy: by })
-    .where(and(eq(reportSession.number, number), isNull(reportSession.endedAt)));
+    .where(hasValues(reportSession, { number, endedAt: null }));
   return ended.count > 0;
 }

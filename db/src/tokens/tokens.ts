@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { and, asc, eq, getTableColumns, isNull, sql } from 'drizzle-orm';
+import { asc, getTableColumns, sql } from 'drizzle-orm';
 import { reportToken } from '../schema/tokens.ts';
-import type { Db } from '../sql.ts';
+import { type Db, hasValues } from '../sql.ts';
 import { hashCredential } from './authenticate.ts';
 
 type TokenRow = typeof reportToken.$inferSelect;
@@ -61,7 +61,7 @@ export async function listLastingTokens(db: Db): Promise<{ number: string; name:
   return await db
     .select({ number: reportToken.number, name: reportToken.name })
     .from(reportToken)
-    .where(and(isNull(reportToken.revokedAt), isNull(reportToken.expiresAt)))
+    .where(hasValues(reportToken, { revokedAt: null, expiresAt: null }))
     .orderBy(asc(reportToken.number));
 }
 
@@ -70,6 +70,6 @@ export async function revokeToken(db: Db, { number, by }: { number: string; by: 
   const revoked = await db
     .update(reportToken)
     .set({ revokedAt: sql`now()`, revokedBy: by })
-    .where(and(eq(reportToken.number, number), isNull(reportToken.revokedAt)));
+    .where(hasValues(reportToken, { number, revokedAt: null }));
   return revoked.count > 0;
 }
