@@ -39,11 +39,8 @@ export function createAccessLog(sql: Sql) {
     /** Resolves when the record is committed; until then nothing is answered (P1). */
     record: (access: Access) =>
       new Promise<void>((resolve, reject) => {
-        waiting.push({
-          access: { ...access, path: redact(access.path), query: redact(access.query) },
-          resolve,
-          reject,
-        });
+        const redacted = { ...access, path: redact(access.path), query: redact(access.query) };
+        waiting.push({ access: redacted, resolve, reject });
         if (!isWriting) void write();
       }),
   };

@@ -1,10 +1,10 @@
-import { makeNetworkTest } from '@keywarden/core/values';
-import { authenticate, hashCredential, type Principal } from '@keywarden/db/report';
+import { clientNetwork, makeNetworkTest } from '@keywarden/core/values';
+import { type Access, authenticate, hashCredential, type Principal } from '@keywarden/db/report';
 import type { Context, MiddlewareHandler } from 'hono';
 import { getCookie } from 'hono/cookie';
 import type { Env, Services, Transport } from '../environment.ts';
+import { pathOf } from '../parameters.ts';
 import { Problem, toProblem } from '../problem.ts';
-import { describeAccess } from './describe-access.ts';
 
 type AuthenticationServices = Pick<Services, 'accessSql' | 'failures' | 'accessLog'>;
 
@@ -66,6 +66,33 @@ export function authenticated(
     const isStream = c.get('isStream') && c.res.status === 200;
     if (isRecorded && !isStream) await doors.accessLog.record(describeAccess(c, { status: c.res.status }));
     return undefined;
+  };
+}
+
+/** Returns a request as an entry of the access log. */
+export function describeAccess(
+  c: Context<Env>,
+  {
+    status,
+    event = 'request',
+    credential = c.get('principal').credential,
+  }: { status: number; event?: Access['event']; credential?: string },
+): Access {
+  const { search } = new URL(c.req.url);
+  return {
+    requestId: c.get('requestId'),
+    credential,
+    address: c.get('address'),
+    network: clientNetwork(c.get('address')),
+    method: c.req.method,
+    path: pathOf(c.req.url),
+    query: search.slice(1),
+    status,
+    stream: null,
+    records: null,
+    sha256: null,
+    fileSha256: null,
+    event,
   };
 }
 

@@ -3,11 +3,10 @@ import { type Assessed, findingItem, findingList, type Snapshot } from '@keyward
 import type { Ending } from '../environment.ts';
 import { attachBlindSpots, attachCoverage, attachPolicies, attachReceipts, attachReviews } from './attachments.ts';
 import type { Control } from './controls.ts';
-import { writeTable, writeText, type Zip } from './files.ts';
+import { createZip, writeTable, writeText, type Zip } from './files.ts';
 import { findPlanOf, type Period, take } from './measures.ts';
 import { renderSummary } from './printed.ts';
 import { type EvidenceFile, type ExceptionGroup, type Manifest, summarize, type Unassessed } from './summary.ts';
-import { createZip } from './zip.ts';
 
 export interface EvidenceRequest {
   controls: Control[];

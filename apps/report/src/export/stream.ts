@@ -4,7 +4,7 @@ import type { Sql } from '@keywarden/db/store';
 import type { Logger } from '@keywarden/runtime';
 import type { Context } from 'hono';
 import type { AccessLog } from '../access/access-log.ts';
-import { describeAccess } from '../access/describe-access.ts';
+import { describeAccess } from '../access/authenticate.ts';
 import type { Ending, Env, Streamed, Streams } from '../environment.ts';
 import { Problem } from '../problem.ts';
 
