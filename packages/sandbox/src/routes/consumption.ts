@@ -2,18 +2,10 @@ import type { Context, Hono } from 'hono';
 import { requireOrganization } from '../access/rules.ts';
 import { Refusal } from '../http/errors.ts';
 import { readInstant, readLimit, readList, readRequired } from '../http/query.ts';
-import {
-  type Granularity,
-  keptFor,
-  renderTimeframe,
-  type Timeframe,
-  timeframes,
-  used,
-} from '../resources/consumption.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
-import { createRandom, seedOf } from '../store/random.ts';
-import { DAY, formatInstant, type Micros } from '../store/time.ts';
+import { bitsOf, createRandom, seedOf } from '../store/random.ts';
+import { DAY, formatInstant, HOUR, type Micros } from '../store/time.ts';
 import { organizationOf } from './project-list.ts';
 
 const firstMetrics = [
@@ -52,7 +44,7 @@ export function consumptionRoutes(api: Hono<Env>, state: State): void {
         // The four metrics of the first pricing models are always present.
         ...Object.fromEntries(firstMetrics.map((metric) => [metric, 0])),
         ...Object.fromEntries(
-          request.metrics.map((metric) => [metric, usedBy(row, metric, { frame, now: request.now })]),
+          request.metrics.map((metric) => [metric, used(row, metric, { frame, now: request.now })]),
         ),
       })),
     }));
@@ -171,10 +163,58 @@ function period(row: Row, { frames }: ConsumptionQuery, consumption: (frame: Tim
 
 function metricsOf(row: Row, { metrics, now }: ConsumptionQuery): (frame: Timeframe) => object {
   return (frame) => ({
-    metrics: metrics.map((metric) => ({ metric_name: metric, value: usedBy(row, metric, { frame, now }) })),
+    metrics: metrics.map((metric) => ({ metric_name: metric, value: used(row, metric, { frame, now }) })),
   });
 }
 
-function usedBy(row: Row, metric: string, { frame, now }: { frame: Timeframe; now: Micros }): number {
-  return used(String(row.id), metric, { frame, since: Number(row.created_at), now });
+type Granularity = 'hourly' | 'daily' | 'monthly';
+
+/** How long each granularity is kept, as the API document states. */
+const keptFor: Record<Granularity, Micros> = { hourly: 168 * HOUR, daily: 60 * DAY, monthly: 366 * DAY };
+
+interface Timeframe {
+  start: Micros;
+  end: Micros;
+}
+
+/** Returns the timeframes that cover `from` to `to`, both rounded down to the granularity. The last one ends after `to` began. */
+function timeframes(granularity: Granularity, { from, to }: { from: Micros; to: Micros }): Timeframe[] {
+  const frames: Timeframe[] = [];
+  for (let start = floorTo(from, granularity); start < to; ) {
+    const end = next(start, granularity);
+    frames.push({ start, end });
+    start = end;
+  }
+  return frames;
+}
+
+/** Returns a timeframe as responses show it. */
+function renderTimeframe({ start, end }: Timeframe): { timeframe_start: string; timeframe_end: string } {
+  return { timeframe_start: formatInstant(start), timeframe_end: formatInstant(end) };
+}
+
+/**
+ * Returns the consumption of a project or branch in a timeframe. It is generated, but always equal for one of them, a metric and an hour, so that days
+ * add up to months. It is zero before the creation and after `now`.
+ */
+function used(row: Row, metric: string, { frame, now }: { frame: Timeframe; now: Micros }): number {
+  const start = Math.max(frame.start, Math.ceil(Number(row.created_at) / HOUR) * HOUR);
+  const end = Math.min(frame.end, Math.floor(now / HOUR) * HOUR);
+  const base = seedOf(`${String(row.id)} ${metric}`);
+  const scale = metric.includes('bytes') ? 1_000_000 : 900;
+  let total = 0;
+  for (let hour = start; hour < end; hour += HOUR) total += bitsOf(base + hour / HOUR) % scale;
+  return total;
+}
+
+function floorTo(at: Micros, granularity: Granularity): Micros {
+  const date = new Date(at / 1000);
+  if (granularity === 'monthly') return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1) * 1000;
+  return at - (at % (granularity === 'daily' ? DAY : HOUR));
+}
+
+function next(start: Micros, granularity: Granularity): Micros {
+  if (granularity !== 'monthly') return start + (granularity === 'daily' ? DAY : HOUR);
+  const date = new Date(start / 1000);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1) * 1000;
 }
