@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { codeOf, within } from '@keywarden/runtime';
+import { codeOf, succeeds, within } from '@keywarden/runtime';
 import type postgres from 'postgres';
 import { type PoolOptions, type Sql, sqlState } from './sql.ts';
 
@@ -76,11 +76,7 @@ export function createLocks(connect: (options: PoolOptions) => Sql, { idleMs = s
   /** Sends a heartbeat. A server that does not answer for that long has ended the session on its side, even if the connection still looks open. */
   const sendHeartbeat = async () => {
     const sql = open();
-    const answer = sql`select 1`.then(
-      () => true,
-      () => false,
-    );
-    const isAlive = await within(idleMs, answer, false);
+    const isAlive = await within(idleMs, succeeds(sql`select 1`), false);
     if (isAlive || session !== sql) return;
     session = undefined;
     loseAll();

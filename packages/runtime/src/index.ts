@@ -12,7 +12,7 @@ export {
   usageError,
   whyExhausted,
 } from './errors.ts';
-export { aborted, linkSignals, oneAtATime, stopSignal, within } from './lifetime.ts';
+export * from './lifetime.ts';
 export { listen } from './listen.ts';
 export { createLogger, describeError, type Logger } from './log.ts';
 export * from './printable.ts';

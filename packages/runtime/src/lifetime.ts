@@ -65,6 +65,14 @@ export async function within<T, U>(ms: number, work: Promise<T>, otherwise: U): 
   return await Promise.race([work, timer]).finally(() => over.abort());
 }
 
+/** Returns whether work succeeds, for callers that need no reason. */
+export async function succeeds(work: PromiseLike<unknown>): Promise<boolean> {
+  return await work.then(
+    () => true,
+    () => false,
+  );
+}
+
 /** Returns a function whose calls share the work that is going on: probes do not pile up on a store that hangs. */
 export function oneAtATime<T>(work: () => Promise<T>): () => Promise<T> {
   let going: Promise<T> | undefined;

@@ -1,6 +1,6 @@
 import { ControlPlaneError } from '@keywarden/core/client';
 import * as db from '@keywarden/db/daemon';
-import { codeOf, UserError } from '@keywarden/runtime';
+import { codeOf, succeeds, UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import { type Context, withProcessLock } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
@@ -42,11 +42,8 @@ export async function revokeGuarded(context: Context, task: GuardedRevocation): 
     if (tries > 1 && revocation.outcome === 'skipped') return { ...revocation, isFinal: false };
     const isOver = !task.repeats || tries === mostTries || delayMs > longestDelayMs || context.signal.aborted;
     if (isOver) return revocation;
-    const isAborted = await target.connection.time.sleep(delayMs, context.signal).then(
-      () => false,
-      () => true,
-    );
-    if (isAborted) return revocation;
+    const hasWaited = await succeeds(target.connection.time.sleep(delayMs, context.signal));
+    if (!hasWaited) return revocation;
   }
 }
 

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
-import { codeOf } from '@keywarden/runtime';
+import { codeOf, succeeds } from '@keywarden/runtime';
 import type { Delivered, OpenSink, Target } from './sink.ts';
 
 interface CommandSettings {
@@ -180,12 +180,6 @@ function endGroup(pid: number | undefined): void {
 
 async function isExecutable(program: string, path: string): Promise<boolean> {
   const places = program.includes('/') ? [program] : path.split(delimiter).map((folder) => join(folder, program));
-  for (const place of places) {
-    const found = await access(place, constants.X_OK).then(
-      () => true,
-      () => false,
-    );
-    if (found) return true;
-  }
+  for (const place of places) if (await succeeds(access(place, constants.X_OK))) return true;
   return false;
 }
