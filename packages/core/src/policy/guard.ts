@@ -40,25 +40,20 @@ const isRevoking = ({ rule }: Finding) => rule.action === 'revoke';
 
 function judge(policy: Policy, facts: Facts, { key, timed: { scope }, findings, unknowns }: Judgement): Verdict {
   const flagging = findings.filter(isRevoking);
+  const stays = (held: Hold | null): Verdict => ({ key, findings: flagging, announcing: [], kept: [], held });
   const [unknown] = unknowns;
   if (flagging.length === 0 && unknown !== undefined)
-    return {
-      key,
-      findings: [],
-      announcing: [],
-      kept: [],
-      held: { kind: 'unknown', text: `${unknown.why} (${unknown.rule.name})` },
-    };
+    return stays({ kind: 'unknown', text: `${unknown.why} (${unknown.rule.name})` });
   const held =
     reportOnly(key) ??
     ownKeyHold(facts, key.id) ??
     inRotation(key) ??
     identityHold(key) ??
     scopeHold(policy, scope, key.kind);
-  if (held !== null) return { key, findings: flagging, announcing: [], kept: [], held };
+  if (held !== null) return stays(held);
   const holds = flagging.map((finding) => holdFinding(policy, { finding, key, scope }));
   const free = flagging.filter((_finding, index) => holds[index] === null);
-  if (free.length === 0) return { key, findings: flagging, announcing: [], kept: [], held: holds[0] ?? null };
+  if (free.length === 0) return stays(holds[0] ?? null);
   const kept = flagging.flatMap((finding, index) => {
     const hold = holds[index] ?? null;
     return hold === null ? [] : [{ finding, hold }];
