@@ -34,10 +34,7 @@ const instantOnly = z.iso
 /** An RFC 3339 time in a year that Postgres supports. */
 export const instant = instantOnly
   .refine((text) => Date.parse(text) >= Date.parse('0001-01-01T00:00:00Z'), 'is before the year 1')
-  .openapi({
-    type: 'string',
-    format: 'date-time',
-  });
+  .openapi({ type: 'string', format: 'date-time' });
 
 /** A UTC date such as 2026-03-31, or an RFC 3339 time; as a time. A date is the beginning of its day, or its end with `isEnd`. */
 export const dayOrInstant = ({ isEnd }: { isEnd: boolean }) =>

@@ -156,6 +156,10 @@ export function chart({ title, labels, series, isHorizontal = false }: Chart): H
   </figure>`;
 }
 
+/** Returns the field of a form for a required reason. */
+export const reasonField = (id: string): Html =>
+  html`<div class="field"><label for="${id}">Reason</label><input id="${id}" name="reason" required maxlength="1000" /></div>`;
+
 /** Returns a field of a form with a choice. `none` is the text of the empty value, if that can be chosen. */
 export function selectField(
   { id, name, label, none, value }: { id: string; name: string; label: string; none?: string; value?: string },

@@ -4,7 +4,18 @@ import { html } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
 import { cancelCampaign, openCampaign } from '../actions/reviews.ts';
 import { columnsFor, proofFact } from '../dashboard/columns.ts';
-import { ago, facts, type Html, link, type Part, section, selectField, state, time } from '../dashboard/html.ts';
+import {
+  ago,
+  facts,
+  type Html,
+  link,
+  type Part,
+  reasonField,
+  section,
+  selectField,
+  state,
+  time,
+} from '../dashboard/html.ts';
 import { listPart, type Pages, readForm, readParameter, readReason } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { dayOrInstant, digits, reason, word } from '../parameters.ts';
@@ -191,15 +202,7 @@ const reasons = {
 const choicesOf = (texts: object) => Object.entries(texts).map(([value, name]) => ({ value, name: String(name) }));
 
 function describe(campaign: Campaign, proof: [string, Part][]): Html {
-  const {
-    keys,
-    undecided,
-    by_default: byDefault,
-    reviews,
-    signed,
-    remind_days: days,
-    escalate_to: escalateTo,
-  } = campaign;
+  const { keys, undecided, reviews, signed, remind_days: days, escalate_to: escalateTo } = campaign;
   return html`${facts([
     ['State', state(campaign.state)],
     ['Due', ago(campaign.due_at)],
@@ -215,7 +218,7 @@ function describe(campaign: Campaign, proof: [string, Part][]): Html {
       'Canceled',
       html`${time(campaign.canceled_at)} by ${campaign.canceled_by}: ${campaign.canceled_because}`,
     ],
-    byDefault > 0 && ['Decided by default', `${byDefault} keys`],
+    campaign.by_default > 0 && ['Decided by default', `${campaign.by_default} keys`],
     ...proof,
   ])}
     <p>
@@ -229,7 +232,7 @@ const cancelForm = ({ id }: Campaign): Html =>
     'Cancel the campaign',
     html`<form class="forms" method="post" action="/campaigns/${id}/cancel">
       <p>No more reminders and default decisions. Signed reviews stay in effect; the others stay, and can still be signed.</p>
-      <div class="field"><label for="cancel-reason">Reason</label><input id="cancel-reason" name="reason" required maxlength="1000" /></div>
+      ${reasonField('cancel-reason')}
       <button type="submit">Cancel the campaign</button>
     </form>`,
   );

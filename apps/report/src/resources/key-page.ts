@@ -5,7 +5,18 @@ import { html } from 'hono/html';
 import { allow, mayAct } from '../access/roles.ts';
 import { grantExemption } from '../actions/exemptions.ts';
 import { columnsFor, linkTo, withProof } from '../dashboard/columns.ts';
-import { ago, type Column, facts, type Html, lastUse, type Part, section, state, time } from '../dashboard/html.ts';
+import {
+  ago,
+  type Column,
+  facts,
+  type Html,
+  lastUse,
+  type Part,
+  reasonField,
+  section,
+  state,
+  time,
+} from '../dashboard/html.ts';
 import { firstPart, type Pages, readForm, readParameter } from '../dashboard/page.ts';
 import type { Services } from '../environment.ts';
 import { digits, lasting, reason } from '../parameters.ts';
@@ -138,7 +149,7 @@ function actionForms({ key, rules, rotates }: { key: string; rules: string[]; ro
         <h3>Grant an exemption</h3>
         <div class="field"><label for="exempt-rule">Rule</label><select id="exempt-rule" name="rule"><option value="">every rule</option>${rules.map((rule) => html`<option>${rule}</option>`)}</select></div>
         <div class="field"><label for="exempt-for">For</label><input id="exempt-for" name="for" value="30d" required pattern="[0-9]{1,5}[smhdw]" /></div>
-        <div class="field"><label for="exempt-reason">Reason</label><input id="exempt-reason" name="reason" required maxlength="1000" /></div>
+        ${reasonField('exempt-reason')}
         <button type="submit">Exempt</button>
       </form>
     </div>`,
@@ -147,6 +158,6 @@ function actionForms({ key, rules, rotates }: { key: string; rules: string[]; ro
 
 const rotationForm = (key: string): Html => html`<form method="post" action="/keys/${key}/rotation">
   <h3>Rotate this key</h3>
-  <div class="field"><label for="rotate-reason">Reason</label><input id="rotate-reason" name="reason" required maxlength="1000" /></div>
+  ${reasonField('rotate-reason')}
   <button type="submit">Request a rotation</button>
 </form>`;

@@ -5,7 +5,7 @@ import { html, raw } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
 import { approvePlan, rejectPlan } from '../actions/plans.ts';
 import { columnsFor, proofFact } from '../dashboard/columns.ts';
-import { ago, facts, type Html, link, type Part, section, time } from '../dashboard/html.ts';
+import { ago, facts, type Html, link, type Part, reasonField, section, time } from '../dashboard/html.ts';
 import {
   confirmed,
   firstPart,
@@ -179,22 +179,13 @@ function planRoutes(app: OpenAPIHono<Env>, services: Services): void {
 }
 
 function standing(plan: Plan): Part {
-  const {
-    rejected,
-    approvers,
-    approvers_needed: needed,
-    approvals,
-    blocked,
-    superseded_by: newer,
-    items,
-    revoked,
-  } = plan;
-  if (rejected) return 'rejected';
-  if (blocked !== null) return `approved, but blocked: ${blocked}`;
-  if (approvers > 0) return `${approvers} of ${needed} approved`;
-  if (revoked > 0) return `carried out: ${revoked} of ${items} revoked`;
+  const newer = plan.superseded_by;
+  if (plan.rejected) return 'rejected';
+  if (plan.blocked !== null) return `approved, but blocked: ${plan.blocked}`;
+  if (plan.approvers > 0) return `${plan.approvers} of ${plan.approvers_needed} approved`;
+  if (plan.revoked > 0) return `carried out: ${plan.revoked} of ${plan.items} revoked`;
   if (newer !== null) return html`superseded by ${link(`/plans/${newer}`, newer)}`;
-  return approvals > 0 ? 'approved before' : 'not approved';
+  return plan.approvals > 0 ? 'approved before' : 'not approved';
 }
 
 /** Returns the findings of a plan apart by what happens to their keys, those to revoke first. */
@@ -264,7 +255,7 @@ function decisionForms(
       ${approving}
       <form method="post" action="/plans/${id}/reject">
         <h3>Reject this plan</h3>
-        <div class="field"><label for="reject-reason">Reason</label><input id="reject-reason" name="reason" required maxlength="1000" /></div>
+        ${reasonField('reject-reason')}
         <button type="submit">Reject plan ${id}</button>
       </form>
     </div>`,

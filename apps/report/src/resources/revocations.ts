@@ -38,13 +38,7 @@ export const revocations: Resource<typeof revocationItem, typeof filters> = {
   list: ({ query, organizations }) => revocationList(query, organizations),
   page: {
     title: 'Revocations',
-    fields: {
-      organization_id: 'Organization',
-      outcome: 'Outcome',
-      cause: 'Cause',
-      from: 'From',
-      to: 'Before',
-    },
+    fields: { organization_id: 'Organization', outcome: 'Outcome', cause: 'Cause', from: 'From', to: 'Before' },
     columns: revocationColumns,
     proof: 'revocation',
     empty: 'No matching revocations.',
