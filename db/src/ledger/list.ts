@@ -65,10 +65,7 @@ export type LedgerEventFilter = FilterOf<typeof filters>;
 export function ledgerEventList(filter: LedgerEventFilter) {
   return listOf(ledgerEventItem, 'e', {
     from: sql`keywarden.ledger_event e`,
-    item: {
-      number: sql`e.number::text`,
-      leaf_index: sql`e.leaf_index::text`,
-    },
+    item: { number: sql`e.number::text`, leaf_index: sql`e.leaf_index::text` },
     where: matching(filters, filter),
   });
 }

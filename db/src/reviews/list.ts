@@ -183,11 +183,7 @@ export type ReviewItemFilter = FilterOf<typeof reviewItemFilters>;
 export function reviewItemList(filter: ReviewItemFilter) {
   return listOf(reviewedKey, 'd', {
     from: sql`keywarden.review_item i ${decision} left join keywarden.review_signature s on s.review_number = i.review_number`,
-    item: {
-      review_id: sql`i.review_number::text`,
-      key: sql`i.key`,
-      findings: sql`i.findings`,
-    },
+    item: { review_id: sql`i.review_number::text`, key: sql`i.key`, findings: sql`i.findings` },
     where: matching(reviewItemFilters, filter),
     order: { 'i.review_number': 'bigint', 'i.key_number': 'bigint' },
     direction: 'asc',

@@ -37,9 +37,7 @@ export type AccessFilter = FilterOf<typeof filters>;
 export function accessList(filter: AccessFilter) {
   return listOf(accessItem, 'a', {
     from: sql`keywarden.access_log a left join keywarden.report_token t on t.number = a.token_number`,
-    item: {
-      token: sql`case when t.number is not null then ${referenceToToken} end`,
-    },
+    item: { token: sql`case when t.number is not null then ${referenceToToken} end` },
     where: matching(filters, filter),
   });
 }

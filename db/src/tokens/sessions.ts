@@ -35,11 +35,7 @@ const filters = {
 export function sessionList(filter: FilterOf<typeof filters>) {
   return listOf(sessionItem, 's', {
     from: fragment`keywarden.report_session s join keywarden.report_token t on t.number = s.token_number`,
-    item: {
-      id: fragment`s.number::text`,
-      token: referenceToToken,
-      state,
-    },
+    item: { id: fragment`s.number::text`, token: referenceToToken, state },
     where: matching(filters, filter),
   });
 }

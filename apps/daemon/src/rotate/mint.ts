@@ -183,11 +183,6 @@ async function recordMintFailure(
   const why = `nothing was minted: ${error.message}`;
   // Before the intent there is nothing to undo.
   if (begun === undefined) return notNow(why);
-  await advanceRotation(store.sql, begun, {
-    event: 'mint_refused',
-    why,
-    isFinal,
-    at: controlPlaneNow(minter),
-  });
+  await advanceRotation(store.sql, begun, { event: 'mint_refused', why, isFinal, at: controlPlaneNow(minter) });
   return isFinal ? null : notNow(why);
 }
