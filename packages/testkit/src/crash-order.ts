@@ -1,6 +1,8 @@
+import { flushCompileCache } from 'node:module';
+
 /**
  * Makes this process a crash process: it tells its parent that it is ready, does the work of the one order that it gets, and exits with 0, or with 1 if the
- * work fails. It exits when its parent exits.
+ * work fails. It exits when its parent exits. It keeps the compiled code of its modules first: a killed process would compile them each time.
  */
 export function workOnOrder(work: (order: never) => Promise<void>): void {
   process.on('disconnect', () => process.exit());
@@ -14,5 +16,6 @@ export function workOnOrder(work: (order: never) => Promise<void>): void {
       },
     );
   });
+  flushCompileCache();
   process.send?.('ready');
 }
