@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { machines, owner, useMachines } from '@keywarden/testkit/daemon/ledger-machines';
+import { interrupt, interruptStep, machines, owner, useMachines } from '@keywarden/testkit/daemon/ledger-machines';
 import { expect, test } from 'vitest';
 import { beginAnew } from './begin-anew.ts';
 import { checkLedger, whyLedgerDiffers } from './checks.ts';
@@ -119,3 +119,38 @@ test('a store that is restored twice begins two ledgers, and the files of each f
   expect(textsOf('ledger-key').toSorted()).toEqual(formers.map(({ key }) => key).toSorted());
   expect(textsOf('ledger-checkpoint').toSorted()).toEqual(formers.map(({ note }) => note).toSorted());
 });
+
+test('a pass that waits while another process of the machine begins the ledger anew finds no fault', async () => {
+  const first = await machines.create();
+  const asked = { reason: 'a test', by: 'ada' };
+  await grow(first);
+  let steps = 0;
+  for (let hasBegun = true; hasBegun; steps += 1) {
+    hasBegun = false;
+    await machines.addEvent();
+    const anew = async () => {
+      await beginAnew(first, asked);
+      hasBegun = true;
+    };
+    const grown = await grow(interruptStep(first, steps + 1, anew));
+    expect(grown, `at step ${steps + 1}`).toMatchObject({ state: expect.stringMatching(/grown|no_key/) });
+    expect(await whyLedgerDiffers(first), `at step ${steps + 1}`).toBeNull();
+  }
+  expect(steps).toBeGreaterThan(5);
+  expect(await checkLedger(first)).toEqual([]);
+});
+
+test.each([1, 2])(
+  'a pass that waits before its transaction %i while a restored store begins a new ledger finds no fault',
+  async (at) => {
+    const first = await machines.create();
+    await grow(first);
+    const restore = await takeBackup();
+    await machines.addEvent();
+    await grow(first);
+    await restore();
+    const anew = async () => await beginAnew(first, { reason: 'restored', by: 'ada' });
+    expect(await grow(interrupt(first, at, anew))).toMatchObject({ state: 'grown' });
+    expect(await whyLedgerDiffers(first)).toBeNull();
+  },
+);

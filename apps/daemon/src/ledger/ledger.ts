@@ -18,6 +18,22 @@ export type Grown = { state: 'grown' | 'no_key'; size: number; added: number } |
  * checks the newest checkpoint. A ledger that does not continue what this machine has seen opens an incident. Only a daemon creates the key of a new ledger.
  */
 export async function growLedger(context: LedgerContext, { createsKey = false } = {}): Promise<Grown> {
+  for (;;) {
+    const before = nameLedger(context.environment);
+    const grown = await growOnce(context, createsKey);
+    if (grown.state !== 'inconsistent') return grown;
+    // Another process of this machine may have begun the ledger anew meanwhile: this pass compared the one with the files of the other.
+    if (nameLedger(context.environment) === before) return await reportInconsistent(context, grown.why);
+  }
+}
+
+/** Returns the names of the ledgers that this machine signs and has seen. */
+function nameLedger(environment: LedgerContext['environment']): string {
+  const [signer] = readSigningKeys(environment);
+  return [signer?.verifier.name, readSeen(environment.KEYWARDEN_DATA)?.origin].join(' ');
+}
+
+async function growOnce(context: LedgerContext, createsKey: boolean): Promise<Grown> {
   const { store, environment } = context;
   const newest = await db.readNewestCheckpoint(store.db);
   // A store without checkpoints has no new ledger if this machine has seen one: the store lost them.
@@ -45,7 +61,7 @@ export async function growLedger(context: LedgerContext, { createsKey = false } 
       if (hasCreated) discardLedgerKey(environment);
       return await followLedger(context, signers);
     }
-    if (typeof result === 'string') return await reportInconsistent(context, reasons[result]);
+    if (typeof result === 'string') return differs(result);
     added += result.added;
     rememberLatest(environment.KEYWARDEN_DATA, result.latestMs);
     if (result.note !== null) writeSeen(environment.KEYWARDEN_DATA, result.note);
@@ -61,25 +77,23 @@ export const reasons: Record<db.Inconsistency, string> = {
   places: 'an event has a place outside its tree',
 };
 
+const differs = (reason: db.Inconsistency): Grown => ({ state: 'inconsistent', why: reasons[reason] });
+
 /** Checks the newest checkpoint of a machine without the ledger's key, and remembers it. */
 async function followLedger(context: LedgerContext, signers: ledger.Signer[]): Promise<Grown> {
   const { store, environment } = context;
   const seen = readSeen(environment.KEYWARDEN_DATA);
   const newest = await db.readNewestCheckpoint(store.db);
-  if (newest === null)
-    return seen === null ? { state: 'no_key', size: 0, added: 0 } : await reportInconsistent(context, reasons.older);
+  if (newest === null) return seen === null ? { state: 'no_key', size: 0, added: 0 } : differs('older');
   const checkpoint = readCheckpoint(newest.note);
-  if (checkpoint === null || (seen !== null && seen.origin !== checkpoint.origin))
-    return await reportInconsistent(context, reasons.signature);
+  if (checkpoint === null || (seen !== null && seen.origin !== checkpoint.origin)) return differs('signature');
   // A machine whose own key has this name accepts no other key of it.
-  if (signers.some(({ verifier }) => verifier.name === checkpoint.origin))
-    return await reportInconsistent(context, reasons.signature);
-  if (!isAccepted(environment, newest.note, await db.listLedgerKeys(store.db)))
-    return await reportInconsistent(context, reasons.signature);
-  if (!(await db.continues(store.db, checkpoint))) return await reportInconsistent(context, reasons.hashes);
+  if (signers.some(({ verifier }) => verifier.name === checkpoint.origin)) return differs('signature');
+  if (!isAccepted(environment, newest.note, await db.listLedgerKeys(store.db))) return differs('signature');
+  if (!(await db.continues(store.db, checkpoint))) return differs('hashes');
   // A machine that signs remembers a tree before the store has its checkpoint, but not before the store has its events.
   if (seen !== null && !(await db.continues(store.db, seen)))
-    return await reportInconsistent(context, seen.size > checkpoint.size ? reasons.older : reasons.forked);
+    return differs(seen.size > checkpoint.size ? 'older' : 'forked');
   writeSeen(environment.KEYWARDEN_DATA, newest.note);
   return { state: 'no_key', size: checkpoint.size, added: 0 };
 }

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Store } from '@keywarden/db/store';
+import { builderOver, type Store } from '@keywarden/db/store';
 import { type Environment, readEnvironment } from '@keywarden/runtime';
 import { afterEach, beforeEach, inject } from 'vitest';
 import { createTestStore, type TestStore } from '../store/test-store.ts';
@@ -73,13 +73,52 @@ async function createMachines(postgresUrl: string): Promise<Machines> {
 
 /** Returns a machine whose store runs something before its transaction of this number. */
 export function interrupt(place: Machine, at: number, run: () => Promise<unknown>): Machine {
-  let begins = 0;
   const { sql } = place.store;
+  const step = runAt(at, run);
   const begin = async (...words: Parameters<typeof sql.begin>) => {
-    begins += 1;
-    if (begins === at) await run();
+    await step();
     return await sql.begin(...words);
   };
-  const interrupted = new Proxy(sql, { get: (target, name) => (name === 'begin' ? begin : Reflect.get(target, name)) });
-  return { ...place, store: { ...place.store, sql: interrupted } };
+  return { ...place, store: { ...place.store, sql: replaceIn(sql, { begin }) } };
+}
+
+/**
+ * Returns a machine whose store runs something at its step of this number: before a transaction or a statement of the query builder outside of one, or before
+ * its answer arrives.
+ */
+export function interruptStep(place: Machine, at: number, run: () => Promise<unknown>): Machine {
+  const { sql } = place.store;
+  const step = runAt(at, run);
+  const around = async <T>(work: () => PromiseLike<T>): Promise<T> => {
+    await step();
+    const answer = await work();
+    await step();
+    return answer;
+  };
+  const begin = async (...words: Parameters<typeof sql.begin>) => await around(async () => await sql.begin(...words));
+  // The query builder awaits a statement, or asks for its `values` at once.
+  const unsafe = (...words: Parameters<typeof sql.unsafe>) => {
+    let asValues = false;
+    const run = () => (asValues ? sql.unsafe(...words).values() : sql.unsafe(...words));
+    const rows = Promise.resolve().then(async () => await around<unknown>(run));
+    const values = async () => {
+      asValues = true;
+      return await rows;
+    };
+    return Object.assign(rows, { values });
+  };
+  const interrupted = replaceIn(sql, { begin, unsafe });
+  return { ...place, store: { ...place.store, sql: interrupted, db: builderOver(interrupted) } };
+}
+
+function runAt(at: number, run: () => Promise<unknown>): () => Promise<void> {
+  let steps = 0;
+  return async () => {
+    steps += 1;
+    if (steps === at) await run();
+  };
+}
+
+function replaceIn<T extends object>(object: T, members: object): T {
+  return new Proxy(object, { get: (target, name) => Reflect.get(name in members ? members : target, name) });
 }
