@@ -11,9 +11,6 @@ declare
   has_other_findings boolean;
 begin
   select p.* into whole from keywarden.plan p where p.id = parent and p.approves is not null;
-  if whole.id is null then
-    return null;
-  end if;
   -- Elements of json keep their text, which is canonical.
   select string_agg(i.item::text, ',' order by i.place) as items, string_agg(e'\n' || (i.item ->> 'sha256'), '' order by i.place) as hashes,
       count(*) as count into chosen

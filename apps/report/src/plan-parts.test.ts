@@ -1,6 +1,6 @@
 import { isApprovedContent, type PlanDocument } from '@keywarden/core/policy';
 import { sha256 } from '@keywarden/core/values';
-import { listReportApprovals } from '@keywarden/db/daemon';
+import { derivePlan, listReportApprovals } from '@keywarden/db/daemon';
 import { type Fixture, makeFixture, plan } from '@keywarden/testkit/report/fixture';
 import { beforeAll, beforeEach, expect, inject, test } from 'vitest';
 
@@ -71,6 +71,14 @@ test('a part of no key, of a plan that does not exist, by a viewer, or with a ba
     expect.stringContaining(`keys ${String(fixture.keys['13'])}`),
   ]);
   expect((await post(`/v1/plans/${whole}/parts`, { as: 'viewer', body: {} })).status).toBe(403);
+  // A plan of an older version has no hash of what a person approves.
+  const older = await plan(fixture.daemon, { quotas: { per_run: 9 } });
+  const [row] = await fixture.store.sql`select approves from keywarden.plan where id = ${older}`;
+  const setHash = async (hash: string | null) =>
+    await fixture.store.sql`update keywarden.plan set approves = ${hash} where id = ${older}`;
+  await setHash(null);
+  expect((await partOf(older, { keys: [twelve()] })).status).toBe(409);
+  await setHash(String(row?.approves));
 });
 
 test('parts that one person approves count together, also those of different plans: a second person is still needed', async () => {
@@ -107,17 +115,32 @@ test('a part of the newest plan that is the same as an earlier plan is a part, a
   // The other key is away for a time, so the plan of that time has only key 12.
   await sql`update keywarden.credential set missing_since = now() where number = ${nine}`;
   const earlier = await plan(fixture.daemon);
-  expect((await documentOf(earlier)).items.map(({ key }) => key.id)).toEqual(['12']);
+  const former = await documentOf(earlier);
+  expect(former.items.map(({ key }) => key.id)).toEqual(['12']);
+  expect(former.held).not.toEqual([]);
+  await sql`update keywarden.plan set last_made_at = now() - interval '25 hours' where id = ${earlier}`;
   await sql`update keywarden.credential set missing_since = null where number = ${nine}`;
   expect(await plan(fixture.daemon)).toBe(whole);
   const part = await partOf(whole, { keys: [twelve()] });
-  expect(part.body).toMatchObject({ id: earlier, items: 1, derived_from: whole, superseded_by: null });
+  expect(part.body).toMatchObject({ id: earlier, items: 1, held: 0, derived_from: whole, superseded_by: null });
+  expect(await documentOf(earlier)).toEqual({ ...former, held: [], blind_spots: [] });
+  const [{ is_its_hash: isItsHash } = {}] = await sql`
+    select sha256 = encode(sha256(convert_to(document, 'UTF8')), 'hex') as is_its_hash from keywarden.plan where id = ${earlier}`;
+  expect(isItsHash).toBe(true);
+  const findings = (await fixture.ask(`/v1/findings?plan_id=${earlier}`)).body.items;
+  expect(findings.map(({ disposition }) => disposition)).toEqual(['planned']);
   expect((await fixture.ask(`/v1/plans/${whole}`)).body.superseded_by).toBeNull();
   expect((await approve(earlier)).status).toBe(201);
   // The same keys as the whole plan again: it is no part any more.
   await sql`update keywarden.credential set missing_since = now() where number = ${nine}`;
   expect(await plan(fixture.daemon)).toBe(earlier);
-  expect((await fixture.ask(`/v1/plans/${earlier}`)).body.derived_from).toBeNull();
+  for (const [keys, id] of [
+    [[twelve() ?? ''], earlier],
+    [[twelve() ?? '', nine], whole],
+  ] as const) {
+    expect(await derivePlan(fixture.daemon.sql, { plan: whole, keys: [...keys] })).toMatchObject({ id });
+    expect((await fixture.ask(`/v1/plans/${id}`)).body.derived_from).toBeNull();
+  }
   expect((await fixture.ask(`/v1/plans/${whole}`)).body.superseded_by).toBe(earlier);
   await sql`update keywarden.credential set missing_since = null where number = ${nine}`;
 });
@@ -236,4 +259,24 @@ test('a part has only the findings for which it revokes its keys, once, however 
   expect(await stored(id)).toEqual(['never-used']);
   expect((await partOf(whole, { keys: [twelve()] })).body.id).toBe(id);
   expect(await stored(id)).toEqual(['never-used']);
+});
+
+test('a part of several keys keeps the order of the plan, and a part of it is a part of the plan', async () => {
+  const { sql } = fixture.store;
+  await sql`
+    insert into keywarden.credential (control_plane_number, scope, id, kind, organization_id, name, creator_id, created_at, first_seen_at, present_since)
+    select control_plane_number, scope, '98', kind, organization_id, 'third', creator_id, created_at, first_seen_at, present_since
+    from keywarden.credential where id = '9007199254740993'`;
+  const whole = await plan(fixture.daemon);
+  const { items } = await documentOf(whole);
+  expect(items).toHaveLength(3);
+  const two = await partOf(whole, { keys: items.slice(1).map(({ key }) => key.number) });
+  const id = String(two.body.id);
+  const document = await documentOf(id);
+  expect(document.items).toEqual(items.slice(1));
+  const [row] = await sql`select approves from keywarden.plan where id = ${id}`;
+  expect(isApprovedContent(document, { id, approves: String(row?.approves) })).toBe(true);
+  const one = await partOf(id, { keys: [items[1]?.key.number] });
+  expect(one.body).toMatchObject({ items: 1, derived_from: whole, superseded_by: null });
+  expect((await approve(String(one.body.id))).status).toBe(201);
 });
