@@ -238,6 +238,31 @@ test('R9: a message that its receiver rejects does not block the others', async 
   expect(steps()).toEqual(['15d: two']);
 });
 
+test.each([
+  { does: 'accept', accepted: [3, 2, 0] },
+  { does: 'reject', accepted: [0, 3, 2] },
+] as const)(
+  'R9: a channel that takes 50 s to $does each message holds a pass for a few of them; the next passes send the rest, once each',
+  async ({ does, accepted }) => {
+    const names = ['one', 'two', 'three', 'four', 'five'];
+    await prepare([...names, 'busy'], { policy: announced, channels: [channel()] });
+    for (const connection of fixture.connections) await syncKeys(fixture.context, connection);
+    await store.sql`insert into keywarden.key_owner (key_number, owner, source, assigned_by)
+      select number, name, 'assignment', 'ada' from keywarden.key`;
+    let tookMs = 0;
+    fixture.context.now = () => Date.now() + tookMs;
+    receiver.onMessage = () => (tookMs += 50_000);
+    receiver.answer = does;
+    const sent: number[] = [];
+    for (let passes = 0; passes < 3; passes += 1) {
+      sent.push((await pass(0)).announced.accepted);
+      receiver.answer = 'accept';
+    }
+    expect(sent).toEqual(accepted);
+    expect(steps().toSorted()).toEqual(names.map((name) => `15d: ${name}`).toSorted());
+  },
+);
+
 test("R9: while the local clock and the control plane's differ nothing is announced, since grace would start at a wrong time", async () => {
   await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
   receiver.answer = 'refuse';

@@ -63,7 +63,13 @@ const oneOfEachControlPlane = (connections: Connection[]) => [
   ...new Map(connections.map((connection) => [connection.controlPlane, connection])).values(),
 ];
 
-/** Sends what a channel has not accepted yet, each message once in a run. Skips a channel that is down until the next run. */
+/** In ms: how long a run sends to one channel. The revocations and rotations of the run wait for that. */
+const budgetMs = 120_000;
+
+/**
+ * Sends what a channel has not accepted yet, each message once in a run. Leaves the rest to the next run if the channel is down, or slower than its time
+ * allows.
+ */
 export async function sendPending(
   { store, config, log, signal, now }: Context,
   { channel, connections }: { channel: ChannelConfig; connections: Connection[] },
@@ -71,7 +77,13 @@ export async function sendPending(
   const pending = await db.listPending(store.db, channel.name);
   let accepted = 0;
   let wasDown = false;
+  const startedMs = now();
   for (const message of pending) {
+    // A clock that was set back must not lengthen the time.
+    if (Math.abs(now() - startedMs) >= budgetMs) {
+      log.warn({ channel: channel.name }, 'the channel answers slowly; the next run sends the remaining notices');
+      break;
+    }
     const connection = connections.find(({ controlPlane }) => controlPlane === message.controlPlane);
     // The control plane's clock times the grace period. While that clock is uncertain, nothing is announced.
     if (connection === undefined || !isClockTrusted(config.policy, connection)) continue;

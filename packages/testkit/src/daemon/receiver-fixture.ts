@@ -12,8 +12,10 @@ interface Received {
 /** A receiver of notifications. It keeps what it accepted, and responds as the test configures it. */
 export const receiver = {
   received: [] as Received[],
-  answer: 'accept' as 'accept' | 'refuse' | 'lose' | 'hang up' | 'redirect',
+  answer: 'accept' as 'accept' | 'refuse' | 'reject' | 'lose' | 'hang up' | 'redirect',
   refuses: (_text: string) => false as boolean,
+  /** Called with each message, before it is answered. */
+  onMessage: (): unknown => undefined,
 };
 
 let server: Server;
@@ -24,13 +26,17 @@ export function useReceiver(): void {
     receiver.received = [];
     receiver.answer = 'accept';
     receiver.refuses = () => false;
+    receiver.onMessage = () => undefined;
     server = createServer((request, response) => {
       const { answer, refuses, received } = receiver;
       let text = '';
       request.setEncoding('utf8').on('data', (part: string) => (text += part));
       request.on('end', () => {
+        receiver.onMessage();
         if (answer === 'hang up') return request.socket.destroy();
         if (answer === 'refuse' || refuses(text)) return response.writeHead(503).end();
+        // The receiver works, and does not want this message.
+        if (answer === 'reject') return response.writeHead(422).end();
         if (answer === 'redirect') return response.writeHead(307, { location: '/elsewhere' }).end();
         const headers = Object.fromEntries(
           Object.entries(request.headers).map(([name, value]) => [name, String(value)]),
