@@ -10,7 +10,15 @@ export { endExemption, grantExemption } from './exemptions/exemptions.ts';
 export { type Exemption, exemptionList } from './exemptions/list.ts';
 export { type Gauge, gauges, readGauges } from './figures/gauges.ts';
 export { countKeysOfDay } from './figures/trend.ts';
-export { addMark, doubtOfStore, readLastOlder, readMark, readMarkTime, reportMarkFile } from './high-water-mark.ts';
+export {
+  addMark,
+  doubtOfStore,
+  readLastOlder,
+  readMark,
+  readMarkTime,
+  readTrustedTime,
+  reportMarkFile,
+} from './high-water-mark.ts';
 export { incidentInWords } from './incidents/describe.ts';
 export * from './incidents/incidents.ts';
 export { type Incident, listIncidents } from './incidents/list.ts';

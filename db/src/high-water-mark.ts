@@ -16,7 +16,7 @@ export type MarkState = 'missing' | 'newest' | 'followed' | 'followed_long_ago';
 export async function readMark(db: Db, mark: string): Promise<MarkState> {
   const [row] = await db.execute<{ state: string | null }>(raw`
     select (
-      select case when last.number <= m.number then 'newest' when last.made_at > now() - interval '3 hours' then 'followed' else 'followed_long_ago' end
+      select case when last.number <= m.number then 'newest' when last.made_at > now() - interval '3 hours' and not keywarden.clock_was_ahead(last.made_at) then 'followed' else 'followed_long_ago' end
       from keywarden.high_water_mark last where last.made_by = 'daemon' order by last.number desc limit 1) as state
     from keywarden.high_water_mark m where m.mark::text = ${mark}`);
   if (row === undefined) return 'missing';
@@ -28,6 +28,15 @@ export async function readMark(db: Db, mark: string): Promise<MarkState> {
 export async function readMarkTime(db: Db, mark: string): Promise<string | null> {
   const [row] = await db.select({ at: highWaterMark.madeAt }).from(highWaterMark).where(eq(highWaterMark.mark, mark));
   return row?.at ?? null;
+}
+
+/** Returns a time of a mark, or null if it is in the future: the database's clock was ahead when it gave that time. */
+export async function readTrustedTime(db: Db, time: string | null): Promise<string | null> {
+  if (time === null) return null;
+  const [row] = await db.execute<{ isEarly: boolean }>(
+    raw`select keywarden.clock_was_ahead(${time}::timestamptz) as "isEarly"`,
+  );
+  return row?.isEarly === true ? null : time;
 }
 
 /** The incidents that say that the store may be an older one, or not the one that was signed. Nothing is automatic while one is open. */

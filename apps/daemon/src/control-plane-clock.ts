@@ -65,17 +65,21 @@ export async function assertStoreNotAhead(
  * Throws if the database's clock is behind this machine's by more than allowed: a month that is named now would have a time in the past, and would be dropped
  * once the clock is right, before a person had a day to keep it.
  */
-export async function assertStoreNotBehind({
+export async function assertStoreNotBehind(context: Pick<Context, 'store' | 'config' | 'now'>): Promise<void> {
+  const why = await whyStoreBehind(context);
+  if (why === null) return;
+  throw new UserError('clock', `T${why.slice(1)}. No month was named or dropped; correct the clock that is wrong.`);
+}
+
+/** Returns how far the database's clock is behind this machine's, in words; null if that is allowed. Until it is right, what has expired seems valid. */
+export async function whyStoreBehind({
   store,
   config,
   now,
-}: Pick<Context, 'store' | 'config' | 'now'>): Promise<void> {
+}: Pick<Context, 'store' | 'config' | 'now'>): Promise<string | null> {
   const behindMs = now() - Date.parse(await readNow(store.sql));
-  if (behindMs <= config.policy.max_clock_skew.ms) return;
-  throw new UserError(
-    'clock',
-    `The database's clock is ${Math.round(behindMs / 1000)} s behind this machine's. No month was named or dropped; correct the clock that is wrong.`,
-  );
+  if (behindMs <= config.policy.max_clock_skew.ms) return null;
+  return `the database's clock is ${Math.round(behindMs / 1000)} s behind this machine's`;
 }
 
 /** The control plane creates its own response after the request. Clocks drift by seconds, and a Date has whole seconds. */

@@ -58,13 +58,13 @@ async function list(ids: string[], how: Partial<KeyListing> = {}): Promise<strin
   ).number;
 }
 
-const begin = () =>
+const begin = ({ judgedAt = '2026-06-01T00:00:00Z' } = {}) =>
   beginRevocation(daemon.sql, {
     cause: { planId: 'p-1', approval },
     key,
     connection: 'main',
     listing,
-    judgedAt: '2026-06-01T00:00:00Z',
+    judgedAt,
     policySha256: 'x',
     lease: undefined,
   });
@@ -85,7 +85,7 @@ beforeEach(async () => {
 });
 
 test('R4: of several processes that begin to revoke a key at once, one gets the intent', async () => {
-  const begun = await Promise.all(Array.from({ length: 8 }, begin));
+  const begun = await Promise.all(Array.from({ length: 8 }, () => begin()));
   expect(begun.filter((intent) => intent !== undefined)).toHaveLength(1);
   expect(await begin()).toBeUndefined();
 });
@@ -140,6 +140,20 @@ test('R4: listings that began within five minutes after an intent do not end it:
   for (let listings = 0; listings < 3; listings += 1) await list([String(tests)]);
   await reconcileIntents(daemon.sql, { controlPlane, scope });
   expect(await outcome()).toBeNull();
+});
+
+test("R4: if the database's clock jumps ahead after an intent, listings of the next five minutes still do not end it", async () => {
+  const minutesLater = (minutes: number) => new Date(Date.UTC(2026, 5, 1, hour, minutes)).toISOString();
+  const times = [1, 4, 6, 7].map(minutesLater);
+  await begin({ judgedAt: minutesLater(0) });
+  const begunAt = new Date(Date.now() + 86_400_000).toISOString();
+  const outcomes: unknown[] = [];
+  for (const listedAt of times) {
+    await list([String(tests)], { listedAt, begunAt });
+    await reconcileIntents(daemon.sql, { controlPlane, scope });
+    outcomes.push(await outcome());
+  }
+  expect(outcomes).toEqual([null, null, null, 'not_revoked']);
 });
 
 const suspect = { unreadable: 1 };

@@ -59,9 +59,10 @@ export async function hasIntent(db: Db, intent: string): Promise<boolean> {
  * its answer may be wrong. It stops counting once two listings that no replica's lag explains still show the key.
  */
 export function mayHaveRevoked(of: typeof credential | typeof key): SQL {
-  const { lastListingNumber, createdAt } = revocationIntent;
+  const { lastListingNumber, createdAt, judgedAt } = revocationIntent;
   const { outcome } = revocationOutcome;
-  const isLater = raw`${keyListing.number} > ${lastListingNumber} and ${keyListing.begunAt} > ${createdAt} + ${mostLag}::interval`;
+  const isLater = raw`${keyListing.number} > ${lastListingNumber} and ${keyListing.begunAt} > ${createdAt} + ${mostLag}::interval
+    and ${keyListing.listedAt} > coalesce(${judgedAt}, '-infinity') + ${mostLag}::interval`;
   return raw`(${outcome} is null or ${outcome} in ('revoked', 'gone')
     or ${outcome} = 'failed' and (${of.goneAt} is not null or ${of.missingSince} is not null or (
       select count(*) from (
@@ -105,8 +106,8 @@ export async function recordOutcome(
 
 /**
  * Ends the intents that a crash or a lost response left open, using the listings made since. A key that two listings in a row lack is gone, and not known to
- * be revoked by us (R4). A key that two listings still show was not revoked, if both began so long after the intent that no replica lags behind it. A key that
- * was revoked and that two listings show much later opens an incident: the control plane's answer was false, or has become so. Call it after each save of a
+ * be revoked by us (R4). A key that two listings still show was not revoked, if both began so long after the intent that no replica lags behind it. The clocks
+ * of the database and of the control plane must both show that, because one of them may have been changed in between. A key that was revoked and that two listings show much later opens an incident: the control plane's answer was false, or has become so. Call it after each save of a
  * listing.
  */
 export async function reconcileIntents(
@@ -123,7 +124,8 @@ export async function reconcileIntents(
       and (k.gone_at is not null or k.missing_since is null and 1 < (
         select count(*) from keywarden.key_listing l
         where l.control_plane_number = ${controlPlane} and l.scope = ${scope} and l.number > i.last_listing_number
-          and l.why_suspect is null and l.begun_at > i.created_at + ${mostLag}::interval))
+          and l.why_suspect is null and l.begun_at > i.created_at + ${mostLag}::interval
+          and l.listed_at > coalesce(i.judged_at, '-infinity') + ${mostLag}::interval))
     on conflict (intent_number) do nothing`;
   await reportUndone(sql, { controlPlane, scope });
 }
@@ -142,7 +144,8 @@ async function reportUndone(sql: Sql, { controlPlane, scope }: { controlPlane: s
     cross join lateral (
       select count(*) as listings, max(l.listed_at) as last from keywarden.key_listing l
       where l.control_plane_number = k.control_plane_number and l.scope = k.scope and l.why_suspect is null
-        and l.listed_at >= k.present_since and l.begun_at > o.at + ${mostLag}::interval) shown
+        and l.listed_at >= k.present_since and l.begun_at > o.at + ${mostLag}::interval
+        and l.listed_at > coalesce(i.judged_at, '-infinity') + ${mostLag}::interval) shown
     where k.control_plane_number = ${controlPlane} and k.scope = ${scope} and k.gone_at is null and k.missing_since is null and k.superseded_at is null
       and o.outcome in ('revoked', 'gone') and shown.listings > 1
       and not exists (select from keywarden.revocation_intent later where later.key_number = k.number and later.attempt > i.attempt)

@@ -95,8 +95,9 @@ async function readMintFacts(
         and k.scope = ${rotation.key.scope} and ${hasMintName(sql)} and k.gone_at is null and k.id is distinct from m.key_id order by 1) as lost,
       (select count(*)::int from keywarden.key_listing l where l.control_plane_number = ${rotation.key.controlPlane}
         and l.scope = ${rotation.key.scope} and l.number > m.last_listing_number and l.why_suspect is null
-        and l.begun_at > m.created_at + ${mostLag}::interval) as listings
-    from keywarden.rotation_mint m where m.rotation_number = ${rotation.number} and m.attempt = ${attempt}::int`;
+        and l.begun_at > m.created_at + ${mostLag}::interval and l.listed_at > before.listed_at + ${mostLag}::interval) as listings
+    from keywarden.rotation_mint m join keywarden.key_listing before on before.number = m.last_listing_number
+    where m.rotation_number = ${rotation.number} and m.attempt = ${attempt}::int`;
   return {
     lost: Array.isArray(row?.lost) ? row.lost.map(String) : [],
     listingsSinceMint: Number(row?.listings ?? 0),

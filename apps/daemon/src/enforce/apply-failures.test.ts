@@ -98,7 +98,8 @@ test('R4: a key with an unsettled attempt is not tried until five minutes later,
   await fixture.controls.setFaults([{ method: 'DELETE', path: revocation, kind: 'drop', times: 1 }]);
   expect(outcomes(await apply(plan)).idle).toMatch(/decide its outcome/);
   const listLater = async (time: string) => {
-    await store.sql`update keywarden.revocation_intent set created_at = now() - ${time}::interval`;
+    await store.sql`
+      update keywarden.revocation_intent set created_at = now() - ${time}::interval, judged_at = judged_at - ${time}::interval`;
     await syncKeys(fixture.context, connectionOf(fixture));
   };
   await listLater('4 minutes');

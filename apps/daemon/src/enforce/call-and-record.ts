@@ -31,9 +31,9 @@ async function assertStillJudged(
   currentAgeMs(ready);
 }
 
-/** Returns how long ago the key was judged, in ms. Throws if its listing is no longer current evidence. */
+/** Returns how long ago the key was judged, in ms; a clock that was set back meanwhile counts as age. Throws if its listing is no longer current evidence. */
 function currentAgeMs({ listed, judgedMs }: Ready): number {
-  const ageMs = listed.connection.time.now() - judgedMs;
+  const ageMs = Math.abs(listed.connection.time.now() - judgedMs);
   if (ageMs <= oldestMs) return ageMs;
   throw new NotSent(`its permit came ${Math.round(ageMs / 1000)} s after it was judged`, { isOld: true });
 }

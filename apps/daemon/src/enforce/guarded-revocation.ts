@@ -163,7 +163,7 @@ async function listMembersAgain(
 ): Promise<boolean> {
   const organization = `${connection.controlPlane}/${organizationId}`;
   const listedMs = membersListedMs.get(organization);
-  if (listedMs !== undefined && connection.time.now() - listedMs < membersAgeMs) return true;
+  if (listedMs !== undefined && Math.abs(connection.time.now() - listedMs) < membersAgeMs) return true;
   const beganMs = connection.time.now();
   try {
     if (!(await syncMembers(context, { connection, organizationId, counts: {} }))) return false;

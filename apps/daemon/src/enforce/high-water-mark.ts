@@ -62,9 +62,13 @@ export async function approvalScope(context: StoreContext): Promise<ApprovalScop
   if (own === null) return { why: null, since: await readNow(context.store.sql) };
   const why = await whyOlderStore(context, own);
   if (own.mayEnforce) return { why, since: null };
-  const since = own.since ?? (await db.readMarkTime(context.store.db, own.mark));
   // Without a known time, no approval so far counts.
-  return { why, since: since ?? (await readNow(context.store.sql)) };
+  return { why, since: (await firstSeen(context, own)) ?? (await readNow(context.store.sql)) };
+}
+
+/** Returns since when this machine has had a mark in this store; null if that is not known. The database's clock may have been ahead then. */
+async function firstSeen({ store }: Pick<StoreContext, 'store'>, own: MachineMark): Promise<string | null> {
+  return await db.readTrustedTime(store.db, own.since ?? (await db.readMarkTime(store.db, own.mark)));
 }
 
 /**
@@ -158,14 +162,15 @@ export async function changeWithMark<T>(
   if (mark === undefined || changed === undefined) return changed;
   // Null if a failover has just lost the mark. The file gets it all the same: the next pass then finds that the store lacks it.
   const madeAt = await db.readMarkTime(store.db, mark);
-  const since = own?.since ?? (own === null ? madeAt : await db.readMarkTime(store.db, own.mark));
-  const aloneSince = (state === 'newest' ? own?.aloneSince : null) ?? madeAt;
+  const since = (own === null ? null : await firstSeen({ store }, own)) ?? madeAt;
+  const wasAlone = state === 'newest' && own !== null;
+  const aloneSince = (wasAlone ? await db.readTrustedTime(store.db, own.aloneSince) : null) ?? madeAt;
   // Another process may have given or withdrawn the permission meanwhile.
   const now = readMachineMark(environment.KEYWARDEN_DATA);
   writeMachineMark(environment.KEYWARDEN_DATA, {
     mark,
     mayEnforce: now?.mayEnforce ?? false,
-    since: now?.since ?? since,
+    since: (now?.since === own?.since ? null : now?.since) ?? since,
     aloneSince,
   });
   return changed;

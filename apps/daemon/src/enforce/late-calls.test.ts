@@ -34,6 +34,18 @@ test('R1: a revocation whose permit comes over a minute after the judgement is n
   expect(await revokedNames()).toEqual([]);
 });
 
+test("R1: a revocation is not sent if this machine's clock was set back after the judgement: its age is unknown", async () => {
+  await prepareBetween(['one', 'busy']);
+  const plan = await makeStoredPlan();
+  const { late } = lateConnection(fixture, () => Promise.resolve(), { lateMs: -3_600_000 });
+  fixture.connections = [late];
+  await apply(plan);
+  expect(await attempts()).toEqual([
+    { outcome: 'not_revoked', why: expect.stringMatching(/^its permit came 3[56]\d\d s after it was judged$/) },
+  ]);
+  expect(await revokedNames()).toEqual([]);
+});
+
 test('R1: a revocation whose last judgement waits for over a minute is not sent', async () => {
   await prepareBetween(['one', 'busy']);
   const plan = await makeStoredPlan();

@@ -1,5 +1,6 @@
 import { doubtOfStore, hasOpenIncident, type PlanApprovalVia, readStanding } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
+import { whyStoreBehind } from '../control-plane-clock.ts';
 import { whyDisagreeing } from '../current-policy.ts';
 import { whyLedgerDiffers } from '../ledger/checks.ts';
 import { whyPaused } from './guarded-revocation.ts';
@@ -38,19 +39,24 @@ export async function whyStopAutomatic(
 /** Returns which approvals of the report this machine carries out now, and why it carries out none. */
 export async function approvedByReport(context: Standing): Promise<ApprovalScope> {
   const { why, since } = await approvalScope(context);
-  return { why: why ?? (await whyNothing(context)), since };
+  return { why: why ?? (await whyUntimed(context)) ?? (await whyNothing(context)), since };
+}
+
+/** Returns why the age of an approval is unknown, or null: one that has expired seems valid while the database's clock is behind. */
+async function whyUntimed(context: Standing): Promise<string | null> {
+  const why = await whyStoreBehind(context);
+  return why === null ? null : `${why}, so that an approval may have expired; correct the clock that is wrong`;
 }
 
 /** Returns why the approvals and rejections of the plan do not allow its next key; null if they do. Automatic enforcement needs no approval. */
-export async function whyNotApproved(
-  context: Pick<Context, 'store' | 'environment'>,
-  planId: string,
-  via: PlanApprovalVia,
-): Promise<string | null> {
+export async function whyNotApproved(context: Standing, planId: string, via: PlanApprovalVia): Promise<string | null> {
   const { rejection, approvers, needed } = await readStanding(context.store.sql, planId);
   if (rejection !== null)
     return `plan ${planId} was rejected by ${rejection.by} (${rejection.reason}); an approval in the report overrules that`;
-  if (via === 'enforcement' || approvers.length >= needed) return null;
+  if (via === 'enforcement') return null;
+  // A person at the command line has just approved it.
+  const isOld = via === 'report' || needed > 1;
+  if (approvers.length >= needed) return isOld ? await whyUntimed(context) : null;
   if (needed === 1)
     return (
       // A failover may have lost the approval.

@@ -54,7 +54,7 @@ test('a mint that the control plane completes late, after two listings without i
   const late = rotation?.mints.at(-1)?.name ?? '';
   await fixture.controls.setFaults([]);
   await age();
-  for (let listings = 0; listings < 2; listings += 1) await pass(60);
+  for (let listings = 0; listings < 2; listings += 1) await pass(310);
   expect(await states()).toEqual(['bot: delivered']); // another was minted
   await fixture.ask('POST', path.replace('{org_id}', String(await organizationId())), { key_name: late });
   await live(bot, 14);
@@ -108,7 +108,7 @@ test('T2: several responses lost in one second end in revoked orphans, without a
   await fixture.controls.setFaults([{ ...fault, times: 2, kind: 'lose_response' }]);
   for (let passes = 0; passes < 5; passes += 1) {
     await age();
-    await pass(60);
+    await pass(310);
   }
   expect((await states()).toSorted()).toEqual(['bot: overlapping', 'three: overlapping', 'two: overlapping']);
   expect(await openIncidents()).toEqual([]);
