@@ -7,7 +7,7 @@ import { until } from '@keywarden/testkit';
 import { createControls } from '@keywarden/testkit/sandbox/controls';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { type CommandHost, entry, run, settingsFor, start, startCommandHost } from './processes.ts';
+import { asAdministrator, type CommandHost, entry, run, settingsFor, start, startCommandHost } from './processes.ts';
 
 let store: TestStore;
 let sandbox: Sandbox;
@@ -225,6 +225,22 @@ test('a control-plane fault is reported in one sentence; readable data is stored
   const unauthenticated = await host.run(['sync', 'keys'], good());
   expect(unauthenticated.stderr.trim()).toMatch(/^The control plane failed: GET \/api_keys answered 401/);
   await controls.setFaults([]);
+});
+
+test('a key of one project as the credential: sync and check say what it can read, and what to change', async () => {
+  const ask = asAdministrator(sandbox);
+  await createControls(sandbox.controlUrl).generate({ organizations: 1, projects: 1, keys: 0, operations: 0 });
+  const { organizations } = await ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
+  const organization = organizations.at(-1)?.id ?? '';
+  const { projects } = await ask<{ projects: { id: string }[] }>('GET', `/projects?org_id=${organization}`);
+  const body = { key_name: 'narrow', project_id: projects[0]?.id };
+  const { key } = await ask<{ key: string }>('POST', `/organizations/${organization}/api_keys`, body);
+  const settings = { ...good(), CONTROL_PLANE_API_KEY: key };
+  const sentence =
+    "The credential of connection default may not read its organization: it is a key of one project, and reads only that. Set CONTROL_PLANE_API_KEY, or the connection's key, to a personal key or to one of the organization.";
+  for (const kind of ['keys', 'operations', 'credentials'])
+    expect(await host.run(['sync', kind], settings)).toMatchObject({ code: 1, stderr: `${sentence}\n` });
+  expect((await host.run(['check'], settings)).stderr).toContain(sentence);
 });
 
 test.each(['report', 'sandbox'] as const)('a taken port: the %s reports it in one sentence', async (name) => {

@@ -1,5 +1,5 @@
 import { dirname, join } from 'node:path';
-import { ControlPlaneError, collect, hasCode } from '@keywarden/core/client';
+import { ControlPlaneError, collect } from '@keywarden/core/client';
 import { countOf } from '@keywarden/core/values';
 import { listLastingTokens, listLostSuccessors, listSuspectScopes } from '@keywarden/db/daemon';
 import {
@@ -24,6 +24,7 @@ import { isClockTrusted } from '../control-plane-clock.ts';
 import { approvedByReport, whyNotAutomatic } from '../enforce/standing.ts';
 import { fileSink } from '../rotate/sinks/file.ts';
 import { openSink } from '../rotate/sinks/open.ts';
+import { readOwnOrganization } from '../sync/organizations.ts';
 import { type CheckReport, createCheckReport } from './check-report.ts';
 import { describeCommand } from './command.ts';
 import { lostInWords } from './common.ts';
@@ -56,7 +57,7 @@ export const checkCommand = describeCommand({
       await checkPart(report, 'credential', async () => {
         identity = await identify(configured, { config, limiters: new Map(), signal });
         const whose = identity.isPersonal ? 'user' : 'organization';
-        if (!identity.isPersonal) await requireWholeOrganization(identity, signal);
+        if (!identity.isPersonal) await readOwnOrganization(identity, signal);
         return `${configured.name} acts for ${whose} ${identity.accountId} at ${configured.url}${await ownKeyInWords(configured, identity, signal)}`;
       });
       if (identity !== undefined) checkClock(report, config.policy, identity);
@@ -66,20 +67,6 @@ export const checkCommand = describeCommand({
     return worst === exitCode.done && isSuspect ? exitCode.needsPerson : worst;
   },
 });
-
-/** Throws a UserError for a credential that is a key of one project: it may read nothing that Keywarden governs. */
-async function requireWholeOrganization({ name, client, accountId }: Identity, signal: AbortSignal): Promise<void> {
-  try {
-    await client.organization(accountId, { signal });
-  } catch (error) {
-    if (!hasCode(error, 'not_found', 'forbidden')) throw error;
-    throw new UserError(
-      'control_plane',
-      `The credential of connection ${name} may not read its organization: it is a key of one project. Use a personal key, or one of the organization.`,
-      { cause: error },
-    );
-  }
-}
 
 type Stored = Awaited<ReturnType<typeof readStored>>;
 

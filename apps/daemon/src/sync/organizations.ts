@@ -1,7 +1,8 @@
-import { collect } from '@keywarden/core/client';
+import { collect, hasCode } from '@keywarden/core/client';
 import type { WireOrganization } from '@keywarden/core/wire';
 import { saveOrganizations } from '@keywarden/db/daemon';
-import type { Connection } from '../connect.ts';
+import { UserError } from '@keywarden/runtime';
+import type { Connection, Identity } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
 import { type Counts, keepRejected } from './run.ts';
@@ -19,8 +20,28 @@ export async function syncOrganizations(
   const { store, signal } = context;
   const { items: organizations, rejected } = connection.isPersonal
     ? await collect(client.currentUserOrganizations({ signal }))
-    : { items: [await client.organization(connection.accountId, { signal })], rejected: [] };
+    : { items: [await readOwnOrganization(connection, signal)], rejected: [] };
   await keepRejected(context, connection, { list: 'organizations', place: connection.accountId, rejected, counts });
   await saveOrganizations(store.sql, { controlPlane, seenAt: controlPlaneNow(connection) }, organizations);
   return organizations;
+}
+
+/**
+ * Returns the organization of a key that belongs to one. Throws a UserError if the key may not read it: the key is one of a project, and may read nothing that
+ * Keywarden governs.
+ */
+export async function readOwnOrganization(
+  { name, client, accountId }: Pick<Identity, 'name' | 'client' | 'accountId'>,
+  signal: AbortSignal,
+): Promise<WireOrganization> {
+  try {
+    return await client.organization(accountId, { signal });
+  } catch (error) {
+    if (!hasCode(error, 'not_found', 'forbidden')) throw error;
+    throw new UserError(
+      'control_plane',
+      `The credential of connection ${name} may not read its organization: it is a key of one project, and reads only that. Set CONTROL_PLANE_API_KEY, or the connection's key, to a personal key or to one of the organization.`,
+      { cause: error },
+    );
+  }
 }
