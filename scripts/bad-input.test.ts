@@ -214,7 +214,7 @@ test('a control-plane fault is reported in one sentence; readable data is stored
   await controls.setFaults([{ path: '/api_keys', kind: 'status', status: 418 }]);
   const refused = await host.run(['sync', 'keys', '--json'], good());
   expect(refused.stderr).toMatch(
-    /The keys or members of 1 of \d+ scopes of connection default could not be listed \(.*418/,
+    /The keys or members of 1 of \d+ scopes? of connection default could not be listed \(.*418/,
   );
   expect(JSON.parse(refused.stdout)).toMatchObject({ runs: [{ kind: 'keys', error: expect.stringContaining('418') }] });
   expect(refused.code).toBe(1);

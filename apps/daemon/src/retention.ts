@@ -1,4 +1,4 @@
-import { dayMs, monthOf } from '@keywarden/core/values';
+import { countOf, dayMs, monthOf } from '@keywarden/core/values';
 import * as db from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
 import type { Context } from './context.ts';
@@ -70,5 +70,5 @@ export async function enforceRetention(context: Context): Promise<void> {
 }
 
 function inWords(ms: number | null): string {
-  return ms === null ? 'for ever' : `for ${Math.round(ms / dayMs)} days`;
+  return ms === null ? 'for ever' : `for ${countOf(Math.round(ms / dayMs), 'day')}`;
 }

@@ -13,7 +13,7 @@ export function incidentInWords({ kind, plan_id: planId, detail }: Incident): st
       return `used at ${text('last_used_at')}${from && ` from ${from}`}, between its last listing and its revocation by ${by}`;
     }
     case 'breaker':
-      return `plan ${text('plan_id')} flags ${text('flagged') || text('condemned')} of ${text('active')} keys, more than ${text('percent')} percent; automatic revocation stops in this scope until a person applies a plan`;
+      return `keys flagged by plan ${text('plan_id')}: ${text('flagged') || text('condemned')} of ${text('active')}, more than ${text('percent')} percent; automatic revocation stops in this scope until a person applies a plan`;
     case 'high_water_mark':
       return `nothing is enforced: ${text('why')}`;
     case 'rotation_stalled':
@@ -33,7 +33,7 @@ export function incidentInWords({ kind, plan_id: planId, detail }: Incident): st
     case 'signature_broken':
       return `the content of a signed review differs from what ${text('signed_by')} signed at ${text('signed_at')}; its decisions have no effect`;
     case 'review_overdue':
-      return `the review campaign ${text('title')} was due at ${text('due_at')}; ${text('unsigned')} of its reviews were not signed then, and ${text('undecided')} keys were undecided; the incident closes when all are signed`;
+      return `the review campaign ${text('title')} was due at ${text('due_at')}; unsigned reviews then: ${text('unsigned')}, undecided keys: ${text('undecided')}; the incident closes when all are signed`;
     case 'ledger_inconsistent':
       return `the ledger in the store is not the one that was signed, or contradicts itself: ${text('why')}; nothing is enforced while this incident is open, and it opens again if the cause remains`;
     case 'revocation_undone':

@@ -33,7 +33,9 @@ export const applyCommand = describeCommand({
       const why =
         document.items.length === 0
           ? 'it has no key to revoke'
-          : `all of its ${document.items.length} keys are already revoked or gone`;
+          : document.items.length === 1
+            ? 'its key is already revoked or gone'
+            : `all of its ${document.items.length} keys are already revoked or gone`;
       return {
         json: { plan_id: planId, changed: 0, done_before: document.items.length, items: [] },
         text: `Plan ${planId} has nothing left to do: ${why}. Nothing was changed.`,

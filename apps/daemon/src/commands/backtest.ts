@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type Backtest, backtest, type Policy } from '@keywarden/core/policy';
-import { isInstant, startOfDay } from '@keywarden/core/values';
+import { countOf, isInstant, startOfDay } from '@keywarden/core/values';
 import { readHistory } from '@keywarden/db/daemon';
 import { codeOf, UserError, usageError } from '@keywarden/runtime';
 import { parseConfig } from '@keywarden/runtime/config';
@@ -55,9 +55,9 @@ function render({ from, to, revoked, unjudged }: Backtest): string {
     findings.map(({ rule, reason }) => `${rule}: ${reason}`).join('; '),
   ]);
   return [
-    `From ${from} to ${to} the policy would have revoked ${revoked.length} keys; ${wrong.length} of them were used afterwards.`,
+    `From ${from} to ${to} the policy would have revoked ${countOf(revoked.length, 'key')}. Used afterwards: ${wrong.length}.`,
     ...(rows.length > 0 ? [renderTable(['DAY', 'KEY', 'NAME', 'ORGANIZATION', 'USED AFTERWARDS', 'WHY'], rows)] : []),
-    ...unjudged.map(({ scope, days }) => `Not judged: ${scope} on ${days} days without a complete listing.`),
+    ...unjudged.map(({ scope, days }) => `Not judged: ${scope} on ${countOf(days, 'day')} without a complete listing.`),
     'The replay ignores quotas, notices and exemptions, and uses the current names and owners.',
   ].join('\n\n');
 }

@@ -1,3 +1,4 @@
+import { countOf } from '@keywarden/core/values';
 import {
   type GapReason,
   gapReasons,
@@ -112,7 +113,7 @@ function listAll(projects: ProjectCoverage[]): Listed {
   return list(projects, columns, {
     json: { projects: projects.map(toJson) },
     none: 'The store has no project yet. Run keywarden sync operations to read the projects.',
-    after: `${projects.length - gaps} of ${projects.length} projects are covered completely from their creation to their last walk. keywarden coverage --project ID lists each gap with its reason.`,
+    after: `Covered completely from creation to last walk: ${projects.length - gaps} of ${countOf(projects.length, 'project')}. keywarden coverage --project ID lists each gap with its reason.`,
   });
 }
 

@@ -48,7 +48,7 @@ function toJson({ plan, announced, approved, automatic, why }: Enforced) {
 
 function render({ plan, announced, approved, automatic, why }: Enforced): string[] {
   const waiting = [...Map.groupBy(plan.automatic, ({ waits }) => waits)].flatMap(([wait, group]) =>
-    wait === null ? [] : [`${group.length} of ${plan.automatic.length} keys wait: ${wait}.`],
+    wait === null ? [] : [`Waiting, ${group.length} of ${countOf(plan.automatic.length, 'key')}: ${wait}.`],
   );
   return [
     `Plan ${plan.id}: ${countOf(plan.document.items.length, 'key')} to revoke, ${plan.document.held.length} held. Notices: ${announced.accepted} accepted, ${announced.pending} pending.`,

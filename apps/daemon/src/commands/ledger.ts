@@ -96,7 +96,7 @@ function inWords(state: Awaited<ReturnType<typeof readState>>, wasChecked: boole
       ? 'The ledger has no events yet.'
       : `Ledger ${origin}: ${countOf(size, 'event')}, signed at ${state.signed_at}.`,
     ...(waiting > 0
-      ? [`${waiting} events wait for a signed checkpoint, the oldest since ${state.waiting_since}.`]
+      ? [`Waiting for a signed checkpoint: ${countOf(waiting, 'event')}, the oldest since ${state.waiting_since}.`]
       : []),
     `This machine has seen ${seen} of them, in a file outside the database.`,
     ...(keys.length > 0

@@ -32,7 +32,7 @@ function inWords({ migrations, functions }: Migrated): string {
   if (migrations + functions === 0) return 'The database is up to date.';
   const done = [
     ...(migrations > 0 ? [countOf(migrations, 'migration')] : []),
-    ...(functions > 0 ? [`${functions} functions, views and grants`] : []),
+    ...(functions > 0 ? [`${functions} of the functions, views and grants`] : []),
   ];
   return `Applied ${done.join(' and ')}; the database is up to date.`;
 }

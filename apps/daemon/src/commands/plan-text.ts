@@ -1,4 +1,5 @@
 import { explain, type Plan, type PlanItem } from '@keywarden/core/policy';
+import { countOf } from '@keywarden/core/values';
 import { type Columns, renderList } from './output.ts';
 
 /** Returns the plan's document with each finding's reason as text, and with whether an item is automatic. */
@@ -75,7 +76,7 @@ export function renderPlanRows(plan: Plan): string {
 }
 
 function describeBreaker({ scope, flagged, active, percent }: Plan['document']['breakers'][number]): string {
-  return `The breaker of ${scope} is open: ${flagged} of ${active} keys are flagged, more than ${percent} percent. None is revoked there automatically until a person applies this plan.`;
+  return `The breaker of ${scope} is open: the plan flags ${flagged} of ${countOf(active, 'key')}, more than ${percent} percent. None is revoked there automatically until a person applies this plan.`;
 }
 
 function describeEnforced(items: { enforced: boolean; waits: string | null }[]): string[] {

@@ -1,4 +1,5 @@
 import type { Plan } from '@keywarden/core/policy';
+import { countOf } from '@keywarden/core/values';
 import { choosePart, derivePlan } from '@keywarden/db/daemon';
 import { printError, usageError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
@@ -103,8 +104,10 @@ function describeBlindSpots({ config }: Context, connections: Connection[], { do
   const members = personal.reduce((sum, spot) => sum + (spot.members ?? 0), 0);
   const unlisted = personal.filter((spot) => spot.members === null).length;
   const others = [
-    ...(members > 0 ? [`those of ${members} members of ${personal.length - unlisted} organizations`] : []),
-    ...(unlisted > 0 ? [`those of ${unlisted} organizations whose members cannot be listed`] : []),
+    ...(members > 0
+      ? [`those of ${countOf(members, 'member')} of ${countOf(personal.length - unlisted, 'organization')}`]
+      : []),
+    ...(unlisted > 0 ? [`those of ${countOf(unlisted, 'organization')} whose members cannot be listed`] : []),
   ];
   if (others.length === 0) return clocks;
   return [...clocks, `Personal keys that no connection can list are not in this plan: ${others.join(', and ')}.`];

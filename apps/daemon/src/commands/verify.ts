@@ -1,5 +1,6 @@
 import { systemTime } from '@keywarden/core/client';
 import { type ProvenEvent, parseVerifier, type Verifier } from '@keywarden/core/ledger';
+import { countOf } from '@keywarden/core/values';
 import { exitCode, printableCell, readEnvironment, stopSignal, usageError } from '@keywarden/runtime';
 import { copyLedger } from '../verify/copy-ledger.ts';
 import { instantOf, type ReceiptResult, type Result, rankOf, rankOfVerdict, type Verdict } from '../verify/verdict.ts';
@@ -54,7 +55,7 @@ export const copyLedgerCommand = describeCommand({
     const isProven = rankOfVerdict(copy.verdict) === 0;
     return {
       json: { is_proven: isProven, ...copy },
-      text: `${printableCell(folder)}, ${copy.added} new events: ${verdictInWords(copy.verdict)}`,
+      text: `${printableCell(folder)}, ${countOf(copy.added, 'new event')}: ${verdictInWords(copy.verdict)}`,
       needsPerson: !isProven,
     };
   },

@@ -209,7 +209,7 @@ test("R3: what exceeds a day's quota waits in the plan, and each revocation coun
   const plan = await makeStoredPlan();
   expect(plan.document.items.map((item) => item.key.name)).toEqual(['idle']);
   expect(plan.document.held.map(({ key, why }) => [key.name, why.text])).toEqual([
-    ['forgotten', 'it waits for a later plan: at most 1 keys are revoked in 24 hours'],
+    ['forgotten', 'it waits for a later plan: the policy revokes at most 1 key in 24 hours'],
   ]);
   expect(outcomes(await apply(plan))).toEqual({ idle: 'revoked' });
   expect((await makeStoredPlan()).document.items).toEqual([]);

@@ -1,4 +1,4 @@
-import { dayMs, someOf } from '@keywarden/core/values';
+import { countOf, dayMs, someOf } from '@keywarden/core/values';
 import * as db from '@keywarden/db/daemon';
 import { assertCurrent, type Sql } from '@keywarden/db/store';
 import type { Context } from '../context.ts';
@@ -19,7 +19,7 @@ export async function whyLedgerDiffers(context: LedgerContext): Promise<string |
     return 'the ledger in this store is not the one that was signed; keywarden incidents has the reason, and docs/LEDGER.md the steps';
   const waiting = await db.readOldestWaiting(store.db);
   if (waiting === null || waiting.ageMs < mostLagMs) return null;
-  return `${waiting.events} events have waited for a signed checkpoint since ${waiting.since}; start the daemon on a machine with the ledger's key, or see docs/LEDGER.md`;
+  return `${countOf(waiting.events, 'event')} ${waiting.events === 1 ? 'has' : 'have'} waited for a signed checkpoint since ${waiting.since}; start the daemon on a machine with the ledger's key, or see docs/LEDGER.md`;
 }
 
 /**

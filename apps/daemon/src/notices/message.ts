@@ -116,14 +116,14 @@ export function toSlack({ data }: Body): { text: string } {
 
 function checkpointLines({ events, checkpoint }: CheckpointBody['data']): string {
   const note = checkpoint.trimEnd().split('\n').map(tame).join('\n');
-  return `Keywarden: the ledger has ${events} events. Keep its checkpoint.\n\`\`\`\n${note}\n\`\`\``;
+  return `Keywarden: the ledger has ${countOf(events, 'event')}. Keep its checkpoint.\n\`\`\`\n${note}\n\`\`\``;
 }
 
 function reviewLines({ owner, step, due_at: dueAt, reviews }: ReviewBody['data']): string {
   const when = step === 'escalation' || step === 'overdue' ? 'was due' : 'is due';
   const count = countOf(reviews.length, 'unsigned review');
   const lines = reviews.map(({ id, title, reviewer, keys, undecided, by_default: byDefault }) => {
-    const open = undecided === 0 ? 'a signature is missing' : `${undecided} of ${keys} keys are undecided`;
+    const open = undecided === 0 ? 'a signature is missing' : `undecided: ${undecided} of ${countOf(keys, 'key')}`;
     const decided = byDefault === 0 ? '' : `, ${countOf(byDefault, 'key')} got the default decision`;
     return `• review ${id} ${quote(title)} of ${quote(reviewer)}: ${open}${decided}`;
   });

@@ -1,4 +1,4 @@
-import { dayMs } from '@keywarden/core/values';
+import { countOf, dayMs } from '@keywarden/core/values';
 import {
   countKeysOfDay,
   forgetOldJobs,
@@ -176,6 +176,6 @@ async function syncAccount(context: Context, names: string[], work: ConnectionWo
   if (failed.length > 0)
     throw new UserError(
       'incomplete',
-      `${failed.length} of ${names.length} connections failed: ${failed.join(', ')}; the log shows the reasons.`,
+      `${failed.length} of ${countOf(names.length, 'connection')} failed: ${failed.join(', ')}; the log shows the reasons.`,
     );
 }

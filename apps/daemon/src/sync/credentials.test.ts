@@ -180,7 +180,7 @@ test('a list that fails does not stop the other lists of its project', async () 
   await prepareProject();
   const path = '/projects/{project_id}/branches';
   await fixture.controls.setFaults([{ method: 'GET', path, kind: 'status', status: 400, times: 100 }]);
-  await expect(listed()).rejects.toThrow(/The credentials of 1 of 1 projects/);
+  await expect(listed()).rejects.toThrow(/The credentials of 1 of 1 project/);
   const kinds =
     await store.sql`select distinct split_part(scope, ':', 1) as kind from keywarden.key_listing where scope not like 'org%' and scope not like 'user%' order by 1`;
   expect(kinds.map(({ kind }) => String(kind))).toEqual(['jwks', 'project_member', 'project_permission']);

@@ -1,4 +1,5 @@
 import { ControlPlaneError, hasCode } from '@keywarden/core/client';
+import { countOf } from '@keywarden/core/values';
 import { otherKinds } from '@keywarden/core/wire';
 import { endCredentialsOfGoneProjects } from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
@@ -39,11 +40,12 @@ export async function syncCredentials(context: Context, connection: Connection):
     if (failures.length > 0)
       throw new UserError(
         'incomplete',
-        `The credentials of ${failures.length} of ${projects.length} projects of connection ${connection.name} could not be listed; the log names them. The others are stored, and the next sync tries again.`,
+        `The credentials of ${failures.length} of ${countOf(projects.length, 'project')} of connection ${connection.name} could not be listed; the log names them. The others are stored, and the next sync tries again.`,
       );
   });
-  const hidden = counts.hidden_lists === undefined ? '' : `, ${counts.hidden_lists} lists hidden from this credential`;
-  part.end(`${counts.credentials ?? 0} credentials in ${counts.projects ?? 0} projects${hidden}`);
+  const hidden =
+    counts.hidden_lists === undefined ? '' : `, ${countOf(counts.hidden_lists, 'list')} hidden from this credential`;
+  part.end(`${countOf(counts.credentials ?? 0, 'credential')} in ${countOf(counts.projects ?? 0, 'project')}${hidden}`);
   return counts;
 }
 

@@ -1,5 +1,5 @@
 import { addAll, collect, hasCode, type ProjectPage } from '@keywarden/core/client';
-import { before, someOf, toMs } from '@keywarden/core/values';
+import { before, countOf, someOf, toMs } from '@keywarden/core/values';
 import { listProjectsToWalk, saveDeletedProjects, saveProjects, type WalkedProject } from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
@@ -63,7 +63,7 @@ export function assertAllOrganizations({ name }: Connection, failed: FailedOrgan
   const names = failed.map(({ organizationId }) => organizationId);
   throw new UserError(
     'incomplete',
-    `The projects of ${failed.length} organizations of connection ${name} could not be read: ${someOf(names)} (${failureInWords(first.error)}). The others are stored, and the next sync tries again.`,
+    `The projects of ${countOf(failed.length, 'organization')} of connection ${name} could not be read: ${someOf(names)} (${failureInWords(first.error)}). The others are stored, and the next sync tries again.`,
   );
 }
 

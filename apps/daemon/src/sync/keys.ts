@@ -1,5 +1,5 @@
 import { collect, hasCode } from '@keywarden/core/client';
-import { someOf } from '@keywarden/core/values';
+import { countOf, someOf } from '@keywarden/core/values';
 import { listUnlistedOrganizations, saveMembers } from '@keywarden/db/daemon';
 import { readNow } from '@keywarden/db/store';
 import { UserError } from '@keywarden/runtime';
@@ -34,10 +34,12 @@ export async function syncKeys(context: Context, connection: Connection): Promis
     if (failures.length === 0) return;
     throw new UserError(
       'incomplete',
-      `The keys or members of ${failures.length} of ${scopes.length} scopes of connection ${connection.name} could not be listed (${failureInWords(failures[0])}); the others are stored, and the next sync tries again.`,
+      `The keys or members of ${failures.length} of ${countOf(scopes.length, 'scope')} of connection ${connection.name} could not be listed (${failureInWords(failures[0])}); the others are stored, and the next sync tries again.`,
     );
   });
-  part.end(`${counts.keys ?? 0} keys in ${counts.organizations ?? 0} organizations${uncertaintyInWords(counts)}`);
+  part.end(
+    `${countOf(counts.keys ?? 0, 'key')} in ${countOf(counts.organizations ?? 0, 'organization')}${uncertaintyInWords(counts)}`,
+  );
   return counts;
 }
 
@@ -114,7 +116,7 @@ const isHidden = (error: unknown) => hasCode(error, 'forbidden', 'not_found');
 function uncertaintyInWords({ hidden_scopes: hidden = 0, suspect_listings: suspect = 0 }: Counts): string {
   const parts = [
     ...(hidden > 0 ? [`${hidden} of them hidden from this credential`] : []),
-    ...(suspect > 0 ? [`${suspect} suspect listings`] : []),
+    ...(suspect > 0 ? [countOf(suspect, 'suspect listing')] : []),
   ];
   return parts.length > 0 ? `, ${parts.join(', ')}` : '';
 }

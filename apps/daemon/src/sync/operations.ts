@@ -1,5 +1,5 @@
 import { hasCode } from '@keywarden/core/client';
-import { someOf } from '@keywarden/core/values';
+import { countOf, someOf } from '@keywarden/core/values';
 import { makePartitionsAhead, markWalkRefused } from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
@@ -70,8 +70,8 @@ function paceOf(connection: Connection, { counts, total }: { counts: Counts; tot
     const rows = counts.operations ?? 0;
     const left = await connection.limiter.left();
     return [
-      `${rows} rows, ${Math.round(rows / Math.max(seconds, 0.001))} rows/s`,
-      ...(left === null ? [] : [`${left} requests left this minute`]),
+      `${countOf(rows, 'row')}, ${Math.round(rows / Math.max(seconds, 0.001))} rows/s`,
+      ...(left === null ? [] : [`${countOf(left, 'request')} left this minute`]),
       ...(done > 0 ? [`ends in ${inWords((seconds / done) * (total - done))}`] : []),
     ].join(', ');
   };
@@ -90,7 +90,7 @@ function describeFailures(failures: Failure[], total: number): UserError {
   const names = failures.map(({ project }) => project);
   return new UserError(
     'incomplete',
-    `The operations of ${failures.length} of ${total} projects could not be read completely: ${someOf(names)} (${failureInWords(first?.error)}). The others are stored, and the next sync tries again.`,
+    `The operations of ${failures.length} of ${countOf(total, 'project')} could not be read completely: ${someOf(names)} (${failureInWords(first?.error)}). The others are stored, and the next sync tries again.`,
   );
 }
 
@@ -104,8 +104,8 @@ function summaryOf({
   unproved_instants: unproved = 0,
 }: Counts): string {
   return [
-    `${operations} read in ${projects} projects by ${requests} requests: ${inserted} new, ${changed} changed`,
-    ...(vanished > 0 ? [`${vanished} projects vanished meanwhile`] : []),
-    ...(unproved > 0 ? [`${unproved} instants not proved complete (keywarden coverage lists them)`] : []),
+    `${operations} read in ${countOf(projects, 'project')} by ${countOf(requests, 'request')}: ${inserted} new, ${changed} changed`,
+    ...(vanished > 0 ? [`${countOf(vanished, 'project')} vanished meanwhile`] : []),
+    ...(unproved > 0 ? [`${countOf(unproved, 'instant')} not proved complete (keywarden coverage lists them)`] : []),
   ].join(', ');
 }

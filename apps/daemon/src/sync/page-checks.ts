@@ -1,5 +1,5 @@
 import { ControlPlaneError } from '@keywarden/core/client';
-import { compareInstants, dayMs, toMs } from '@keywarden/core/values';
+import { compareInstants, countOf, dayMs, toMs } from '@keywarden/core/values';
 import type { WireOperation } from '@keywarden/core/wire';
 import { invalidPage, type WholePage } from './whole-page.ts';
 
@@ -82,6 +82,6 @@ export class CursorError extends ControlPlaneError {
 /** Rows above the position were lost, and no later walk would request them again. */
 export class OverlapError extends CursorError {
   constructor(rows: number) {
-    super(`does not repeat ${rows} rows above it`);
+    super(`does not repeat ${countOf(rows, 'row')} above it`);
   }
 }

@@ -208,7 +208,7 @@ async function readDue(
     ...reviews.map((review) => ({
       what: link(`/reviews/${review.id}`, `Review: ${review.title}`),
       when: review.due_at === null ? 'open' : html`due ${ago(review.due_at)}`,
-      why: `${review.undecided} of ${review.keys} keys undecided`,
+      why: `${review.undecided} of ${countOf(review.keys, 'key')} undecided`,
     })),
     ...(more > 0
       ? [{ what: link('/reviews?state=open', `${more} more open reviews`), when: 'later, or without a date', why: '' }]

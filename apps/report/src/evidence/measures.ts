@@ -1,6 +1,6 @@
 import type { z } from '@hono/zod-openapi';
 import type { Measured as KeyMeasure } from '@keywarden/core/policy';
-import { before, dayMs } from '@keywarden/core/values';
+import { before, countOf, dayMs } from '@keywarden/core/values';
 import * as store from '@keywarden/db/report';
 import { operationGap, readOperationGaps } from '../export/operation-gaps.ts';
 import type { Measure } from './controls.ts';
@@ -111,7 +111,9 @@ async function takeReviews(snapshot: store.Snapshot, days: number, { from, to, a
   const since = daysBefore(asOf, days);
   const recent = await store.readOne(snapshot, store.reviewList({ from: since, to, isIntact: true }));
   const missing =
-    recent === undefined ? { missing: `No access review was signed in the ${days} days before ${asOf}.` } : {};
+    recent === undefined
+      ? { missing: `No access review was signed in the ${countOf(days, 'day')} before ${asOf}.` }
+      : {};
   return { ...rowsOf(snapshot, store.reviewList({ from, to })), isException: false, ...missing };
 }
 
@@ -119,7 +121,7 @@ async function takeReviews(snapshot: store.Snapshot, days: number, { from, to, a
 async function takeHistory(snapshot: store.Snapshot, days: number, { asOf }: Period): Promise<Measured> {
   const request = { organizations: null, from: daysBefore(asOf, days), to: asOf, settledAt: asOf };
   const { holes, holes_not_named: more } = await readOperationGaps(snapshot, request);
-  const missing = more === 0 ? {} : { missing: `${more} more intervals are not listed here.` };
+  const missing = more === 0 ? {} : { missing: `Not listed here: ${countOf(more, 'more interval')}.` };
   const items = holes.map((hole) => JSON.stringify(hole));
   return { schema: operationGap, batches: toRows([items]), isException: true, ...missing };
 }

@@ -1,4 +1,5 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { countOf } from '@keywarden/core/values';
 import { campaignItem, campaignList, type Reader, reviewItem, reviewList, type Suggestion } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
@@ -71,7 +72,7 @@ export function addCampaigns(app: OpenAPIHono<Env>, pages: Pages, services: Serv
         state: 'State',
         due_at: { label: 'Due', cell: ({ due_at: due }) => ago(due) },
         reviews: { label: 'Signed', cell: ({ reviews, signed }) => `${signed} of ${reviews}` },
-        keys: { label: 'Decided', cell: ({ keys, undecided }) => `${keys - undecided} of ${keys} keys` },
+        keys: { label: 'Decided', cell: ({ keys, undecided }) => `${keys - undecided} of ${countOf(keys, 'key')}` },
         opened_by: 'Opened by',
       }),
       empty: 'No matching campaigns.',
@@ -211,18 +212,18 @@ function describe(campaign: Campaign, proof: [string, Part][]): Html {
     ['A reason to keep is required', reasons[campaign.keep_needs_reason]],
     [
       'Escalated to',
-      escalateTo === null ? null : `${escalateTo}, ${campaign.escalate_after_days} days after the due date`,
+      escalateTo === null ? null : `${escalateTo}, ${countOf(campaign.escalate_after_days, 'day')} after the due date`,
     ],
     ['Opened', html`${time(campaign.opened_at)} by ${campaign.opened_by}`],
     campaign.canceled_at !== null && [
       'Canceled',
       html`${time(campaign.canceled_at)} by ${campaign.canceled_by}: ${campaign.canceled_because}`,
     ],
-    campaign.by_default > 0 && ['Decided by default', `${campaign.by_default} keys`],
+    campaign.by_default > 0 && ['Decided by default', countOf(campaign.by_default, 'key')],
     ...proof,
   ])}
     <p>
-      <label for="progress">${keys - undecided} of ${keys} keys decided, ${signed} of ${reviews} reviews signed.</label>
+      <label for="progress">${keys - undecided} of ${countOf(keys, 'key')} decided, ${signed} of ${countOf(reviews, 'review')} signed.</label>
       <progress id="progress" max="${keys}" value="${keys - undecided}"></progress>
     </p>`;
 }

@@ -6,7 +6,8 @@ import { columnsFor } from '../dashboard/columns.ts';
 import type { Resource } from '../resource.ts';
 
 const blindSpotTexts = {
-  personal_keys: (members: number | null) => `no connection can list the personal keys of ${members} members`,
+  personal_keys: (members: number | null) =>
+    `no connection can list the personal keys of ${countOf(members ?? 0, 'member')}`,
   members_unknown: () => 'its members were never listed',
   listing_old: () => 'its keys were last listed more than a day ago',
   never_listed: () => 'no connection has listed its keys: their credentials may not be allowed to',

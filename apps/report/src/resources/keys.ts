@@ -1,4 +1,5 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { countOf } from '@keywarden/core/values';
 import { showsExpiry } from '@keywarden/core/wire';
 import * as store from '@keywarden/db/report';
 import { html } from 'hono/html';
@@ -231,7 +232,7 @@ async function gapPart({ db }: Services, { query, principal }: Visit, of: store.
   if (holes.length === 0)
     return html`<p class="notice">At ${at}, every scope had a complete listing within ${of === 'keys' ? 'a day' : 'two days'}.</p>`;
   return html`<details class="notice warn">
-    <summary>At ${at}, the inventory of ${of} in ${holes.length} scopes is incomplete</summary>
+    <summary>At ${at}, the inventory of ${of} in ${countOf(holes.length, 'scope')} is incomplete</summary>
     <ul>
       ${holes.map((hole) => html`<li>${hole.scope}: no complete listing from ${hole.from ?? 'ever'} to ${hole.to ?? 'now'}</li>`)}
     </ul>

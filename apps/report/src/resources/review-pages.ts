@@ -108,7 +108,7 @@ async function planForm(services: Services, { id, revoke }: Review): Promise<Htm
   return section(
     'Carry out the review',
     keys.length === 0
-      ? html`<p class="empty">${gone} of ${revoke} keys are gone. The newest plan revokes no other key of this review. The daemon makes the next plan in its next pass${next}.</p>`
+      ? html`<p class="empty">Gone: ${gone} of ${countOf(revoke, 'key')}. The newest plan revokes no other key of this review. The daemon makes the next plan in its next pass${next}.</p>`
       : html`<form class="forms" method="post" action="/reviews/${id}/plan">
           <p>The newest plan revokes ${countOf(keys.length, 'key')} that this review decided to revoke. Approve them as a plan of their own.</p>
           <button type="submit">Make the plan of this review</button>
@@ -147,18 +147,13 @@ function describe(review: Review, proof: [string, Part][]): Html {
       <label for="progress">${decided} of ${review.keys} decided: ${review.keep} keep, ${review.revoke} revoke, ${review.rotate} rotate.</label>
       <progress id="progress" max="${review.keys}" value="${decided}"></progress>
     </p>
-    ${review.holes.length === 0 ? '' : html`<p class="notice warn">The inventory of ${review.holes.length} scopes was incomplete then.</p>`}`;
+    ${review.holes.length === 0 ? '' : html`<p class="notice warn">The inventory of ${countOf(review.holes.length, 'scope')} was incomplete then.</p>`}`;
 }
 
 type ReviewedKey = z.infer<typeof store.reviewedKeyInContext>;
 
 function reachInWords({ reach, projects }: ReviewedKey['context']): string {
-  const count =
-    projects === null
-      ? 'an unknown number of projects'
-      : projects === 1
-        ? '1 known project'
-        : `${projects} known projects`;
+  const count = projects === null ? 'an unknown number of projects' : countOf(projects, 'known project');
   return reach === 'project' ? 'reaches 1 project' : `reaches ${count}${reach === 'account' ? ' of its user' : ''}`;
 }
 

@@ -1,4 +1,4 @@
-import { daysInWords, toMs } from '../values/index.ts';
+import { countOf, daysInWords, toMs } from '../values/index.ts';
 import { byLeaf, type Condition } from './condition-schema.ts';
 import type { Evidence, Finding } from './finding.ts';
 
@@ -29,7 +29,7 @@ export function inWords(evidence: Evidence, context: Context): string {
         ? `expired ${since(evidence.expires_at)} ago`
         : `expires in ${daysInWords(toMs(evidence.expires_at) - context.nowMs)}, less than ${evidence.limit}`;
     case 'more_than':
-      return `number ${evidence.rank} by last use of ${evidence.count} keys of one ${evidence.per}, more than ${evidence.limit}`;
+      return `number ${evidence.rank} by last use of ${countOf(evidence.count, 'key')} of one ${evidence.per}, more than ${evidence.limit}`;
     case 'used_outside':
       return `used from ${evidence.addresses.join(', ')}, outside ${evidence.limit.join(', ')}`;
     case 'creator_left':

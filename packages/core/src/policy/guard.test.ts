@@ -154,12 +154,12 @@ test('R3: a plan contains what the quotas allow, the longest unused first; the r
   ]);
   expect(decideBy({ per_day: 3 }, 2)).toEqual([
     ['2', null],
-    ...['3', '4', '1'].map((number) => [number, waits('3 keys are revoked in 24 hours')]),
+    ...['3', '4', '1'].map((number) => [number, waits('3 keys in 24 hours')]),
   ]);
   expect(decideBy({ per_creator: 1 })).toEqual([
     ['2', null],
     ['3', null],
-    ...['4', '1'].map((number) => [number, waits('1 keys of one creator')]),
+    ...['4', '1'].map((number) => [number, waits('1 key of one creator')]),
   ]);
 });
 

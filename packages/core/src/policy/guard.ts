@@ -1,3 +1,4 @@
+import { countOf } from '../values/index.ts';
 import { compareInstants, toMs } from '../values/time.ts';
 import { isRevocable, unknownCreator } from '../wire/index.ts';
 import { isOnInactivity } from './condition-schema.ts';
@@ -189,8 +190,8 @@ export function holdOverQuota(
     const overDay = dailyQuotaHold(policy, going + revokedLastDay);
     // Keys with an unknown creator may have different creators.
     if (own >= perCreator && (key.lineage?.creatorId ?? key.creatorId) !== unknownCreator)
-      waiting.set(key, `a plan revokes at most ${perCreator} keys of one creator`);
-    else if (going >= perRun) waiting.set(key, `a plan revokes at most ${perRun} keys`);
+      waiting.set(key, `a plan revokes at most ${countOf(perCreator, 'key')} of one creator`);
+    else if (going >= perRun) waiting.set(key, `a plan revokes at most ${countOf(perRun, 'key')}`);
     else if (overDay !== null) waiting.set(key, overDay.text);
     else {
       ofCreator.set(creator, own + 1);

@@ -1,3 +1,4 @@
+import { countOf } from '../values/index.ts';
 import { toMs } from '../values/time.ts';
 import { type CredentialKind, isKeyKind } from '../wire/index.ts';
 import type { Facts, KeyFacts, ScopeFacts } from './facts.ts';
@@ -102,7 +103,7 @@ export function useInFlightHold({ usesInFlight }: ScopeFacts): Hold | null {
 /** R3: returns a hold if `revoked` reaches the daily quota. `revoked` counts the keys revoked in the last 24 hours, or about to be. */
 export function dailyQuotaHold({ quotas: { per_day: perDay } }: Policy, revoked: number): Hold | null {
   if (perDay === undefined || revoked < perDay) return null;
-  return { kind: 'over_quota', text: `at most ${perDay} keys are revoked in 24 hours` };
+  return { kind: 'over_quota', text: `the policy revokes at most ${countOf(perDay, 'key')} in 24 hours` };
 }
 
 /** R2: returns a hold for a connection's own key, through any connection and any address. */

@@ -1,5 +1,5 @@
 import { type Finding, mayFollowCanary, type Policy } from '../policy/index.ts';
-import { dayMs } from '../values/index.ts';
+import { countOf, dayMs } from '../values/index.ts';
 import { toMs } from '../values/time.ts';
 
 /** The default limit of open rotations. Each adds a key. Stalled rotations wait for a person, and do not count. */
@@ -50,7 +50,8 @@ export function openingLimits({ enforcement, quotas }: Policy, facts: OpeningFac
       }
       if (failure !== undefined && nowMs - toMs(failure.at) < restMs)
         return { whyNot: 'its last rotation failed within a day', isTransient: true };
-      if (open >= most) return { whyNot: `at most ${most} rotations are open at once`, isTransient: true };
+      if (open >= most)
+        return { whyNot: `the policy allows ${countOf(most, 'open rotation')} at once`, isTransient: true };
       const first = facts.canaryOf(rule.name, key.scope);
       if (first === undefined && !taken.has(`${rule.name} ${key.scope}`)) return null;
       if (mayFollowCanary(first == null ? null : toMs(first), { nowMs, waitMs: wait.ms })) return null;
