@@ -7,6 +7,7 @@ import {
   pagesOf,
   type ReadPage,
   rowsAt,
+  unprovedOf,
   unreadableIn,
   walkOf,
 } from '@keywarden/testkit/daemon/walk-fixture';
@@ -71,6 +72,39 @@ test.each([
   };
   expect(idsOf(await pagesOf(capped)).size).toBe(950);
 });
+
+test.each([
+  ['a full page', 3000, 1000],
+  ['a short page', 2500, 1000],
+  ['a page as large as any other', 250, 250],
+])(
+  'A2: a list whose empty last page repeats its cursor, below %s, is read and proved to its end',
+  async (_below, count, size) => {
+    // The last second has several rows.
+    const rows = rowsAt(Array.from({ length: count }, (_, index) => Math.min(index, count - 3)));
+    const list = listOf(() => rows, { size, everyPage: true });
+    const read = async (change: (page: ReadPage, cursor: string | undefined) => ReadPage) => {
+      let requests = 0;
+      const counted: Lister = {
+        async operationsPage(projectId, asked) {
+          requests += 1;
+          return change(await list.operationsPage(projectId, asked), asked?.cursor);
+        },
+      };
+      const pages = await pagesOf(counted);
+      expect(idsOf(pages).size).toBe(count);
+      expect(unprovedOf(pages)).toEqual([]);
+      for (const second of [count - 4, count - 3, count - 2, count + 100])
+        expect(claims(pages, instant(second))).toBe(true);
+      return requests;
+    };
+    const usual = await read((page) => page);
+    const repeating = await read((page, cursor) =>
+      page.items.length === 0 ? { ...page, cursor: cursor ?? null } : page,
+    );
+    expect(repeating - usual).toBeLessThanOrEqual(2);
+  },
+);
 
 test.each<[string, (page: ReadPage) => ReadPage]>([
   ['an empty page with a cursor', (page) => ({ ...page, items: [] })],

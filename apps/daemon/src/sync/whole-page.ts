@@ -51,6 +51,8 @@ const mostEmptyPages = 100;
  * is the last one if the store shows that. It is also the last one if a larger page was seen, so that it is truly short, and nothing
  * follows it.
  *
+ * An empty page below others that repeats its own cursor ends the list, too, if a second response shows the same: the next page would be this one again.
+ *
  * Any other short page with a cursor, and any page with repeated rows, is requested again until two successive responses are the same. A
  * service may have smaller pages, and a row may be missing. Rows that differ between responses prove nothing.
  *
@@ -72,7 +74,8 @@ export async function fetchWhole(
   }
   const { rows, repeated, isLast } = page;
   const whole = { ...page, passedOver, requestCursor: cursor };
-  if (isLast) return { ...whole, cursor: null };
+  // Two responses were the same.
+  if (isLast || (request.cursor !== undefined && leadsNowhere(page, cursor))) return { ...whole, cursor: null };
   const mayBeCutOff = isCutOff(rows) || repeated > 0 || rows >= request.limit;
   if (page.cursor !== null || !mayBeCutOff) return whole;
   if (rows === 1) throw invalidPage('shows one row, and more may follow');
@@ -96,12 +99,13 @@ async function fetchAgreed(
     if (page.repeated === 0 && page.items.length > 0) {
       if (page.rejected.length === 0 && (await isKnownEnd?.(page.items))) return { ...page, isLast: true };
       if (page.rows < largest) {
-        const after = await client.operationsPage(projectId, {
-          ...request,
-          cursor: page.cursor ?? undefined,
-          limit: 1,
-        });
-        if (onceEach(after).rows === 0 && after.cursor === null) return { ...olderOf(page, after), isLast: true };
+        const below = { ...request, cursor: page.cursor ?? undefined, limit: 1 };
+        const after = onceEach(await client.operationsPage(projectId, below));
+        const isEnd =
+          (after.rows === 0 && after.cursor === null) ||
+          (leadsNowhere(after, below.cursor) &&
+            leadsNowhere(onceEach(await client.operationsPage(projectId, below)), below.cursor));
+        if (isEnd) return { ...olderOf(page, after), isLast: true };
       }
     }
     const next = await ask();
@@ -112,6 +116,10 @@ async function fetchAgreed(
   }
   return { ...page, isLast: false };
 }
+
+/** Returns whether a response has no row, and the cursor with which it was requested. */
+const leadsNowhere = ({ rows, cursor }: Counted, requestCursor: string | undefined) =>
+  rows === 0 && cursor !== null && cursor === requestCursor;
 
 /** Returns the page with the time of the older response, because their joint evidence is only that recent. */
 function olderOf(page: Counted, { dateMs, ageMs }: Page<WireOperation>): Counted {

@@ -43,8 +43,9 @@ export interface Page<T> {
 const mostEmptyPages = 100;
 
 /**
- * Follows a list from the cursor `first` to its end, which is a page without a cursor. A page without rows may come before more pages. A repeated
- * cursor would loop forever, so it is an error (`invalid_response`) after its page was yielded. Too many empty pages are the same error.
+ * Follows a list from the cursor `first` to its end, which is a page without a cursor. A page without rows may come before more pages. One that twice
+ * repeats its own cursor is the end, too. Any other repeated cursor would loop forever, so it is an error (`invalid_response`) after its page was yielded. Too
+ * many empty pages are the same error.
  */
 export async function* followPages<P extends Page<unknown>>(
   fetchPage: (cursor: string | undefined) => Promise<P>,
@@ -53,13 +54,19 @@ export async function* followPages<P extends Page<unknown>>(
   const seen = new Set(first === undefined ? [] : [first]);
   let cursor = first;
   let empty = 0;
+  let repeated: string | undefined;
   for (;;) {
     const page = await fetchPage(cursor);
     yield page;
     if (page.cursor === null) return;
+    const rows = page.items.length + (page.rejected?.length ?? 0) + (page.unavailableIds?.length ?? 0);
+    if (rows === 0 && page.cursor === cursor) {
+      if (repeated === cursor) return;
+      repeated = cursor;
+      continue;
+    }
     if (seen.has(page.cursor))
       throw new ControlPlaneError('invalid_response', 'a page of a list repeats an earlier cursor');
-    const rows = page.items.length + (page.rejected?.length ?? 0) + (page.unavailableIds?.length ?? 0);
     empty = rows === 0 ? empty + 1 : 0;
     if (empty > mostEmptyPages)
       throw new ControlPlaneError('invalid_response', 'a list has too many empty pages in a row');
