@@ -1,6 +1,6 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import { parseProof, parseVerifier, splitNote, verifyReceipt } from '@keywarden/core/ledger';
-import { addDays, countOf } from '@keywarden/core/values';
+import { addDays } from '@keywarden/core/values';
 import * as store from '@keywarden/db/report';
 import type { Context } from 'hono';
 import { html } from 'hono/html';
@@ -78,7 +78,7 @@ function addEvents(app: OpenAPIHono<Env>, pages: Pages, services: Services): voi
           'The signed tree',
           tree === null
             ? html`<p>The ledger has no signed checkpoint yet. The daemon with its key signs one within a minute.</p>`
-            : html`<p>${originOf(tree)} has ${countOf(tree.size, 'event')}. <code>keywarden verify</code> checks a receipt without this report; its public key must
+            : html`<p>${originOf(tree)} has ${tree.size.toLocaleString('en')} events. <code>keywarden verify</code> checks a receipt without this report; its public key must
                   come from the operator, not from here.</p>
                 <pre>${tree.note}</pre>`,
         );
