@@ -4,7 +4,7 @@ import { encodeHash, parseCheckpoint } from './checkpoint.ts';
 import { hashLeaf, isIncluded } from './merkle.ts';
 import { openNote, type Verifier } from './note.ts';
 import { formatProof, parseProof, type TlogProof } from './proof.ts';
-import { toleranceMs } from './recording-times.ts';
+import { type TimedEvent, toleranceMs } from './recording-times.ts';
 
 const digits = z.string().regex(/^[\da-f]{64}$/);
 
@@ -38,13 +38,7 @@ const contentSchema = z.record(
 export type EventContent = z.output<typeof contentSchema>;
 
 /** An event as the log has it. */
-export interface LoggedEvent {
-  type: string;
-  subject: string;
-  /** When the event happened, as its row says. */
-  at: string;
-  /** When the database recorded it, by its own clock. */
-  recorded: string;
+export interface LoggedEvent extends TimedEvent {
   content: EventContent;
 }
 

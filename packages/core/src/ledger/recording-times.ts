@@ -3,11 +3,13 @@ import { before, compareInstants } from '../values/index.ts';
 /** Transactions that overlap end in any order, and clocks are set right. */
 export const toleranceMs = 3_600_000;
 
-interface TimedEvent {
+/** What an event says of itself, without its content. */
+export interface TimedEvent {
   type: string;
   subject: string;
-  /** The time that the row says. */
+  /** When the event happened, as its row says. */
   at: string;
+  /** When the database recorded it, by its own clock. */
   recorded: string;
 }
 
