@@ -165,71 +165,82 @@ async function readDue(
   db: store.Reader,
   { organizations, controlPlaneNow }: { organizations: string[] | null; controlPlaneNow: string },
 ): Promise<Due[]> {
-  const waiting = await store.readItems(
-    db,
-    store.findingList({ disposition: 'held', holdKind: 'unannounced' }, organizations),
-    most,
-  );
-  const rotations = await store.readItems(db, store.rotationList({ open: true }, organizations), most);
-  const lapsesBefore = new Date(Date.parse(controlPlaneNow) + 30 * dayMs).toISOString();
-  const exemptions = await store.readItems(
-    db,
-    store.exemptionList({ state: 'in_force', lapsesBefore }, organizations),
-    mostSorted,
-  );
   const isWhole = organizations === null;
-  const plans = isWhole
-    ? [
-        ...(await store.readItems(db, store.planList({ isNewest: true }), 1)),
-        ...(await store.readItems(db, store.planList({ isApproved: true }), most)),
-      ]
-    : [];
-  const openReviews = store.reviewList({ isDue: true });
-  const reviews = isWhole ? await store.readItems(db, openReviews, most) : [];
-  const more = isWhole ? (await store.countItems(db, openReviews)) - reviews.length : 0;
-  const isWaiting = (plan: (typeof plans)[number]) =>
-    plan.items > 0 && !plan.rejected && (plan.revoked === 0 || plan.approvers > 0);
-  const waitingPlans = new Map(plans.filter(isWaiting).map((plan) => [plan.id, plan]));
   return [
-    ...[...waitingPlans.values()].map((plan) => ({
-      what: link(
-        `/plans/${plan.id}`,
-        plan.approvers >= plan.approvers_needed
-          ? plan.blocked === null
-            ? `Plan ${plan.id} is approved and waits`
-            : `Plan ${plan.id} is approved and blocked`
-          : `Approve or reject plan ${plan.id}`,
-      ),
-      when: 'now',
-      why:
-        plan.blocked ??
-        `${countOf(plan.items, 'key')} to revoke, ${plan.approvers} of ${plan.approvers_needed} approved`,
-    })),
-    ...reviews.map((review) => ({
-      what: link(`/reviews/${review.id}`, `Review: ${review.title}`),
-      when: review.due_at === null ? 'open' : html`due ${ago(review.due_at)}`,
-      why: `${review.undecided} of ${countOf(review.keys, 'key')} undecided`,
-    })),
-    ...(more > 0
-      ? [{ what: link('/reviews?state=open', `${more} more open reviews`), when: 'later, or without a date', why: '' }]
-      : []),
+    ...(isWhole ? await readDuePlans(db) : []),
+    ...(isWhole ? await readDueReviews(db) : []),
+    ...(await readDueKeys(db, organizations)),
+    ...(await readDueExemptions(db, { organizations, controlPlaneNow })),
+  ];
+}
+
+async function readDuePlans(db: store.Reader): Promise<Due[]> {
+  const plans = [
+    ...(await store.readItems(db, store.planList({ isNewest: true }), 1)),
+    ...(await store.readItems(db, store.planList({ isApproved: true }), most)),
+  ];
+  const waiting = plans.filter(
+    ({ items, rejected, revoked, approvers }) => items > 0 && !rejected && (revoked === 0 || approvers > 0),
+  );
+  return [...new Map(waiting.map((plan) => [plan.id, plan])).values()].map(
+    ({ id, items, approvers, approvers_needed: needed, blocked }) => {
+      const approved = `Plan ${id} is approved and ${blocked === null ? 'waits' : 'blocked'}`;
+      return {
+        what: link(`/plans/${id}`, approvers >= needed ? approved : `Approve or reject plan ${id}`),
+        when: 'now',
+        why: blocked ?? `${countOf(items, 'key')} to revoke, ${approvers} of ${needed} approved`,
+      };
+    },
+  );
+}
+
+async function readDueReviews(db: store.Reader): Promise<Due[]> {
+  const open = store.reviewList({ isDue: true });
+  const reviews = await store.readItems(db, open, most);
+  const more = (await store.countItems(db, open)) - reviews.length;
+  const due = reviews.map((review) => ({
+    what: link(`/reviews/${review.id}`, `Review: ${review.title}`),
+    when: review.due_at === null ? 'open' : html`due ${ago(review.due_at)}`,
+    why: `${review.undecided} of ${countOf(review.keys, 'key')} undecided`,
+  }));
+  if (more <= 0) return due;
+  const rest = link('/reviews?state=open', `${more} more open reviews`);
+  return [...due, { what: rest, when: 'later, or without a date', why: '' }];
+}
+
+/** Returns the keys whose revocation waits for its notification, then those in rotation. */
+async function readDueKeys(db: store.Reader, organizations: string[] | null): Promise<Due[]> {
+  const unannounced = store.findingList({ disposition: 'held', holdKind: 'unannounced' }, organizations);
+  const waiting = await store.readItems(db, unannounced, most);
+  const rotations = await store.readItems(db, store.rotationList({ open: true }, organizations), most);
+  return [
     ...waiting.map(({ key, rule, why_held: why }) => ({
       what: html`Revoke ${link(`/keys/${key.number}`, key.name)} by ${rule}`,
       when: 'after its notification',
       why,
     })),
-    ...rotations.map((rotation) => ({
-      what: html`Rotate ${link(`/keys/${rotation.key.number}`, rotation.key.name)}`,
-      when: html`${rotation.state} since ${ago(rotation.since)}`,
-      why: rotation.why,
+    ...rotations.map(({ key, state, since, why }) => ({
+      what: html`Rotate ${link(`/keys/${key.number}`, key.name)}`,
+      when: html`${state} since ${ago(since)}`,
+      why,
     })),
-    ...exemptions
-      .toSorted((a, b) => (a.until < b.until ? -1 : 1))
-      .slice(0, 5)
-      .map((exemption) => ({
-        what: link('/exemptions?state=in_force', `Exemption ${exemption.id} expires`),
-        when: ago(exemption.until),
-        why: exemption.reason,
-      })),
   ];
+}
+
+/** Returns the exemptions that end first, of those that end within 30 days. */
+async function readDueExemptions(
+  db: store.Reader,
+  { organizations, controlPlaneNow }: { organizations: string[] | null; controlPlaneNow: string },
+): Promise<Due[]> {
+  const lapsesBefore = new Date(Date.parse(controlPlaneNow) + 30 * dayMs).toISOString();
+  const ending = store.exemptionList({ state: 'in_force', lapsesBefore }, organizations);
+  const exemptions = await store.readItems(db, ending, mostSorted);
+  return exemptions
+    .toSorted((a, b) => (a.until < b.until ? -1 : 1))
+    .slice(0, 5)
+    .map(({ id, until, reason }) => ({
+      what: link('/exemptions?state=in_force', `Exemption ${id} expires`),
+      when: ago(until),
+      why: reason,
+    }));
 }
