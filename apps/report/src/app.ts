@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { OpenAPIHono } from '@hono/zod-openapi';
 import { isStillLive } from '@keywarden/db/report';
-import type { Context } from 'hono';
+import type { Logger } from '@keywarden/runtime';
+import type { Context, MiddlewareHandler } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import { etag } from 'hono/etag';
 import { secureHeaders } from 'hono/secure-headers';
@@ -49,21 +50,52 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
     suggestions: createSuggestions(limits.sharedReader, log),
   };
   const app = new OpenAPIHono<Env>({ defaultHook: refuseInvalid });
-  const throwUnauthenticated = () => {
-    throw new Problem(
-      401,
-      'Unauthenticated',
-      'Send Authorization: Bearer with a valid token; create one with keywarden token create.',
-    );
-  };
 
+  addHeaders(app, dependencies, metrics.measure);
+  addProbes(app, services);
+  app.use(readTransport(transport, peerOf));
+  app.use(bodyLimit({ maxSize: 1_000_000, onError: refuseLongBody }));
+  app.get(
+    '/metrics',
+    authenticated(services, refuseUnauthenticated, { isRecorded: false }),
+    permitted({ role: 'viewer', organizations: 'all' }),
+    async (c) => c.body(await metrics.render(), 200, { 'content-type': metrics.contentType }),
+  );
+  assetRoutes(app);
+  // Made once, when all routes are known.
+  let texts: ReturnType<typeof describeApi> | undefined;
+  const textsOnce = () => (texts ??= describeApi(makeDocument(app)));
+  app.get('/docs', (c) => c.html(textsOnce().page));
+  app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' });
+  app.get('/openapi.json', (c) => c.body(textsOnce().json, 200, { 'content-type': 'application/json' }));
+  app.route('/api/v2', archiveRoutes(services));
+  app.route('/ledger', ledgerRoutes(services, authenticated(services, refuseUnauthenticated)));
+
+  app.use('/v1/*', authenticated(services, refuseUnauthenticated));
+  const revalidate = etag();
+  app.use('/v1/*', async (c, next) => {
+    if (!hasEtag(c.req.path)) return await next();
+    c.header('cache-control', 'private, no-cache');
+    return await revalidate(c, next);
+  });
+  const pages = makePages(app, services);
+  signInPages(app, services);
+  overviewPage(pages, services);
+  addResources(app, pages, services);
+
+  addErrors(app, log);
+  return app;
+}
+
+/** Adds the id of each request, its measurement, and the headers of every answer. */
+function addHeaders(app: OpenAPIHono<Env>, { log, transport }: Dependencies, measure: MiddlewareHandler<Env>): void {
   app.use(async (c, next) => {
     c.set('requestId', randomUUID());
     c.set('isStream', false);
     await next();
     c.header('x-request-id', c.get('requestId'));
   });
-  app.use(metrics.measure);
+  app.use(measure);
   app.use(async (c, next) => {
     await next();
     // The server would fail while it writes such a header.
@@ -93,38 +125,10 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
     await next();
     if (!c.res.headers.has('cache-control')) c.header('cache-control', 'no-store');
   });
+}
 
-  addProbes(app, services);
-  app.use(readTransport(transport, peerOf));
-  app.use(bodyLimit({ maxSize: 1_000_000, onError: () => refuseLongBody() }));
-  app.get(
-    '/metrics',
-    authenticated(services, throwUnauthenticated, { isRecorded: false }),
-    permitted({ role: 'viewer', organizations: 'all' }),
-    async (c) => c.body(await metrics.render(), 200, { 'content-type': metrics.contentType }),
-  );
-  assetRoutes(app);
-  // Made once, when all routes are known.
-  let texts: ReturnType<typeof describeApi> | undefined;
-  const textsOnce = () => (texts ??= describeApi(makeDocument(app)));
-  app.get('/docs', (c) => c.html(textsOnce().page));
-  app.openAPIRegistry.registerComponent('securitySchemes', 'token', { type: 'http', scheme: 'bearer' });
-  app.get('/openapi.json', (c) => c.body(textsOnce().json, 200, { 'content-type': 'application/json' }));
-  app.route('/api/v2', archiveRoutes(services));
-  app.route('/ledger', ledgerRoutes(services, authenticated(services, throwUnauthenticated)));
-
-  app.use('/v1/*', authenticated(services, throwUnauthenticated));
-  const revalidate = etag();
-  app.use('/v1/*', async (c, next) => {
-    if (!hasEtag(c.req.path)) return await next();
-    c.header('cache-control', 'private, no-cache');
-    return await revalidate(c, next);
-  });
-  const pages = makePages(app, services);
-  signInPages(app, services);
-  overviewPage(pages, services);
-  addResources(app, pages, services);
-
+/** Adds the answers for an unknown address, another method, and each error: a page for browsers, else a problem. */
+function addErrors(app: OpenAPIHono<Env>, log: Logger): void {
   const render = (c: Context<Env>, problem: Problem) =>
     wantsPage(c) ? renderErrorPage(c, problem) : renderProblem(c, problem);
   app.notFound((c) => {
@@ -139,10 +143,17 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
     return render(c, new Problem(405, 'Method not allowed', why, { allow }));
   });
   app.onError((error, c) => render(c, toLoggedProblem(error, c, log)));
-  return app;
 }
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+function refuseUnauthenticated(): never {
+  throw new Problem(
+    401,
+    'Unauthenticated',
+    'Send Authorization: Bearer with a valid token; create one with keywarden token create.',
+  );
+}
 
 function refuseLongBody(): never {
   throw new Problem(413, 'Too long', 'The body is longer than 1,000,000 bytes; split it into several requests.');
