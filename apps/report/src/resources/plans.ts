@@ -6,6 +6,7 @@ import { allowWhole, mayAct } from '../access/roles.ts';
 import { approvePlan, rejectPlan } from '../actions/plans.ts';
 import { columnsFor, proofFact } from '../dashboard/columns.ts';
 import { ago, facts, type Html, link, type Part, reasonField, section, time } from '../dashboard/html.ts';
+import type { Page } from '../dashboard/layout.ts';
 import {
   confirmed,
   firstPart,
@@ -62,50 +63,7 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
   planRoutes(app, services);
   addPlanParts(app, pages, services);
 
-  pages.page('/plans/:plan', access, async (visit) => {
-    const id = readParameter(visit.c, 'plan', word);
-    const plan = await requireItem(db, store.planList({ id }), ['plan with this id', '/plans']);
-    const hasApproved =
-      plan.approvers > 0 && (await store.hasApproved(services.sql, { plan: id, person: visit.principal.name }));
-    const decisions = await firstPart(db, store.planDecisionList({ planId: id }), {
-      caption: 'Decisions',
-      columns: columnsFor(store.planDecision, {
-        at: 'When',
-        decision: 'Decision',
-        by: 'By',
-        via: 'Via',
-        reason: 'Why',
-      }),
-      empty: 'The plan has no approval or rejection.',
-    });
-    const found = await findingsPart(visit, services, plan);
-    const state = await store.readEnforcementState(db);
-    const mayDecide = mayAct(visit.principal, 'operator');
-    return {
-      title: plan.derived_from === null ? `Plan ${id}` : `Plan ${id}, a part of ${plan.derived_from}`,
-      body: html`
-        ${noticesOf(plan)}
-        ${facts([
-          ['Created', time(plan.created_at)],
-          ['Last produced', time(plan.last_made_at)],
-          ['To revoke', plan.items],
-          ['Held', plan.held],
-          ['Reported', plan.reported],
-          ['Revoked', plan.revoked],
-          ['Approvals', standing(plan)],
-          plan.derived_from !== null && ['Part of', link(`/plans/${plan.derived_from}`, plan.derived_from)],
-          ['Next pass', state?.nextAt == null ? 'not scheduled' : ago(state.nextAt)],
-          ['SHA-256', html`<code>${plan.sha256}</code>`],
-          ...proofFact(visit, 'plan', id),
-        ])}
-        ${mayDecide && (plan.superseded_by === null || plan.approvers > 0) ? decisionForms(plan, { hasApproved, state }) : ''}
-        ${mayDecide && plan.superseded_by === null && plan.items > 1 ? await partForm(services, plan.id) : ''}
-        ${mayAct(visit.principal, 'auditor') ? html`<p><a class="button quiet" href="/v1/evidence">Evidence of the last year</a></p>` : ''}
-        ${section('Decisions', decisions)}
-        ${found}
-      `,
-    };
-  });
+  pages.page('/plans/:plan', access, async (visit) => await planPage(visit, services));
   pages.form('/plans/:plan/approve', operator, async ({ c, principal }, sent) => {
     const plan = readParameter(c, 'plan', word);
     readForm(sent, { sure: confirmed });
@@ -118,6 +76,46 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
     await rejectPlan(services, { plan, principal, reason: readReason(sent) });
     return { to: `/plans/${plan}`, flash: 'rejected' };
   });
+}
+
+async function planPage(visit: Visit, services: Services): Promise<Page> {
+  const { db } = services;
+  const id = readParameter(visit.c, 'plan', word);
+  const plan = await requireItem(db, store.planList({ id }), ['plan with this id', '/plans']);
+  const hasApproved =
+    plan.approvers > 0 && (await store.hasApproved(services.sql, { plan: id, person: visit.principal.name }));
+  const decisions = await firstPart(db, store.planDecisionList({ planId: id }), {
+    caption: 'Decisions',
+    columns: columnsFor(store.planDecision, { at: 'When', decision: 'Decision', by: 'By', via: 'Via', reason: 'Why' }),
+    empty: 'The plan has no approval or rejection.',
+  });
+  const found = await findingsPart(visit, services, plan);
+  const state = await store.readEnforcementState(db);
+  const mayDecide = mayAct(visit.principal, 'operator');
+  return {
+    title: plan.derived_from === null ? `Plan ${id}` : `Plan ${id}, a part of ${plan.derived_from}`,
+    body: html`
+      ${noticesOf(plan)}
+      ${facts([
+        ['Created', time(plan.created_at)],
+        ['Last produced', time(plan.last_made_at)],
+        ['To revoke', plan.items],
+        ['Held', plan.held],
+        ['Reported', plan.reported],
+        ['Revoked', plan.revoked],
+        ['Approvals', standing(plan)],
+        plan.derived_from !== null && ['Part of', link(`/plans/${plan.derived_from}`, plan.derived_from)],
+        ['Next pass', state?.nextAt == null ? 'not scheduled' : ago(state.nextAt)],
+        ['SHA-256', html`<code>${plan.sha256}</code>`],
+        ...proofFact(visit, 'plan', id),
+      ])}
+      ${mayDecide && (plan.superseded_by === null || plan.approvers > 0) ? decisionForms(plan, { hasApproved, state }) : ''}
+      ${mayDecide && plan.superseded_by === null && plan.items > 1 ? await partForm(services, plan.id) : ''}
+      ${mayAct(visit.principal, 'auditor') ? html`<p><a class="button quiet" href="/v1/evidence">Evidence of the last year</a></p>` : ''}
+      ${section('Decisions', decisions)}
+      ${found}
+    `,
+  };
 }
 
 function planRoutes(app: OpenAPIHono<Env>, services: Services): void {
