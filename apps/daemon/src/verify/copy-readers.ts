@@ -81,6 +81,21 @@ export function createContentReader(
   const fewer: string[] = [];
   const unlinked = new Map<string, number>();
   const found: { file: string; seal: string; isOlder: boolean }[] = [];
+  const readSeal = (seal: ledger.Seal, index: number): void => {
+    const name = `${seal.project} ${seal.day}`;
+    const sealedAgain = `${seal.project}: ${seal.day} was sealed again at ${seal.sealedAt}`;
+    const lost = chains.lostBy(seal);
+    if (lost > 0) fewer.push(`${sealedAgain} with ${lost} operations less, event ${index}`);
+    if (!chains.follows(seal) && missing === 0) unlinked.set(name, index);
+    for (const { file, head, seals, sealedDays } of withSeals) {
+      const own = seals.get(name);
+      const isOlder = index < head.size;
+      if (own === undefined && isOlder)
+        if (isDue(seal, sealedDays)) leftOut.get(file)?.add(name);
+        else leftOut.get(file)?.delete(name);
+      if (own !== undefined && index > own) found.push({ file, seal: `${sealedAgain}, event ${index}`, isOlder });
+    }
+  };
   return {
     /** Compares a bundle of contents with its entries. Returns what is wrong with it; null if nothing is, or the copy does not have it. */
     read(at: number, entries: Uint8Array[]): string | null {
@@ -99,27 +114,7 @@ export function createContentReader(
         const month = ledger.readDroppedMonth(event);
         if (month !== null) chains.dropMonth(month);
         const seal = ledger.readSeal(event);
-        if (seal === null) continue;
-        const lost = chains.lostBy(seal);
-        if (lost > 0)
-          fewer.push(
-            `${seal.project}: ${seal.day} was sealed again at ${seal.sealedAt} with ${lost} operations less, event ${at + place}`,
-          );
-        if (!chains.follows(seal) && missing === 0) unlinked.set(`${seal.project} ${seal.day}`, at + place);
-        for (const { file, head, seals, sealedDays } of withSeals) {
-          const index = at + place;
-          const name = `${seal.project} ${seal.day}`;
-          const own = seals.get(name);
-          if (own === undefined && index < head.size)
-            if (isDue(seal, sealedDays)) leftOut.get(file)?.add(name);
-            else leftOut.get(file)?.delete(name);
-          if (own === undefined || index <= own) continue;
-          found.push({
-            file,
-            seal: `${seal.project}: ${seal.day} was sealed again at ${seal.sealedAt}, event ${index}`,
-            isOlder: index < head.size,
-          });
-        }
+        if (seal !== null) readSeal(seal, at + place);
       }
       return null;
     },
