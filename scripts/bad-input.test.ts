@@ -227,7 +227,7 @@ test('a control-plane fault is reported in one sentence; readable data is stored
   await controls.setFaults([]);
 });
 
-test('a key of one project as the credential: sync and check say what it can read, and what to change', async () => {
+test('a key of one project as the credential: each command says what it can read, and what to change', async () => {
   const ask = asAdministrator(sandbox);
   await createControls(sandbox.controlUrl).generate({ organizations: 1, projects: 1, keys: 0, operations: 0 });
   const { organizations } = await ask<{ organizations: { id: string }[] }>('GET', '/users/me/organizations');
@@ -238,8 +238,11 @@ test('a key of one project as the credential: sync and check say what it can rea
   const settings = { ...good(), CONTROL_PLANE_API_KEY: key };
   const sentence =
     "The credential of connection default may not read its organization: it is a key of one project, and reads only that. Set CONTROL_PLANE_API_KEY, or the connection's key, to a personal key or to one of the organization.";
-  for (const kind of ['keys', 'operations', 'credentials'])
-    expect(await host.run(['sync', kind], settings)).toMatchObject({ code: 1, stderr: `${sentence}\n` });
+  for (const words of ['sync keys', 'sync operations', 'sync credentials', 'plan', 'enforce', 'rotate'])
+    expect([words, await host.run(words.split(' '), settings)]).toEqual([
+      words,
+      { code: 1, stdout: '', stderr: `${sentence}\n` },
+    ]);
   expect((await host.run(['check'], settings)).stderr).toContain(sentence);
 });
 

@@ -121,15 +121,22 @@ function uncertaintyInWords({ hidden_scopes: hidden = 0, suspect_listings: suspe
   return parts.length > 0 ? `, ${parts.join(', ')}` : '';
 }
 
-/** Lists all keys again through every usable connection. Returns those connections, and one sentence for each failure. */
+/**
+ * Lists all keys again through every usable connection. Returns those connections, and one sentence for each failure. Throws if none could list anything: a
+ * command that continues would seem to be done.
+ */
 export async function listKeysAfresh(context: Context): Promise<{ connections: Connection[]; failures: string[] }> {
   const begunAt = await readNow(context.store.sql);
   const { connections, failures } = await usableConnections(context);
+  const useless: UserError[] = [];
   for (const connection of connections)
     await syncKeys(context, connection).catch((error: unknown) => {
       if (!(error instanceof UserError)) throw error;
       failures.push(error.message);
+      if (error.code !== 'incomplete') useless.push(error);
     });
+  const [first] = useless;
+  if (first !== undefined && useless.length === connections.length) throw first;
   const unlisted = failures.length > 0 ? [] : await listUnlistedOrganizations(context.store.sql, begunAt);
   if (unlisted.length > 0)
     failures.push(`No connection may list the keys of ${someOf(unlisted)}: use an administrator's key.`);
