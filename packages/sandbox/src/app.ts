@@ -111,7 +111,7 @@ export function createApp(state: State): Hono {
     state.stats.count(name, !allowed);
     if (!allowed) throw new Refusal(429, 'rate limit exceeded');
     c.set('principal', principal);
-    await strike(c, state.faults.match(c.req.method, route), async () => {
+    await strike(c, { fault: state.faults.match(c.req.method, route), closing: state.closing }, async () => {
       // After a wait, more work may be due.
       const answeredAt = state.clock.now();
       advance(state, answeredAt);

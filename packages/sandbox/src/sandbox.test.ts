@@ -1,8 +1,10 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { until } from '@keywarden/testkit';
+import { createControls } from '@keywarden/testkit/sandbox/controls';
 import { companyFixture, type Operation, openFixture, projectFixture } from '@keywarden/testkit/sandbox/fixture';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { createSandbox, noLimits } from './index.ts';
 
 const at = { realNowMs: () => Date.parse('2026-06-15T12:00:00Z') };
@@ -237,4 +239,28 @@ test('the recorded behaviour of the service: a cursor on every page with rows, i
     body: JSON.stringify({ key_name: 'of a project', project_id: project }),
   });
   expect(mint.status).toBe(200);
+});
+
+test('a sandbox that closes ends the requests that still run, before it closes its database', async () => {
+  const complaint = vi.spyOn(console, 'error');
+  let readings = 0;
+  const realNowMs = () => {
+    readings += 1;
+    return Date.now();
+  };
+  const sandbox = await createSandbox({ realNowMs });
+  const controls = createControls(sandbox.controlUrl);
+  await controls.setFaults([{ method: 'GET', path: '/auth', kind: 'latency', latency_ms: 60_000 }]);
+  const headers = { authorization: `Bearer ${sandbox.adminKey}` };
+  const ended = fetch(`${sandbox.url}/auth`, { headers }).then(
+    () => 'answered',
+    () => 'cut',
+  );
+  await until(async () => (await controls.stats()).requests === 1);
+  const before = readings;
+  await sandbox.close();
+  expect(await ended).toBe('cut');
+  // The request has looked at the clock again after its wait.
+  expect(readings).toBeGreaterThan(before);
+  expect(complaint).not.toHaveBeenCalled();
 });

@@ -61,15 +61,18 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
   const settings = settingsSchema.parse(options.settings ?? {});
   const random = createRandom(randomBytes(4).readUInt32LE());
   const [faults, stats] = [createFaults(), createStats()];
-  const state: State = { db, clock, faults, stats, limits, work, settings, random, newToken };
+  const closing = new AbortController();
+  const { signal } = closing;
+  const state: State = { db, clock, faults, stats, limits, work, settings, random, newToken, closing: signal };
   const adminKey = options.adminKey ?? newToken();
   if (/\s/.test(adminKey)) throw new Error("the administrator's key must not contain spaces");
   db.transaction(() => ensureAdministrator(state, adminKey));
   equipOldProjects(db, clock.now());
   const app = createApp(state);
+  const running = new Set<Promise<unknown>>();
   let server: ServerType;
   try {
-    server = await listen(app, options.port ?? 0);
+    server = await listen(app, { port: options.port ?? 0, running });
   } catch (error) {
     db.close();
     throw error;
@@ -89,6 +92,9 @@ export async function createSandbox(options: SandboxOptions = {}): Promise<Sandb
         server.close(() => resolve());
         if ('closeAllConnections' in server) server.closeAllConnections();
       });
+      // A request whose client is gone still uses the database.
+      closing.abort();
+      await Promise.allSettled(running);
       db.close();
     },
   };
@@ -113,9 +119,15 @@ function ensureAdministrator({ db, clock }: State, adminKey: string): void {
   insertKey(db, { kind: 'personal', name: 'keywarden', user_id: userId, created_at: createdAt }, adminKey);
 }
 
-function listen(app: Hono, port: number): Promise<ServerType> {
+/** Listens on 127.0.0.1. `running` has the requests that have no response yet. */
+function listen(app: Hono, { port, running }: { port: number; running: Set<Promise<unknown>> }): Promise<ServerType> {
+  const fetch: typeof app.fetch = async (...request) => {
+    const response = Promise.resolve(app.fetch(...request));
+    running.add(response);
+    return await response.finally(() => running.delete(response));
+  };
   return new Promise((resolve, reject) => {
-    const server = serve({ fetch: app.fetch, hostname: '127.0.0.1', port }, () => {
+    const server = serve({ fetch, hostname: '127.0.0.1', port }, () => {
       server.off('error', reject);
       resolve(server);
     });

@@ -20,6 +20,8 @@ export interface State {
   /** The source of ids and passwords, which must differ between two starts. */
   random: Random;
   newToken: () => string;
+  /** Aborted when the sandbox closes: requests that wait continue at once. */
+  closing: AbortSignal;
 }
 
 interface RequestVariables {

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import type { Context, Next } from 'hono';
 import { type Refusal, renderRefusal } from '../http/errors.ts';
@@ -6,7 +7,11 @@ import { MILLISECOND } from '../store/time.ts';
 import type { Fault } from './faults.ts';
 
 /** Applies a fault around the request's own work; without a fault the request proceeds unchanged. */
-export async function strike(c: Context<Env>, fault: Fault | undefined, next: Next): Promise<void> {
+export async function strike(
+  c: Context<Env>,
+  { fault, closing }: { fault: Fault | undefined; closing: AbortSignal },
+  next: Next,
+): Promise<void> {
   switch (fault?.kind) {
     case undefined:
       return await next();
@@ -14,7 +19,7 @@ export async function strike(c: Context<Env>, fault: Fault | undefined, next: Ne
       c.res = refusal(c, fault);
       return;
     case 'latency':
-      await new Promise((resolve) => setTimeout(resolve, fault.latency_ms));
+      await setTimeout(fault.latency_ms, undefined, { signal: closing }).catch(() => undefined);
       return await next();
     case 'drop':
       return cut(c);
