@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { listIncidents } from '@keywarden/db/daemon';
+import { endStuckSessions, listIncidents } from '@keywarden/db/daemon';
+import { openStore, type Store } from '@keywarden/db/store';
 import { until } from '@keywarden/testkit';
 import { type Fixture, makeFixture } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
@@ -34,12 +35,20 @@ afterEach(async () => {
 const noFit: (error: unknown) => void = () => undefined;
 
 /** Starts a replica with its own store, as a process has. */
-async function start({ shutdownMs = 30_000, onFatal = noFit } = {}) {
+async function start({
+  shutdownMs = 30_000,
+  onFatal = noFit,
+  own,
+}: {
+  shutdownMs?: number;
+  onFatal?: typeof noFit;
+  own?: Store;
+} = {}) {
   const replica = randomUUID();
   const { config } = fixture.context;
   const context = {
     ...fixture.context,
-    store: await store.as('keywarden_daemon'),
+    store: own ?? (await store.as('keywarden_daemon')),
     config: { ...config, shutdown_timeout: { text: 'test', ms: shutdownMs } },
     replica,
   };
@@ -250,4 +259,21 @@ test('a mark that cannot be read does not keep the ledger from growing', async (
     return row?.size > 0 && row?.size;
   });
   expect(size).toBeGreaterThan(0);
+});
+
+test('a login that may not end sessions does not stop the schedules', async () => {
+  const login = `login_${randomUUID().slice(0, 8)}`;
+  await store.sql.unsafe(`create role ${login} login password 'x' in role keywarden_daemon`);
+  await store.sql`revoke execute on function pg_terminate_backend from public`;
+  const databaseUrl = Object.assign(new URL(store.url), { username: login, password: 'x' }).href;
+  const role = 'keywarden_daemon';
+  const own = await openStore({ databaseUrl, dataFolder: '', applicationName: 'keywarden', role });
+  await expect(endStuckSessions(own.sql)).rejects.toMatchObject({ code: '42501' });
+  const { daemon } = await start({ own });
+  await daemon.settled(['keys', 'operations', 'credentials']);
+  await daemon.tick();
+  expect((await runs()).map(({ outcome }) => String(outcome))).toEqual(['done', 'done', 'done']);
+  await daemon.stop();
+  await own.close();
+  await store.sql.unsafe(`drop role ${login}`);
 });
