@@ -4,7 +4,7 @@ import { unknownCreator } from '../wire/index.ts';
 import { createClient } from './client.ts';
 import { collect } from './pagination.ts';
 
-// Recorded responses of the live service that differ from its description.
+// Recorded responses of the live service that differ from its description, and what the description does not allow.
 
 interface Answer {
   status?: number;
@@ -130,4 +130,20 @@ test.each([
   const { client, asked } = await recorded({ status, body: { code: '', message } });
   expect((await failure(client.createBranch('quiet-lake-1'))).code).toBe(code);
   expect(asked).toHaveLength(1);
+});
+
+test('null in place of a list is an error: it does not show that there are no rows', async () => {
+  for (const body of [null, { api_keys: null }])
+    expect((await failure(collect((await recorded({ body })).client.personalKeys()))).code).toBe('invalid_response');
+  const { client } = await recorded({ body: { operations: null, projects: null, pagination: {} } });
+  expect((await failure(client.operationsPage('quiet-lake-1'))).code).toBe('invalid_response');
+  expect((await failure(collect(client.projects('acme')))).code).toBe('invalid_response');
+});
+
+test('a row with small letters in its time cannot be read, and is kept apart', async () => {
+  const row = { ...operation(1), created_at: '2024-01-25t15:57:49z' };
+  const { client } = await recorded({ body: { operations: [operation(2), row] } });
+  const { items, rejected } = await client.operationsPage('quiet-lake-1');
+  expect(items.map(({ id }) => id)).toEqual([operation(2).id]);
+  expect(rejected).toMatchObject([{ index: 1, id: row.id }]);
 });
