@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module';
 import { openStore } from '@keywarden/db/store';
 import { type Subject, syncOnce } from './subject.ts';
 
@@ -18,6 +19,7 @@ process.on('message', ({ databaseUrl, subject }: Order) => {
     },
   );
 });
+flushCompileCache(); // otherwise each process that is killed would leave the next one to compile
 process.send?.('ready');
 
 async function sync(databaseUrl: string, subject: Subject): Promise<void> {

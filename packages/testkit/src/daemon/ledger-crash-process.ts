@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module';
 import { growLedger } from '@keywarden/daemon';
 import { sealDays } from '@keywarden/db/daemon';
 import { openStore } from '@keywarden/db/store';
@@ -32,5 +33,6 @@ const work = [
   },
 ];
 process.on('disconnect', () => process.exit());
+flushCompileCache(); // otherwise each process that is killed would leave the next one to compile
 process.send?.('works');
 await Promise.all(work.map(async (each) => await each()));
