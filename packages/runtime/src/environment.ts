@@ -204,14 +204,19 @@ export function createDataFile(folder: string, name: string, text: string): bool
  * Does nothing if the file does not exist.
  */
 export function putDataFileAside(folder: string, name: string, suffix: string): void {
+  if (copyDataFileAside(folder, name, suffix)) rmSync(join(folder, name));
+}
+
+/** Copies a small file as `putDataFileAside` moves it. Returns whether it exists. */
+export function copyDataFileAside(folder: string, name: string, suffix: string): boolean {
   const text = readDataFile(folder, name);
-  if (text === undefined) return;
+  if (text === undefined) return false;
   let [aside, count] = [`${name}.${suffix}`, 1];
   while (!createDataFile(folder, aside, text) && readDataFile(folder, aside) !== text) {
     count += 1;
     aside = `${name}.${suffix}.${count}`;
   }
-  rmSync(join(folder, name));
+  return true;
 }
 
 function writePartial(folder: string, name: string, text: string): string {

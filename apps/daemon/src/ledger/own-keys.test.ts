@@ -126,3 +126,19 @@ test('after another process has ended the former key, a pass that had begun sign
     expect(readSeen(first.folder)?.note).toBe(note);
   }
 });
+
+test('each former key stays in a file when the key is rotated again', async () => {
+  const first = await machines.create();
+  await grow(first);
+  const texts = [];
+  for (let count = 0; count < 3; count += 1) {
+    addLedgerKey(first.environment);
+    texts.push(readFileSync(join(first.folder, 'ledger-key'), 'utf8'));
+    await grow(first);
+    const { note = '' } = (await readNewestCheckpoint(owner.db)) ?? {};
+    endFormerKeys(first.environment, note);
+  }
+  const names = ['ledger-key.former', 'ledger-key.former.2', 'ledger-key.former.3'];
+  expect(names.filter((name) => existsSync(join(first.folder, name)))).toEqual(names);
+  expect(names.map((name) => readFileSync(join(first.folder, name), 'utf8'))).toEqual(texts);
+});

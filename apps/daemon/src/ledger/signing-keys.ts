@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createSigningKey, openNote, parseSigningKey, type Signer, type Verifier } from '@keywarden/core/ledger';
 import {
+  copyDataFileAside,
   createDataFile,
   type Environment,
   putDataFileAside,
@@ -69,8 +70,8 @@ export function addLedgerKey(settings: SigningSettings): void {
 }
 
 /**
- * Removes all keys but the newest, and returns the public key of that one. The former file stays beside it. Throws a UserError unless the newest key has
- * signed this checkpoint: the ledger would be lost.
+ * Removes all keys but the newest, and returns the public key of that one. The former file stays beside it, and so do those of earlier rotations. Throws a
+ * UserError unless the newest key has signed this checkpoint: the ledger would be lost.
  */
 export function endFormerKeys(settings: SigningSettings, newestNote: string | null): Verifier {
   const signers = requireFile(settings);
@@ -79,7 +80,7 @@ export function endFormerKeys(settings: SigningSettings, newestNote: string | nu
     throw usageError('The newest key has not signed the ledger yet; run keywarden ledger, then try again.');
   const text = readDataFile(settings.KEYWARDEN_DATA, fileName) ?? '';
   // A second run ends nothing more, and keeps the file of the first.
-  if (signers.length > 1) writeDataFile(settings.KEYWARDEN_DATA, `${fileName}.former`, text);
+  if (signers.length > 1) copyDataFileAside(settings.KEYWARDEN_DATA, fileName, 'former');
   writeDataFile(settings.KEYWARDEN_DATA, fileName, text.split('\n').at(-1) ?? '');
   return last.verifier;
 }
