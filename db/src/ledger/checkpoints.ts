@@ -48,8 +48,11 @@ export async function noteLedgerKeys(db: Db, keys: EndorsedKey[]): Promise<void>
       .onConflictDoUpdate({ target: ledgerKey.publicKey, set: { endorsement: sql`excluded.endorsement` } });
 }
 
-/** Records that a person begins the ledger anew. */
+/** Records that a person begins the ledger anew, once after each checkpoint of the former one: a run that was killed is repeated. */
 export async function recordBeginning(db: Db, beginning: typeof ledgerBeginning.$inferInsert): Promise<void> {
+  const { formerCheckpoint, number } = ledgerBeginning;
+  const [last] = await db.select({ formerCheckpoint }).from(ledgerBeginning).orderBy(desc(number)).limit(1);
+  if (last !== undefined && last.formerCheckpoint === beginning.formerCheckpoint) return;
   await db.insert(ledgerBeginning).values(beginning);
 }
 

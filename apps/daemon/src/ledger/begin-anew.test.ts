@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { interrupt, interruptStep, machines, owner, useMachines } from '@keywarden/testkit/daemon/ledger-machines';
 import { expect, test } from 'vitest';
@@ -154,3 +154,86 @@ test.each([1, 2])(
     expect(await whyLedgerDiffers(first)).toBeNull();
   },
 );
+
+test('a beginning that is killed at any step is finished by the next run, which begins no other ledger', async () => {
+  const first = await machines.create();
+  await grow(first);
+  const asked = { reason: 'a test', by: 'ada' };
+  const nameOfKey = () => readSigningKeys(first.environment)[0]?.verifier.name;
+  let steps = 0;
+  for (let wasKilled = true; wasKilled; steps += 1) {
+    wasKilled = false;
+    await machines.addEvent();
+    const former = nameOfKey();
+    const kill = async () => {
+      wasKilled = true;
+      throw new Error('killed');
+    };
+    const failure = await beginAnew(interruptStep(first, steps + 1, kill), asked).catch((error: unknown) => error);
+    expect(failure !== undefined).toBe(wasKilled);
+    const begun = nameOfKey();
+    // The daemon of this machine continues meanwhile.
+    if (steps % 2 === 0) await grow(first);
+    if (wasKilled) await beginAnew(first, asked);
+    expect(nameOfKey() === begun || begun === former, `at step ${steps + 1}`).toBe(true);
+    expect(await whyLedgerDiffers(first), `at step ${steps + 1}`).toBeNull();
+    const [events] = await owner.sql`
+      select count(*)::int as begun, count(*) filter (where content::jsonb ->> 'seen_checkpoint' is not null)::int as seen
+      from keywarden.ledger_event where type = 'ledger.begun_anew'`;
+    expect(events, `at step ${steps + 1}`).toEqual({ begun: steps + 1, seen: steps + 1 });
+  }
+  expect(steps).toBeGreaterThan(10);
+  const [open] = await owner.sql`select count(*)::int as keys from keywarden.ledger_key where ended_at is null`;
+  expect(open?.keys).toBe(1);
+  expect(await checkLedger(first)).toEqual([]);
+});
+
+test('a beginning that was killed is not finished in a store that is restored again: its key signs no second history', async () => {
+  const first = await machines.create();
+  await grow(first);
+  const restore = await takeBackup();
+  const asked = { reason: 'restored', by: 'ada' };
+  const db = new Proxy(first.store.db, {
+    get: (target, name) => {
+      if (name === 'update') throw new Error('killed');
+      return Reflect.get(target, name);
+    },
+  });
+  await expect(beginAnew({ ...first, store: { ...first.store, db } }, asked)).rejects.toThrow('killed');
+  const begun = readSeen(first.folder);
+  await restore();
+  await beginAnew(first, asked);
+  expect(begun?.origin).not.toBe(readSeen(first.folder)?.origin);
+  expect(readSigningKeys(first.environment)[0]?.verifier.name).toBe(readSeen(first.folder)?.origin);
+});
+
+test('a key that began a ledger begins no other one on a restored store, also if the machine lost its checkpoint', async () => {
+  const first = await machines.create();
+  await grow(first);
+  const restore = await takeBackup();
+  const asked = { reason: 'restored', by: 'ada' };
+  await beginAnew(first, asked);
+  const before = readSeen(first.folder);
+  await restore();
+  rmSync(join(first.folder, 'ledger-checkpoint'));
+  await beginAnew(first, asked);
+  expect(readSeen(first.folder)?.origin).not.toBe(before?.origin);
+});
+
+test('a process without the key in the folder of a machine that began a ledger anew accepts the new key', async () => {
+  const first = await machines.create();
+  await grow(first);
+  const withoutKey = await machines.create();
+  const command = { ...withoutKey, environment: { ...withoutKey.environment, KEYWARDEN_DATA: first.folder } };
+  const key = join(first.folder, 'ledger-key');
+  const elsewhere = join(withoutKey.folder, 'key');
+  const follow = async () => {
+    renameSync(key, elsewhere);
+    expect(await growLedger(command)).toMatchObject({ state: 'no_key' });
+    renameSync(elsewhere, key);
+  };
+  await follow();
+  await beginAnew(first, { reason: 'a test', by: 'ada' });
+  await follow();
+  expect(await whyLedgerDiffers(first)).toBeNull();
+});

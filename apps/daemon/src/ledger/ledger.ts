@@ -3,7 +3,7 @@ import * as db from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { endorsedKeysOf, isAccepted } from './public-keys.ts';
 import { readCheckpoint, readLatestRecorded, readSeen, rememberLatest, writeSeen } from './seen-checkpoint.ts';
-import { createLedgerKey, discardLedgerKey, readSigningKeys } from './signing-keys.ts';
+import { createLedgerKey, discardLedgerKey, readBegun, readSigningKeys } from './signing-keys.ts';
 
 /** The most events that are added in one transaction. */
 export const eventsAtOnce = 5000;
@@ -86,6 +86,10 @@ async function followLedger(context: LedgerContext, signers: ledger.Signer[]): P
   const newest = await db.readNewestCheckpoint(store.db);
   if (newest === null) return seen === null ? { state: 'no_key', size: 0, added: 0 } : differs('older');
   const checkpoint = readCheckpoint(newest.note);
+  // The store has no checkpoint yet of a ledger that this machine has begun anew, and whose first tree it has signed.
+  const isUnfinished =
+    seen !== null && seen.origin === readBegun(environment.KEYWARDEN_DATA) && seen.origin !== checkpoint?.origin;
+  if (isUnfinished && (await db.continues(store.db, seen))) return { state: 'no_key', size: newest.size, added: 0 };
   if (checkpoint === null || (seen !== null && seen.origin !== checkpoint.origin)) return differs('signature');
   // A machine whose own key has this name accepts no other key of it.
   if (signers.some(({ verifier }) => verifier.name === checkpoint.origin)) return differs('signature');

@@ -1,8 +1,8 @@
 import { openNote, parseVerifier, type Signer, signNote, type Verifier } from '@keywarden/core/ledger';
 import { endLedgerKeys, listLedgerKeys } from '@keywarden/db/daemon';
 import type { Db } from '@keywarden/db/store';
-import { type Environment, readDataFile, usageError, writeDataFile } from '@keywarden/runtime';
-import { readSeen } from './seen-checkpoint.ts';
+import { type Environment, putDataFileAside, readDataFile, usageError, writeDataFile } from '@keywarden/runtime';
+import { readSeen, suffixOf } from './seen-checkpoint.ts';
 
 const fileName = 'ledger-public-keys';
 
@@ -24,6 +24,12 @@ function readPublicKeys({ LEDGER_PUBLIC_KEY, KEYWARDEN_DATA }: PublicKeySettings
         `A line of ${LEDGER_PUBLIC_KEY === undefined ? `${KEYWARDEN_DATA}/${fileName}` : 'LEDGER_PUBLIC_KEY'} is no public key of a ledger; keywarden ledger on the machine that signs prints the key.`,
       );
     });
+}
+
+/** Puts the file with the public keys of another ledger than this one aside. */
+export function putOtherPublicKeysAside(folder: string, name: string): void {
+  const other = parseVerifier(readDataFile(folder, fileName)?.split('\n')[0] ?? '')?.name;
+  if (other !== undefined && other !== name) putDataFileAside(folder, fileName, suffixOf(other));
 }
 
 /** The text that an earlier key signs to name another key of its ledger. It is no checkpoint: its second line is no number. */

@@ -41,9 +41,12 @@ export function rememberLatest(folder: string, ms: number | null): void {
 }
 
 /** Puts the file with the last checkpoint aside, because a new ledger begins. */
-export function putSeenAside(folder: string, suffix: string): void {
-  putDataFileAside(folder, fileName, suffix);
+export function putSeenAside(folder: string, { origin }: Checkpoint): void {
+  putDataFileAside(folder, fileName, suffixOf(origin));
 }
+
+/** Returns the end of a file's name for a former ledger. A store that was restored again has another one than the files of this machine. */
+export const suffixOf = (origin: string) => `of-${origin.replaceAll(/[^\w.-]/g, '_')}`;
 
 /** Remembers a checkpoint, unless another process of this machine has seen a later one. */
 export function writeSeen(folder: string, note: string): void {

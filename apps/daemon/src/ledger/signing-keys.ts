@@ -11,6 +11,7 @@ import {
   usageError,
   writeDataFile,
 } from '@keywarden/runtime';
+import { suffixOf } from './seen-checkpoint.ts';
 
 const fileName = 'ledger-key';
 
@@ -41,20 +42,31 @@ export type SigningSettings = Pick<Environment, 'LEDGER_KEY' | 'KEYWARDEN_DATA'>
  * Creates the key of a new ledger in the data folder, unless there is one. Its name is unique, because it identifies the log everywhere. Returns whether it
  * was created.
  */
-export function createLedgerKey({ KEYWARDEN_DATA }: SigningSettings): boolean {
-  const key = createSigningKey(`keywarden/${randomBytes(6).toString('hex')}`, 'log');
-  return createDataFile(KEYWARDEN_DATA, fileName, key);
+export function createLedgerKey({ KEYWARDEN_DATA }: SigningSettings, name = createName()): boolean {
+  return createDataFile(KEYWARDEN_DATA, fileName, createSigningKey(name, 'log'));
 }
 
-/** Puts the file of the key aside, because a new ledger begins, and creates the key of that one. Throws a UserError if the key is in LEDGER_KEY. */
-export function replaceLedgerKey(settings: SigningSettings, suffix: string): void {
+const createName = () => `keywarden/${randomBytes(6).toString('hex')}`;
+
+/** Puts the file of the key aside, because a new ledger begins, and creates and remembers the key of that one. Throws a UserError if the key is in LEDGER_KEY. */
+export function replaceLedgerKey(settings: SigningSettings): void {
   if (settings.LEDGER_KEY !== undefined)
     throw usageError(
       'LEDGER_KEY has the key of the former ledger; run this without it, and set it to the new file ledger-key afterwards.',
     );
-  putDataFileAside(settings.KEYWARDEN_DATA, fileName, suffix);
-  createLedgerKey(settings);
+  const name = createName();
+  rememberBegun(settings.KEYWARDEN_DATA, name);
+  const [former] = readSigningKeys(settings);
+  if (former !== undefined) putDataFileAside(settings.KEYWARDEN_DATA, fileName, suffixOf(former.verifier.name));
+  createLedgerKey(settings, name);
 }
+
+/** The file with the name of a ledger that a person begins anew, from before its key exists until it has all events and the former keys have ended. */
+const begunFile = 'ledger-begun-anew';
+
+export const readBegun = (folder: string) => readDataFile(folder, begunFile);
+export const rememberBegun = (folder: string, name: string) => writeDataFile(folder, begunFile, name);
+export const forgetBegun = (folder: string) => rmSync(join(folder, begunFile), { force: true });
 
 /** Removes the key that this machine has just created, because another machine signed first. */
 export function discardLedgerKey({ KEYWARDEN_DATA }: SigningSettings): void {
