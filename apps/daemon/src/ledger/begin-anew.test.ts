@@ -237,3 +237,23 @@ test('a process without the key in the folder of a machine that began a ledger a
   await follow();
   expect(await whyLedgerDiffers(first)).toBeNull();
 });
+
+test('a new machine that another one preceded does not discard the key with which it begins the ledger anew', async () => {
+  const other = await machines.create();
+  await grow(other);
+  const checkpoints = await owner.sql`select size, note from keywarden.ledger_checkpoint`;
+  for (let at = 5; at <= 12; at += 1) {
+    // The other machine signs first, while this one waits.
+    await machines.behindTriggers('truncate keywarden.ledger_checkpoint, keywarden.ledger_cosignature');
+    const late = await machines.create();
+    const signsFirst = async () =>
+      await owner.sql`insert into keywarden.ledger_checkpoint ${owner.sql(checkpoints, 'size', 'note')} on conflict do nothing`;
+    const preceded = interruptStep(late, 4, signsFirst);
+    const anew = async () => {
+      await signsFirst();
+      await beginAnew(late, { reason: 'a test', by: 'ada' });
+    };
+    await grow(interruptStep(preceded, at, anew));
+    expect(existsSync(join(late.folder, 'ledger-key')), `at step ${at}`).toBe(true);
+  }
+});

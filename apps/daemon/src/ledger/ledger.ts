@@ -58,7 +58,7 @@ async function growOnce(context: LedgerContext, createsKey: boolean): Promise<Gr
     });
     if (result === 'signature') {
       // Another machine has signed first.
-      if (hasCreated) discardLedgerKey(environment);
+      if (hasCreated) discardLedgerKey(environment, signers[0]);
       return await followLedger(context, signers);
     }
     if (typeof result === 'string') return differs(result);

@@ -68,9 +68,10 @@ export const readBegun = (folder: string) => readDataFile(folder, begunFile);
 export const rememberBegun = (folder: string, name: string) => writeDataFile(folder, begunFile, name);
 export const forgetBegun = (folder: string) => rmSync(join(folder, begunFile), { force: true });
 
-/** Removes the key that this machine has just created, because another machine signed first. */
-export function discardLedgerKey({ KEYWARDEN_DATA }: SigningSettings): void {
-  rmSync(join(KEYWARDEN_DATA, fileName));
+/** Removes the key that this machine has just created, because another machine signed first. A key that has taken its place meanwhile stays. */
+export function discardLedgerKey(settings: SigningSettings, created: Signer | undefined): void {
+  const [own] = readSigningKeys(settings);
+  if (own?.verifier.text === created?.verifier.text) rmSync(join(settings.KEYWARDEN_DATA, fileName), { force: true });
 }
 
 /** Adds a key of the same name. Checkpoints are signed with both from then on. Throws a UserError if the keys are in LEDGER_KEY. */
