@@ -1,6 +1,15 @@
 import type { EventContent, ProvenEvent } from '@keywarden/core/ledger';
 import { compareInstants, sha256 } from '@keywarden/core/values';
-import { areKeys, type Comparison, is, isKey, isSameJson, isSameText, isValue } from './evidence-comparisons.ts';
+import {
+  areKeys,
+  type Comparison,
+  is,
+  isKey,
+  isSameJson,
+  isSameText,
+  isShortKey,
+  isValue,
+} from './evidence-comparisons.ts';
 import { type EventIndex, findEvent, findEvents, hashOf, listNewest, textOf } from './evidence-events.ts';
 
 // Which events of the ledger the rows of an evidence archive are compared with.
@@ -142,7 +151,7 @@ export const bindings: Binding[] = [
         fields: {
           ...same('kind', 'opened_at'),
           scope: { member: 'scope', isSame: isSameText, isEmptyNull: true },
-          key,
+          key: { member: 'key', isSame: isShortKey, parts: ['number', 'id'] },
         },
       },
       {

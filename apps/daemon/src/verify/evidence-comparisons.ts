@@ -14,6 +14,13 @@ export const isKey: Comparison = (recorded, shown, { content }) => {
   const isSamePlane = plane === undefined || plane === recordedPlane;
   return number === content.key_number && id === recordedId && scope === recordedScope && isSamePlane;
 };
+
+/** Compares a reference to a key that has its number and its id alone, as that of an incident. */
+export const isShortKey: Comparison = (recorded, shown, { content }) => {
+  const { number, id } = shown as Record<string, unknown>;
+  return number === content.key_number && id === recorded.split(' ').at(-1);
+};
+
 /** Compares the keys of an exemption with the hash of their names. */
 export const areKeys: Comparison = (recorded, shown) => {
   const parts = (Array.isArray(shown) ? (shown as Record<string, unknown>[]) : []).map((each) => [
