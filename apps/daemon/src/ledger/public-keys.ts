@@ -57,6 +57,7 @@ export async function endOtherKeys(db: Db, kept: string[]): Promise<void> {
 
 /**
  * Returns whether a key that this machine accepts signed a checkpoint. Keys that an accepted key endorsed are accepted too, from then on: so keys are rotated.
+ * `candidates` are in the order in which they were added: a key comes after those that endorsed it.
  * A signature beside that of an accepted key endorses nothing, because anybody can add a line to a note. A machine without public keys accepts those that
  * signed the checkpoint that it remembers; without one, those that it meets first. Until a key is ended, it signs together with those that were added after it.
  * So a key whose signature an accepted checkpoint lacks, although it has that of a later key, was ended, and is accepted no more.
@@ -81,12 +82,9 @@ export function isAccepted(
           )?.signatures ?? []
         ).map(({ by }) => by);
   const isKnown = ({ text }: Verifier) => accepted.some((each) => each.text === text);
-  for (let count = -1; count !== accepted.length; ) {
-    count = accepted.length;
-    for (const { verifier, endorsement } of keys)
-      if (!isKnown(verifier) && openNote(endorsement ?? '', accepted)?.text === endorsementOf(verifier))
-        accepted.push(verifier);
-  }
+  for (const { verifier, endorsement } of keys)
+    if (!isKnown(verifier) && openNote(endorsement ?? '', accepted)?.text === endorsementOf(verifier))
+      accepted.push(verifier);
   const signed = openNote(note, accepted)?.signatures.map(({ by }) => by.text);
   if (signed === undefined) return false;
   // The database is not asked which keys have ended: its owner may hold one. A new key that did not sign is not kept: its endorsement brings it when it signs.
