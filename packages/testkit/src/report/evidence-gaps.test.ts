@@ -54,6 +54,7 @@ test.each(filesWithGaps)('a gap that is dropped from %s alone is found', async (
   expect(wrong).toHaveLength(11);
   for (const each of wrong) expect(each.slice(0, each.indexOf(':'))).toMatch(file);
   expect(wrong[0]).toMatch(/it lacks the gap of .+ quiet-river from 2026-05-/);
+  expect(words).not.toContain('name no gap');
 });
 
 test.each(filesWithGaps)('a gap that is made shorter in %s is found', async (_what, file) => {
@@ -66,23 +67,50 @@ test.each(filesWithGaps)('a gap that is made shorter in %s is found', async (_wh
   }
 });
 
+const withPeriod = (files: Files, from: string, to: string): Files =>
+  change(files, /manifest/, (text) =>
+    text.replace(/"from": ?"[^"]+"/, `"from":"${from}"`).replace(/"to": ?"[^"]+"/, `"to":"${to}"`),
+  );
+
+/** Returns the days of the gaps that a list of a period lacks, if it has none. */
+async function lacking(files: Files, from: string, to: string): Promise<string[]> {
+  const dropped = forge(
+    filesWithGaps[0]?.[1] ?? /x/,
+    editLines((lines) => lines.filter((line) => !line.includes('quiet-river'))),
+  )(files);
+  const { words } = await packs.verify(withPeriod(dropped, from, to));
+  const sentences = (JSON.parse(words) as { verdict: { wrong: string[] } }).verdict.wrong;
+  return sentences.flatMap(
+    (each) => /operation-holes.ndjson: it lacks the gap of .* from (\S{10})/.exec(each)?.[1] ?? [],
+  );
+}
+
 test('a list of gaps needs those of its period only, and none that began shortly before its end', async () => {
-  const lacking = async (from: string, to: string) => {
-    const dropped = forge(
-      filesWithGaps[0]?.[1] ?? /x/,
-      editLines((lines) => lines.filter((line) => !line.includes('quiet-river'))),
-    )(evidence);
-    const period = change(dropped, /manifest/, (text) =>
-      text.replace(/"from": ?"[^"]+"/, `"from":"${from}"`).replace(/"to": ?"[^"]+"/, `"to":"${to}"`),
-    );
-    const { words } = await packs.verify(period);
-    const sentences = (JSON.parse(words) as { verdict: { wrong: string[] } }).verdict.wrong;
-    return sentences.flatMap(
-      (each) => /operation-holes.ndjson: it lacks the gap of .* from (\S{10})/.exec(each)?.[1] ?? [],
-    );
-  };
-  expect(await lacking('2026-05-01T00:00:00Z', '2026-05-22T00:00:00Z')).toEqual(['2026-05-20']);
-  expect(await lacking('2026-05-29T00:00:00Z', '2026-06-27T00:00:00Z')).toEqual(['2026-05-29', '2026-05-30']);
+  const first = '2026-05-01T00:00:00Z';
+  expect(await lacking(evidence, first, '2026-05-22T00:00:00Z')).toEqual(['2026-05-20']);
+  expect(await lacking(evidence, first, '2026-05-21T01:00:00Z')).toEqual(['2026-05-20']);
+  expect(await lacking(evidence, first, '2026-05-21T00:59:59Z')).toEqual([]);
+  expect(await lacking(evidence, '2026-05-29T00:00:00Z', '2026-06-27T00:00:00Z')).toEqual(['2026-05-29', '2026-05-30']);
+  const withoutGaps = await packs.verify(withPeriod(evidence, first, '2026-05-10T00:00:00Z'));
+  expect(withoutGaps.words).toMatch(/operation-holes\.ndjson: the seals of the archive name no gap from 2026-05-01/);
+});
+
+test('a list of gaps may end where the last sealed gap ends, and has those of its own control plane', async () => {
+  const [, list] = filesWithGaps[0] ?? [];
+  const forged = async (from: RegExp, to: string) =>
+    await packs.verify(forgeOne(list ?? /x/, (text) => text.replaceAll(from, to))(evidence));
+  expect((await forged(/("to" ?: ?")\d{4}-[^"]+/g, '$12026-05-31T00:00:00Z')).words).toMatch(
+    /operation-holes\.ndjson: it has each of the 11 gaps/,
+  );
+  expect((await forged(/("control_plane" ?: ?")[^"]+/g, '$1http://other')).rank).toBe(2);
+});
+
+test('projects of two control planes can have one id', async () => {
+  const twice = forgeOne(
+    /^coverage\/operations\.ndjson$/,
+    editLines((lines) => [...lines, lines[0]?.replace(/("control_plane" ?: ?")[^"]+/, '$1http://other') ?? '']),
+  );
+  expect((await packs.verify(twice(evidence))).words).not.toContain('a project twice');
 });
 
 test('a gap that the coverage does not have is found', async () => {
@@ -109,6 +137,9 @@ test('an archive that claims to have no control about operations still has to na
     1,
     expect.stringMatching(/it has no not-seen\/operation-holes\.ndjson, although its seals name 11 gaps/),
   ]);
+  const until = async (to: string) => (await packs.verify(withPeriod(without, '2026-05-01T00:00:00Z', to))).words;
+  expect(await until('2026-05-22T00:00:00Z')).toContain('although its seals name 1 gaps');
+  expect(await until('2026-05-10T00:00:00Z')).not.toContain('although its seals');
 });
 
 test('neither a forged time of the archive nor lines that fill a list hide a gap', async () => {
@@ -143,7 +174,8 @@ test('other receipts in the place of the seals, or one twice, are refused', asyn
     sealsFile,
     editLines((lines) => [other, ...lines.slice(1)]),
   );
-  expect((await packs.verify(replaced(evidence))).rank).toBe(2);
+  const { rank, words } = await packs.verify(replaced(evidence));
+  expect([rank, words]).toEqual([2, expect.stringMatching(/a line of [^:]+ is not proven: a receipt is of /)]);
   const twice = forge(
     sealsFile,
     editLines((lines) => [...lines, ...lines.slice(-1)]),
@@ -173,4 +205,19 @@ test('a gap that is dropped with the receipts of its seals is named beside a cop
     name === 'manifest.json' ? text.replace(/"from": ?"[^"]+"/, '"from":"2026-05-28T00:00:00Z"') : text,
   ]);
   expect(await beside(dropped(Object.fromEntries(later) as Files))).toEqual(leftOut);
+});
+
+test('a gap that no later walk can fill is due, also if it began shortly before the end of the period', async () => {
+  const { store, ledger } = packs.fixture;
+  const [start, end] = ['2026-05-25T00:00:00Z', '2026-05-26T00:00:00Z'];
+  const gap = `[{"from":"${start}","from_included":true,"reason":"pruned","to":"${end}","to_included":false}]`;
+  await store.sql.unsafe(`
+    insert into keywarden.operation_seal (project_number, project, day, operations, root, covered, gaps, replaces)
+    select project_number, project, day, operations, root, '[]', '${gap}', number from keywarden.operation_seal
+    where project like '% quiet-river' and day = '2026-05-25' order by number desc limit 1`);
+  packs.fixture.store.isTampered();
+  await ledger.sign();
+  const sealed = unpack(await download(packs.fixture, '/v1/evidence?from=2026-05-01&to=2026-06-30'));
+  expect(await lacking(sealed, '2026-05-24T00:00:00Z', '2026-05-25T00:00:01Z')).toEqual(['2026-05-25']);
+  expect(await lacking(sealed, '2026-05-24T00:00:00Z', start)).toEqual([]);
 });
