@@ -139,7 +139,8 @@ test.each(kindNames)(
 
 test('the keys of an exemption and the items of a review belong to their events', async () => {
   expect(await faultsAfter('delete from keywarden.exemption_key')).toEqual(['exemption.granted altered']);
-  expect(await faultsAfter(`update keywarden.review_item set findings = '[]'`)).toEqual(['review.opened altered']);
+  for (const change of [`findings = '[]'`, `key = '{}'`, 'key_number = key_number + 1000000'])
+    expect(await faultsAfter(`update keywarden.review_item set ${change}`)).toEqual(['review.opened altered']);
 });
 
 test('an event that is added to hide a change is found', async () => {
