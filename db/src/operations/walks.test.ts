@@ -115,3 +115,41 @@ test('A6: a walk of one project takes back no walk of another one', async () => 
   expect(await storedWalks(shallow)).toEqual(first);
   expect(await storedWalks(deep)).toEqual(second);
 });
+
+test('A6: of two walks of one day that end alike, the later one is kept; of two that began at one time, the one that reached deeper', async () => {
+  const keptOf = async (...all: Walk[]) => {
+    const project = await makeProject(store.sql, controlPlane);
+    for (const walk of all)
+      await saveOperationPage(store.sql, { project, operations: [], walk: { ...walk, floor: null, next: null } });
+    return await storedWalks(project);
+  };
+  const deep = { beganAt: at(5, 10), reached: at(1, 0), isEnd: false };
+  const later = { beganAt: at(5, 12), reached: at(4, 0), isEnd: false };
+  expect(await keptOf(deep, later)).toEqual([later]);
+  expect(await keptOf(deep, { ...deep, reached: at(4, 0) })).toEqual([deep]);
+});
+
+test('A3: a walk continues where its own project was left, and an earlier walk does not set back the time of the last one', async () => {
+  const [one, other] = [await makeProject(store.sql, controlPlane), await makeProject(store.sql, controlPlane)];
+  const stateOf = async (project: string) => {
+    const [row] = await store.sql`
+      select p.walked_at = ${at(5, 0)} as is_walked, w.began_at = ${at(6, 0)} and w.floor = ${at(2, 0)} and w.cursor = 'newer' as is_newer
+      from keywarden.project p left join keywarden.open_walk w on w.project_number = p.number where p.number = ${project}`;
+    return { ...row };
+  };
+  const save = async (project: string, day: number, step: object) => {
+    const walk = { beganAt: at(day, 0), floor: null, next: null, reached: at(1, 0), isEnd: true, ...step };
+    await saveOperationPage(store.sql, { project, operations: [], walk });
+  };
+  const next = { cursor: 'older', below: at(3, 0) };
+  for (const project of [one, other]) {
+    await save(project, 5, {});
+    await save(project, 4, {});
+    await save(project, 3, { next });
+    await save(project, 6, { floor: at(2, 0), next: { ...next, cursor: 'newer' } });
+    expect(await stateOf(project)).toEqual({ is_walked: true, is_newer: true });
+  }
+  await save(one, 7, {});
+  expect(await stateOf(one)).toEqual({ is_walked: false, is_newer: null });
+  expect(await stateOf(other)).toEqual({ is_walked: true, is_newer: true });
+});

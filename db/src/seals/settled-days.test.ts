@@ -31,6 +31,28 @@ test('pages of two days before the first seal have each day in between sealed on
   expect(await faultsOf(project)).toEqual([]);
 });
 
+test.each([
+  ['a changed row', {}, [2]],
+  ['a changed row, with a proof of what is covered', { proof: proofOf(1, 4) }, [2]],
+  [
+    'a changed row, with a proof up to noon of a later day',
+    { proof: { ...proofOf(4, 5), below: `${day(5)}T12:00:00Z` } },
+    [2, 4, 5],
+  ],
+])('a page with %s has each day that it changes sealed again', async (_what, proof, days) => {
+  const project = await sealing.makeWalked(6);
+  const { sql } = sealing.daemon;
+  const running = makeWireOperation(noon(2) + 9, { status: 'running' });
+  await saveOperationPage(sql, { project, operations: [running], proof: proofOf(1, 4) });
+  await sealing.seal();
+  const before = await daysOf(project);
+  await saveOperationPage(sql, { project, operations: [{ ...running, status: 'finished' }], ...proof });
+  await sealing.waitQuiet();
+  await sealing.seal();
+  expect((await daysOf(project)).slice(before.length)).toEqual(days.map(day));
+  expect(await faultsOf(project)).toEqual([]);
+});
+
 test('a row of an earlier day, in a project that was not sealed because its first day has a gap, has the days in between sealed', async () => {
   const { store, daemon } = sealing;
   const project = await makeProject(daemon.sql, sealing.controlPlane);

@@ -1,0 +1,93 @@
+import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import type { Store } from '../store.ts';
+import { type OperationPage, saveOperationPage } from './pages.ts';
+import { makeOperationPartitions } from './partitions.ts';
+
+let store: TestStore;
+let daemon: Store;
+let controlPlane: string;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  daemon = await store.as('keywarden_daemon');
+  controlPlane = await makeControlPlane(daemon.sql);
+  await makeOperationPartitions(daemon.sql, ['2026-05']);
+});
+afterAll(async () => await store.close());
+
+const newProject = async () => await makeProject(daemon.sql, controlPlane);
+const second = (seconds: string) => `2026-05-05T00:00:${seconds}Z`;
+const operation = (id: number, seconds: string, status = 'running') =>
+  makeWireOperation(id, { createdAt: second(seconds), status });
+const save = async (project: string, page: Partial<OperationPage>) =>
+  await saveOperationPage(daemon.sql, { project, operations: [], ...page });
+const stored = async (project: string) => {
+  const rows = await store.sql`
+    select to_char(created_at at time zone 'UTC', 'SS.MS') as at, status from keywarden.operation where project_number = ${project} order by created_at`;
+  return rows.map(({ at, status }) => `${String(at)} ${String(status)}`);
+};
+
+test('A1: rows in the seconds before and after a stored row are stored, also with its id', async () => {
+  for (const ids of [
+    [2, 3, 4],
+    [1, 1, 1],
+  ] as const) {
+    const project = await newProject();
+    await save(project, { operations: [operation(1, '09.500'), operation(1, '07.500')] });
+    const operations = [operation(ids[0], '10'), operation(ids[1], '08'), operation(ids[2], '06')];
+    expect(await save(project, { operations })).toEqual({ inserted: 3, changed: 0 });
+    expect(await stored(project)).toEqual(
+      ['06.000', '07.500', '08.000', '09.500', '10.000'].map((at) => `${at} running`),
+    );
+  }
+});
+
+test('A4: of one id at two times, only the operation that a page shows changes', async () => {
+  const project = await newProject();
+  await save(project, { operations: [operation(1, '09'), operation(1, '07')] });
+  const operations = [operation(2, '10'), operation(1, '07', 'finished'), operation(2, '06')];
+  expect(await save(project, { operations })).toEqual({ inserted: 2, changed: 1 });
+  expect(await stored(project)).toEqual(['06.000 running', '07.000 finished', '09.000 running', '10.000 running']);
+});
+
+test('A2: an unreadable row takes back its time in its own project, unless a row of its id is stored in that second', async () => {
+  const proof = { from: second('00'), isFromIncluded: true, below: second('30') };
+  const [one, other] = [await newProject(), await newProject()];
+  const [own, foreign] = ['abcdef00-0000-4000-8000-000000000001', 'abcdef00-0000-4000-8000-000000000002'];
+  await save(one, { operations: [{ ...operation(1, '07.500'), id: own }], proof });
+  await save(other, { operations: [{ ...operation(2, '08'), id: foreign }], proof });
+  const takenBack = async (project: string) => {
+    const [row] = await store.sql`
+      select array(select to_char(lower(gap) at time zone 'UTC', 'SS.MS') || ' to ' || to_char(upper(gap) at time zone 'UTC', 'SS.MS')
+        from unnest(tstzmultirange(tstzrange(${proof.from}, ${proof.below})) - c.known) gap) as gaps
+      from keywarden.operation_coverage c where project_number = ${project}`;
+    return row?.gaps as string[];
+  };
+  const unread = async (id: string, from: string, to = from) =>
+    await save(one, { unread: [{ id, from: second(from), to: second(to) }] });
+  // A single answer may show the time with other digits, and the id with other letters.
+  await unread(own, '07.900');
+  await unread(own.toUpperCase(), '07', '08');
+  expect(await takenBack(one)).toEqual([]);
+  await unread(foreign, '08');
+  await unread(own, '09', '10');
+  expect(await takenBack(one)).toEqual(['08.000 to 08.000', '09.000 to 10.000']);
+  expect(await takenBack(other)).toEqual([]);
+});
+
+test('rows of one instant keep their order in one project when another one shows more of them', async () => {
+  const [one, other] = [await newProject(), await newProject()];
+  const places = async (project: string) =>
+    (await store.sql`select place from keywarden.operation where project_number = ${project} order by id`).map(
+      ({ place }) => Number(place),
+    );
+  await save(one, { operations: [operation(2, '07'), operation(1, '07')] });
+  await save(other, { operations: [operation(2, '07'), operation(1, '07')] });
+  await save(other, { operations: [operation(1, '07'), operation(3, '07'), operation(2, '07')] });
+  expect(await places(one)).toEqual([0, 1]);
+});
+
+test('a page of a project that the store does not have is refused', async () => {
+  await expect(save('999999', {})).rejects.toThrow(/project \d+ does not exist/);
+});
