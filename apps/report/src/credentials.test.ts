@@ -1,5 +1,7 @@
 import { unknownTime, type WireCredential } from '@keywarden/core/wire';
+import { saveProjects } from '@keywarden/db/daemon';
 import { type Fixture, listCredentials, makeCredential, makeFixture } from '@keywarden/testkit/report/fixture';
+import { makeControlPlane, makeWireProject } from '@keywarden/testkit/store/rows';
 import { unzipSync } from 'fflate';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { exceptionsInWords, type Manifest } from './evidence/summary.ts';
@@ -168,4 +170,22 @@ test('P3: an export of credentials ends with a line that states its content', as
   expect(lines.at(-1)).toContain('"count":3');
   const csv = await fixture.ask('/v1/exports/credentials?format=csv', { as: 'auditor' });
   expect(csv.text.split('\n')[0]).toContain('expires_at');
+});
+
+test('a credential without a creator belongs to the owner of its project at its own control plane, and an API key does not', async () => {
+  const { sql } = fixture.store;
+  const elsewhere = await makeControlPlane(fixture.daemon.sql, { name: 'elsewhere', baseUrl: 'sandbox elsewhere' });
+  const listing = {
+    controlPlane: elsewhere,
+    seenAt: '2026-05-31T00:00:00Z',
+    organizationId: 'acme',
+    unavailableIds: [],
+  };
+  await saveProjects(fixture.daemon.sql, listing, [makeWireProject('quiet-river', { ownerId: 'eve' })]);
+  await sql`update keywarden.project set owner_id = 'pat' where id = 'quiet-river' and control_plane_number <> ${elsewhere}`;
+  await sql`update keywarden.credential set creator_id = case id when 'nak_live_1' then 'zoe' else 'unknown' end`;
+  const ownersIn = async (list: string) =>
+    Object.fromEntries((await fixture.ask(`/v1/${list}`)).body.items.map(({ id, owner }) => [id, owner]));
+  expect(await ownersIn('credentials')).toMatchObject({ 'br-main/app': 'pat', nak_live_1: 'zoe', p1: 'unknown' });
+  expect(await ownersIn('keys')).toMatchObject({ 12: 'unknown' });
 });

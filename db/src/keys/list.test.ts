@@ -207,16 +207,19 @@ test('the owner shown in a list is the one that the policy judges', async () => 
 });
 
 test('the owner of a key has the address of the organization that the creator is still in', async () => {
-  for (const [organization, email, left] of [
-    ['left', 'dan@former.example', day(20)],
-    ['stayed', 'dan@company.example', null],
+  const elsewhere = await makeControlPlane(daemon.sql, { name: 'elsewhere', baseUrl: 'sandbox elsewhere' });
+  for (const [organization, email, seen, left, of = controlPlane] of [
+    ['left', 'dan@former.example', day(15), day(20)],
+    ['stayed', 'dan@company.example', day(10), null],
+    ['older', 'dan@a.example', day(9), null],
+    ['foreign', 'dan@elsewhere.example', day(15), null, elsewhere],
   ] as const) {
     await store.sql`
       insert into keywarden.organization (control_plane_number, id, name, created_at, first_seen_at, last_seen_at)
-      values (${controlPlane}, ${organization}, ${organization}, now(), now(), now())`;
+      values (${of}, ${organization}, ${organization}, now(), now(), now())`;
     await store.sql`
       insert into keywarden.member (control_plane_number, organization_id, user_id, member_id, email, role, first_seen_at, last_seen_at, left_at)
-      values (${controlPlane}, ${organization}, 'dan', 'm', ${email}, 'member', ${day(1)}, ${left === null ? day(10) : day(15)}, ${left})`;
+      values (${of}, ${organization}, 'dan', 'm', ${email}, 'member', ${day(1)}, ${seen}, ${left})`;
   }
   const listed = [makeWireKey('60', { createdBy: { id: 'dan', name: 'Dan' } })];
   await list('stayed', day(21), listed);

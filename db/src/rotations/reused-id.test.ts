@@ -16,24 +16,39 @@ let hour = 0;
 const scope = 'organization:acme';
 const at = () => new Date(Date.UTC(2026, 5, 1, hour)).toISOString();
 
-async function list(keys: ReturnType<typeof makeWireKey>[]): Promise<string> {
+async function list(keys: ReturnType<typeof makeWireKey>[], of: object = {}): Promise<string> {
   hour += 1;
   const begunAt = await readNow(daemon.sql);
-  const place = { controlPlane, scope, organizationId: 'acme', connection: 'main', run: null };
+  const place = { controlPlane, scope, organizationId: 'acme', connection: 'main', run: null, ...of };
   const saved = await saveKeyListing(daemon.sql, { ...place, listedAt: at(), begunAt, keys });
   return String(saved.number);
 }
 
 /** Returns the numbers of all rows that ever had the id, oldest first. */
 const rowsOf = async (id: string) =>
-  (await daemon.sql`select number from keywarden.key where id = ${id} order by number`).map((row) =>
-    String(row.number),
-  );
+  (
+    await daemon.sql`
+      select number from keywarden.key where id = ${id} and control_plane_number = ${controlPlane} and scope = ${scope} order by number`
+  ).map((row) => String(row.number));
 
-const lineages = async () =>
-  (await daemon.sql`select key_number from keywarden.key_lineage order by key_number`).map((row) =>
+const lineages = async (sql: Pick<Store['sql'], 'unsafe'> = daemon.sql) =>
+  (await sql.unsafe('select key_number from keywarden.key_lineage order by key_number')).map((row) =>
     String(row.key_number),
   );
+
+type Unsafe = Parameters<typeof lineages>[0];
+/** Returns what is read while the statement has taken effect. Then it is rolled back. */
+async function during<Result>(statement: string, read: (tx: Unsafe) => Promise<Result>): Promise<Result | undefined> {
+  let result: Result | undefined;
+  const rollback = new Error('rollback');
+  const ended = store.sql.begin(async (tx) => {
+    await tx.unsafe(statement);
+    result = await read(tx);
+    throw rollback;
+  });
+  await expect(ended).rejects.toBe(rollback);
+  return result;
+}
 
 const bot = makeWireKey('1', { name: 'bot' });
 const successor = makeWireKey('5', { name: 'bot kw-abcdefgh-1', createdAt: '2026-06-01T02:00:00Z' });
@@ -86,6 +101,11 @@ afterAll(async () => await store.close());
 test('until a listing shows it, a successor is not matched to the key that had its id before', async () => {
   expect(currentMint(rotation)).toMatchObject({ keyId: '5', outcome: 'delivered' });
   expect(await lineages()).toEqual([]);
+  // Nor to one of another scope, or of another control plane.
+  const other = await makeControlPlane(daemon.sql, { name: 'other', baseUrl: 'sandbox other' });
+  await list([successor], { scope: 'organization:globex', organizationId: 'globex' });
+  await list([successor], { controlPlane: other, connection: 'other' });
+  expect(await lineages()).toEqual([]);
   expect((await readRotationFacts(daemon, rotation, [])).successor).toEqual({ state: 'unlisted' });
 });
 
@@ -97,11 +117,30 @@ test('a successor belongs to the lineage, and its use decides about adoption', a
   expect(seen).toMatchObject({ state: 'live', use: { state: 'used' } });
 });
 
+test.each([
+  [' bot kw-abcdefgh-1', 'eve', true],
+  ['\uff42ot kw-abcdefgh-1', 'eve', true],
+  ['renamed', 'ada', true],
+  ['renamed', 'unknown', true],
+  ['renamed', 'eve', false],
+])('a key with the name %j by %s is taken for the successor: %s', async (name, creator, isSuccessor) => {
+  const [, number = ''] = await rowsOf('5');
+  // It was first seen at the time of the listing before the mint, by the clock of another server.
+  const change = `
+    update keywarden.key k set name = '${name}', creator_id = '${creator}', first_seen_at = l.listed_at
+    from keywarden.rotation_mint m join keywarden.key_listing l on l.number = m.last_listing_number where k.number = ${number}`;
+  expect(await during(change, lineages)).toEqual(isSuccessor ? [number] : []);
+});
+
 test('another key that gets the id later belongs to no lineage, its use adopts nothing, and it is no orphan', async () => {
   await list([bot, { ...stranger, lastUsedAt: '2026-06-03T01:00:00Z' }]);
   const [, own, other] = await rowsOf('5');
   expect(other).toBeDefined();
   expect(await lineages()).toEqual([own]);
+  // The name decides before the creator, and among keys of one name the one that the list still shows.
+  expect(await during(`update keywarden.key set creator_id = 'ada' where number = ${other}`, lineages)).toEqual([own]);
+  const sameName = `update keywarden.key set name = '${successor.name}' where number = ${other}`;
+  expect(await during(sameName, lineages)).toEqual([other]);
   expect((await readRotationFacts(daemon, rotation, [])).successor).toEqual({ state: 'gone' });
   await store.sql`update keywarden.rotation_mint set outcome = 'lost'`;
   expect(await listSuspectedOrphans(daemon)).toEqual([]);
@@ -109,9 +148,9 @@ test('another key that gets the id later belongs to no lineage, its use adopts n
   const [first] = await rowsOf('1');
   const assign = async (key: string | undefined, owner: string) =>
     await store.sql`insert into keywarden.key_owner (key_number, owner, assigned_by, source) values (${key ?? ''}, ${owner}, 'ada', 'assignment')`;
-  const owners = async () => {
-    const rows = await daemon.sql`select key_number::text as key, owner from keywarden.key_owner_now`;
-    return [first, own, other].map((key) => rows.find((row) => row.key === key)?.owner);
+  const owners = async (sql: Unsafe = daemon.sql) => {
+    const rows = await sql.unsafe('select key_number::text as key, owner from keywarden.key_owner_now');
+    return [first, own, other].map((key) => rows.find((row) => row.key === key)?.owner as unknown);
   };
   const [, creator] = await owners();
   await assign(first, 'team-first');
@@ -120,6 +159,28 @@ test('another key that gets the id later belongs to no lineage, its use adopts n
   expect(await owners()).toEqual(['team-first', 'team-bots', 'eve']);
   await store.sql`update keywarden.rotation_mint set outcome = 'delivered'`;
   expect(await owners()).toEqual(['team-bots', 'team-bots', 'eve']);
+  // A mint without an outcome counts while its rotation goes on.
+  for (const [outcome, endedAt, isOfLineage] of [
+    ["'lost'", 'null', false],
+    ['null', 'null', true],
+    ['null', 'now()', false],
+    ["'delivered'", 'now()', true],
+  ] as const) {
+    const change = `
+      update keywarden.rotation_mint set outcome = ${outcome}; update keywarden.rotation set ended_at = ${endedAt}`;
+    const seen = await during(change, async (tx) => ({ lineages: await lineages(tx), owners: await owners(tx) }));
+    expect({ change, ...seen }).toEqual({
+      change,
+      lineages: isOfLineage ? [own] : [],
+      owners: [isOfLineage ? 'team-bots' : 'team-first', 'team-bots', 'eve'],
+    });
+  }
+  // The owner of a lineage with two mints: the first of them was lost, and its key is listed.
+  const two = `
+    update keywarden.key set id = '4', name = 'bot kw-abcdefgh-0' where number = ${other};
+    insert into keywarden.rotation_mint (rotation_number, attempt, name, connection, creator_id, last_listing_number, key_id, outcome)
+    select rotation_number, 2, 'bot kw-abcdefgh-0', connection, creator_id, last_listing_number, '4', 'lost' from keywarden.rotation_mint`;
+  expect(await during(two, owners)).toEqual(['team-bots', 'team-bots', 'eve']);
 });
 
 test('a successor that is first shown by a listing with an earlier time is of the lineage, because servers’ clocks differ', async () => {
