@@ -17,7 +17,7 @@ begin
   end if;
   perform pg_advisory_xact_lock(hashtextextended('exemptions by ' || holder.acts_as, 2));
   select e.number into same from keywarden.exemption e
-    where e.granted_by = holder.acts_as and e.reason = why and e.rules is not distinct from of_rules and e.pattern is null and e.ended_at is null
+    where e.granted_by = holder.acts_as and e.reason = why and e.rules is not distinct from of_rules and e.ended_at is null
       and e.until > (select coalesce(max(p.at), now()) from keywarden.control_plane_now p)
       and lasts_until between e.until - interval '1 minute' and e.until + interval '1 minute'
       and array(select k.key_number from keywarden.exemption_key k where k.exemption_number = e.number order by 1)

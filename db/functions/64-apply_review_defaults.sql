@@ -13,8 +13,7 @@ begin
     where c.default_decision <> 'none' and c.due_at <= now() and c.canceled_at is null
       and not exists (select from keywarden.review_signature s where s.review_number = r.number) order by r.number for update of r
   loop
-    -- A signature may have been in progress while this waited for the row.
-    continue when exists (select from keywarden.review_signature s where s.review_number = due.number);
+    -- A review that was signed while this waited for its row has no undecided key.
     insert into keywarden.review_decision (review_number, key_number, decision, reason, decided_by)
       select i.review_number, i.key_number, due.default_decision,
         format('undecided at the due date, %s', to_char(due.due_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI "UTC"')),

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { saveEnforcementState } from '@keywarden/db/daemon';
 import { type Fixture, listKeys, makeFixture, plan } from '@keywarden/testkit/report/fixture';
-import { makeWireKey } from '@keywarden/testkit/store/rows';
+import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 
 let fixture: Fixture;
@@ -174,17 +174,16 @@ test('a decision to revoke ends the exemption of an earlier review, and no exemp
     const granted = { keys: [fixture.keys['13']], rules: ['never-used'], reason, for: '30d' };
     expect((await post('/v1/exemptions', granted, as)).status).toBe(201);
   }
-  const ofPersons = { operator: 'in_force', 'second operator': 'in_force' };
-  const stateOf = async () =>
-    Object.fromEntries(
-      (await fixture.ask(`/v1/exemptions?key=${fixture.keys['13']}`)).body.items.map(
-        ({ reason, state, granted_by: by }) => [
-          /: as agreed, decided by/.test(String(reason)) ? 'of a review' : String(by).replace(/ \(.*/, ''),
-          state,
-        ],
-      ),
+  // Those of a review have one state, and those of persons another one or the same.
+  const statesOf = async () => {
+    const { items } = (await fixture.ask(`/v1/exemptions?key=${fixture.keys['13']}`)).body;
+    const each = items.map(
+      ({ reason, state }) =>
+        `${/: as agreed, decided by/.test(String(reason)) ? 'review' : 'person'}: ${String(state)}`,
     );
-  expect(await stateOf()).toEqual({ 'of a review': 'in_force', ...ofPersons });
+    return [...new Set(each)].toSorted();
+  };
+  expect(await statesOf()).toEqual(['person: in_force', 'review: in_force']);
   const countInForce = async () =>
     (await fixture.ask(`/v1/exemptions?key=${fixture.keys['13']}&state=in_force`)).body.items.length;
   const before = await countInForce();
@@ -193,7 +192,7 @@ test('a decision to revoke ends the exemption of an earlier review, and no exemp
   for (const decision of ['keep', 'rotate']) await sign(decision);
   expect(await countInForce()).toBe(before + 1);
   await sign('revoke');
-  expect(await stateOf()).toEqual({ 'of a review': 'ended', ...ofPersons });
+  expect(await statesOf()).toEqual(['person: in_force', 'review: ended']);
   const endsOf = async () =>
     (await fixture.ask(`/v1/exemptions?key=${fixture.keys['13']}`)).body.items.map(({ ended_at: at }) => at);
   const ends = await endsOf();
@@ -241,4 +240,27 @@ test('a key that is gone before the signature gets no exemption and no rotation'
   await sql`update keywarden.credential set gone_at = null where organization_id = 'acme'`;
   expect(signed).toMatchObject({ status: 201, body: { exemptions: 0, rotations: 0 } });
   expect((await fixture.ask('/v1/rotation-requests')).body.items).toHaveLength(before);
+});
+
+test('exemptions begin and end by the clock of the control plane of their key, and a review grants each once', async () => {
+  const { sql } = fixture.store;
+  const keys = [fixture.keys['13']];
+  const ahead = await makeControlPlane(fixture.daemon.sql, { name: 'ahead', baseUrl: 'sandbox ahead' });
+  await sql`
+    insert into keywarden.key_listing (control_plane_number, scope, connection, listed_at, begun_at, key_count)
+    values (${ahead}, 'organization:ahead', 'ahead', now() + interval '10 days', now(), 0)`;
+  const sign = async (decision: string) => {
+    const review = await open({ keys: { organization_id: 'other' } });
+    await decide(review, '13', decision, 'by its own clock');
+    return (await post(`/v1/reviews/${review}/signature`, undefined)).body;
+  };
+  expect(await sign('keep')).toMatchObject({ exemptions: 1 });
+  const own = { keys, rules: ['never-used'], reason: 'by its own clock', for: '30d' };
+  const { body: granted } = await post('/v1/exemptions', own);
+  await sql`update keywarden.exemption set granted_at = '2026-06-01' where number = ${String(granted.id)}`;
+  await sign('revoke');
+  expect((await post(`/v1/exemptions/${String(granted.id)}/end`, undefined)).status).toBe(200);
+  const rows = await sql`
+    select ended_at < now() + interval '1 day' as is_of_its_clock from keywarden.exemption where reason like '%by its own clock%'`;
+  expect(rows.map((row) => row.is_of_its_clock)).toEqual([true, true]);
 });
