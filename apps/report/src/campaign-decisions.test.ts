@@ -106,3 +106,11 @@ test('the reviews of a campaign have the names of organizations, their ids witho
     .sql`select title from keywarden.review where campaign_number = ${String(opened?.number)} order by number`;
   expect(reviews.map(({ title }) => title)).toEqual(['by hand: Acme', 'by hand: org-2', 'by hand: personal keys']);
 });
+
+test('a campaign is canceled alone: another one stays open', async () => {
+  const [canceled, other] = [await open('acme', { title: 'canceled' }), await open('acme', { title: 'other' })];
+  const body = { reason: 'opened twice' };
+  await fixture.ask(`/v1/campaigns/${canceled.campaign}/cancel`, { as: 'auditor', method: 'POST', body });
+  const stateOf = async (campaign: string) => (await fixture.ask(`/v1/campaigns/${campaign}`)).body.state;
+  expect([await stateOf(canceled.campaign), await stateOf(other.campaign)]).toEqual(['canceled', 'open']);
+});

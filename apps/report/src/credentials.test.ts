@@ -1,3 +1,4 @@
+import { sha256 } from '@keywarden/core/values';
 import { unknownTime, type WireCredential } from '@keywarden/core/wire';
 import { saveProjects } from '@keywarden/db/daemon';
 import { type Fixture, listCredentials, makeCredential, makeFixture } from '@keywarden/testkit/report/fixture';
@@ -188,4 +189,16 @@ test('a credential without a creator belongs to the owner of its project at its 
     Object.fromEntries((await fixture.ask(`/v1/${list}`)).body.items.map(({ id, owner }) => [id, owner]));
   expect(await ownersIn('credentials')).toMatchObject({ 'br-main/app': 'pat', nak_live_1: 'zoe', p1: 'unknown' });
   expect(await ownersIn('keys')).toMatchObject({ 12: 'unknown' });
+});
+
+test('only an API key can be rotated, also by a login of the report without the report', async () => {
+  const { sql } = await fixture.store.as('keywarden_report');
+  const request = async (id: string) =>
+    await sql`
+      select keywarden.request_rotation(${sha256(fixture.tokens.operator ?? '')}, number, 'leaked') is not null as is_made
+      from keywarden.credential where id = ${id}`;
+  expect([...(await request('br-main/app')), ...(await request('12'))]).toEqual([
+    { is_made: false },
+    { is_made: true },
+  ]);
 });

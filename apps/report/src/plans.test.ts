@@ -1,3 +1,4 @@
+import { sha256 } from '@keywarden/core/values';
 import { createToken, listReportApprovals, readStanding } from '@keywarden/db/daemon';
 import { type Fixture, makeFixture, plan } from '@keywarden/testkit/report/fixture';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
@@ -115,6 +116,20 @@ test('an exemption is attributed when it is granted, shown and ended', async () 
   const wide = await fixture.ask('/v1/exemptions', { as: 'operator', method: 'POST', body: both });
   const refused = await fixture.ask(`/v1/exemptions/${String(wide.body.id)}/end`, { as: 'acme', method: 'POST' });
   expect(refused.status).toBe(403);
+  const { sql } = fixture.store;
+  const belongsTo = async (organization: string | null) =>
+    await sql`update keywarden.credential set organization_id = ${organization} where number = ${fixture.keys['13'] ?? ''}`;
+  await belongsTo(null);
+  const personal = await fixture.ask(`/v1/exemptions/${String(wide.body.id)}/end`, { as: 'acme', method: 'POST' });
+  expect(personal.status).toBe(403);
+  await belongsTo('other');
+  const own = await fixture.ask('/v1/exemptions', { as: 'acme', method: 'POST', body: { ...body, reason: 'its own' } });
+  const ended = await fixture.ask(`/v1/exemptions/${String(own.body.id)}/end`, { as: 'acme', method: 'POST' });
+  expect(ended.body).toMatchObject({ state: 'ended' });
+  // A login of the report may do no more with its token than the report.
+  const report = await fixture.store.as('keywarden_report');
+  const hidden = `select keywarden.grant_exemption($1, '{${String(fixture.keys['13'])}}', null, 'x', now() + interval '1 day')`;
+  await expect(report.sql.unsafe(hidden, [sha256(fixture.tokens.acme ?? '')])).rejects.toMatchObject({ code: 'KW004' });
   const bad = async (change: object) =>
     (await fixture.ask('/v1/exemptions', { as: 'operator', method: 'POST', body: { ...body, ...change } })).status;
   expect(await bad({ until: '2027-01-01T00:00:00Z' })).toBe(400);

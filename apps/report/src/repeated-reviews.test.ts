@@ -111,3 +111,53 @@ test('a review is recorded with its keys, also if its transaction checks constra
     from keywarden.ledger_event where type = 'review.opened' and subject = 'review/' || ${String(opened?.id)}`;
   expect(recorded).toEqual([{ is_same: true }]);
 });
+
+/** Calls of the functions that open or grant something once, with one item or as many as `items` makes. */
+const callsOf = (items: string, dueInDays = 30) => {
+  const settings = {
+    escalate_after_days: 7,
+    title: 'at once',
+    split_by: 'organization',
+    remind_days: [],
+    default_decision: 'none',
+    keep_needs_reason: 'always',
+  };
+  const due = `jsonb_build_object('due_at', date_trunc('hour', now()) + interval '${dueInDays} days')`;
+  return {
+    review: `keywarden.open_review($1, 'at once', now(), '{}', '[]', 1, ${items})`,
+    campaign: `keywarden.open_campaign($1, '${JSON.stringify(settings)}'::jsonb || ${due}, now(), '{}', '[]', 1, ${items})`,
+    exemption: `keywarden.grant_exemption($1, '{${fixture.keys['12'] ?? ''}}', null, 'at once', now() + interval '30 days')`,
+  };
+};
+const itemsUpTo = (count: number) =>
+  `(select coalesce(jsonb_agg(jsonb_build_object('number', number, 'key', '{}'::jsonb)), '[]') from generate_series(1, ${count}) number)`;
+
+test.each(['review', 'campaign', 'exemption'] as const)(
+  'a %s that is asked for again while its first transaction is open is made once',
+  async (what) => {
+    const { sql } = await fixture.store.as('keywarden_report');
+    const statement = `select ${callsOf(itemsUpTo(1))[what]} as id`;
+    const credential = [sha256(fixture.tokens.operator ?? '')];
+    const asked = await sql
+      .begin(async (tx) => {
+        const first = await tx.unsafe(statement, credential);
+        const again = sql.unsafe(statement, credential);
+        await fixture.store.untilBlocked(again);
+        return { first, again };
+      })
+      .then(async ({ first, again }) => [...first, ...(await again)]);
+    expect(asked[0]?.id).not.toBeNull();
+    expect(asked[1]).toEqual(asked[0]);
+  },
+);
+
+test('a review or a campaign of no key, of more than 20,000, or due in more than a year is not opened', async () => {
+  const { sql } = await fixture.store.as('keywarden_report');
+  const opened = async (call: string) =>
+    (await sql.unsafe(`select ${call} as id`, [sha256(fixture.tokens.auditor ?? '')]))[0]?.id as unknown;
+  for (const count of [0, 20_001]) {
+    const { review, campaign } = callsOf(itemsUpTo(count));
+    expect([await opened(review), await opened(campaign)]).toEqual([null, null]);
+  }
+  expect(await opened(callsOf(itemsUpTo(1), 370).campaign)).toBe('0');
+});

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { saveEnforcementState } from '@keywarden/db/daemon';
+import { saveEnforcementState, saveKeyListing } from '@keywarden/db/daemon';
 import { type Fixture, listKeys, makeFixture, plan } from '@keywarden/testkit/report/fixture';
 import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
@@ -127,6 +127,11 @@ test('the database role that serves a signed review cannot change it', async () 
     'update keywarden.review set title = title',
   ])
     await expect(sql.unsafe(statement)).rejects.toMatchObject({ code: '42501' });
+  // No role can add a key to it.
+  await expect(fixture.store.sql`
+    insert into keywarden.review_item (review_number, key_number, key, findings) values (${review}, 999, '{}', '[]')`).rejects.toThrow(
+    /signed/,
+  );
 });
 
 test('concurrent signatures of a review: exactly one succeeds, and the decisions take effect once', async () => {
@@ -246,9 +251,13 @@ test('exemptions begin and end by the clock of the control plane of their key, a
   const { sql } = fixture.store;
   const keys = [fixture.keys['13']];
   const ahead = await makeControlPlane(fixture.daemon.sql, { name: 'ahead', baseUrl: 'sandbox ahead' });
-  await sql`
-    insert into keywarden.key_listing (control_plane_number, scope, connection, listed_at, begun_at, key_count)
-    values (${ahead}, 'organization:ahead', 'ahead', now() + interval '10 days', now(), 0)`;
+  const listedAt = new Date(Date.now() + 10 * 86_400_000).toISOString();
+  const place = { controlPlane: ahead, scope: 'organization:ahead', organizationId: 'ahead', connection: 'ahead' };
+  const listed = { ...place, run: null, listedAt, begunAt: listedAt, keys: [makeWireKey('77')] };
+  await saveKeyListing(fixture.daemon.sql, listed);
+  const [{ number: foreign } = {}] = await sql`select number from keywarden.key where id = '77'`;
+  const ofForeign = { keys: [String(foreign)], rules: ['never-used'], reason: 'by another clock', for: '30d' };
+  expect((await post('/v1/exemptions', ofForeign)).status).toBe(201);
   const sign = async (decision: string) => {
     const review = await open({ keys: { organization_id: 'other' } });
     await decide(review, '13', decision, 'by its own clock');
