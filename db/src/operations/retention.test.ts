@@ -7,7 +7,7 @@ import { setOperationRetention } from '../store.ts';
 import { forgetAccesses } from '../tokens/access-log.ts';
 import { createToken } from '../tokens/tokens.ts';
 import { operationList } from './list.ts';
-import { saveOperationPage } from './pages.ts';
+import { markOperationPruned, saveOperationPage } from './pages.ts';
 import { makeOperationPartitions } from './partitions.ts';
 import { announceExpiredMonths, dropExpiredMonth, readOperationRetention } from './retention.ts';
 
@@ -25,6 +25,7 @@ beforeAll(async () => {
   const proof = { from: '2020-01-01T00:00:00Z', isFromIncluded: true, below: '2020-04-01T00:00:00Z' };
   const operations = [1, 2, 3].map((month) => makeWireOperation(month, { createdAt: at(month) }));
   await saveOperationPage(sql, { project, operations, proof });
+  for (const { id, createdAt } of operations.slice(0, 2)) await markOperationPruned(sql, { project, createdAt, id });
 });
 afterAll(async () => await store.close());
 
@@ -61,6 +62,8 @@ test('only whole months over the retention are announced, only announced months 
   await drop('2020-01');
   const [versions] = await store.sql`select to_regclass('keywarden.operation_version_2020_01') as month`;
   expect(versions?.month).toBeNull();
+  const pruned = await store.sql`select extract(month from created_at)::int as month from keywarden.operation_pruned`;
+  expect(pruned).toEqual([{ month: 2 }]);
   await expect(drop('2020-03')).rejects.toThrow(/within their retention/);
   expect(await stored()).toEqual(['02', '03']);
   const [{ coverage } = {}] = await listCoverage((await store.as('keywarden_report')).db, { limit: 10 });
@@ -70,12 +73,14 @@ test('only whole months over the retention are announced, only announced months 
     to: '2020-02-01T00:00:00Z',
     reason: 'retention',
   });
-  expect(await announceExpiredMonths(sql)).toMatchObject([{ month: '2020-02' }]);
+  expect(await announceExpiredMonths(sql)).toMatchObject([{ month: '2020-02', isDue: true }]);
 });
 
-test('an extended retention withdraws its announcements, so that after shortening it again a month has its whole day', async () => {
+test('an extended retention withdraws its announcements and no record of a drop, so that after shortening it again a month has its whole day', async () => {
   await setOperationRetention(store.sql, 10_000 * dayMs);
   expect(await announceExpiredMonths(sql)).toEqual([]);
+  const drops = await store.sql`select month::text, dropped_by from keywarden.operation_drop`;
+  expect(drops).toEqual([{ month: '2020-01-01', dropped_by: 'ada' }]);
   await setOperationRetention(store.sql, Date.now() - Date.UTC(2020, 2, 2));
   expect(await announceExpiredMonths(sql)).toMatchObject([{ month: '2020-02', isDue: false }]);
   await expect(drop('2020-02')).rejects.toThrow(/no dry run announced them a day ago/);
@@ -94,7 +99,7 @@ test('a dropped month that exists again is announced again, and has its whole da
   await drop('2020-02');
   await makeOperationPartitions(sql, ['2020-02']);
   await expect(drop('2020-02')).rejects.toThrow(/no dry run announced them a day ago/);
-  expect(await announceExpiredMonths(sql)).toMatchObject([{ month: '2020-02', isDue: false }]);
+  expect(await announceExpiredMonths(sql)).toMatchObject([{ month: '2020-02', operations: 0, isDue: false }]);
   await expect(drop('2020-02')).rejects.toThrow(/no dry run announced them a day ago/);
   await store.sql`update keywarden.operation_drop set announced_at = announced_at - interval '22 hours'`;
   await expect(drop('2020-02')).rejects.toThrow(/no dry run announced them a day ago/);

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { makeOperationPartitions, saveOperationPage } from '../daemon.ts';
 import { readPage } from '../report.ts';
 import { operationList } from './list.ts';
+import { forgetOpenWalk } from './walks.ts';
 
 let store: TestStore;
 let controlPlane: string;
@@ -150,6 +151,9 @@ test('A3: a walk continues where its own project was left, and an earlier walk d
     expect(await stateOf(project)).toEqual({ is_walked: true, is_newer: true });
   }
   await save(one, 7, {});
+  await forgetOpenWalk(store.sql, one);
   expect(await stateOf(one)).toEqual({ is_walked: false, is_newer: null });
   expect(await stateOf(other)).toEqual({ is_walked: true, is_newer: true });
+  await forgetOpenWalk(store.sql, other);
+  expect(await stateOf(other)).toEqual({ is_walked: true, is_newer: null });
 });
