@@ -109,7 +109,7 @@ async function whyNotNext(
   const { aborted, reason } = context.signal;
   if (aborted) return codeOf(reason) === 'lock_lost' ? stoppedByStore('lock_lost') : { stopped: 'stopped by a signal' };
   try {
-    const why = via === 'command line' ? null : await whyStopAutomatic(context, via);
+    const why = await whyStopAutomatic(context, via);
     return { stopped: why ?? (await whyPaused(context)) ?? (await whyNotApproved(context, planId, via)) };
   } catch (error) {
     return stoppedByStore(storeFailureOf(context, error));

@@ -54,6 +54,8 @@ export async function callAndRecord(
         'store',
         'The store has lost the intent of a revocation before its call, which was not sent; check what else it lacks.',
       );
+    const why = await task.whyStop();
+    if (why !== null) throw new NotSent(why, { isOld: false });
     await assertStillJudged(task, ready, intent);
   };
   let revoked: Ended;

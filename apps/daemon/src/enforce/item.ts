@@ -5,7 +5,7 @@ import type { Context } from '../context.ts';
 import { revokeGuarded } from './guarded-revocation.ts';
 import { judgeScope } from './plan.ts';
 import { type Listed, type MayGo, notNow, type Revocation, type Skip } from './revocation-task.ts';
-import { whyNotApproved } from './standing.ts';
+import { whyNotApproved, whyStopAutomatic } from './standing.ts';
 
 export interface AppliedItem extends Revocation {
   item: PlanItem;
@@ -31,7 +31,7 @@ export interface ItemTask {
 
 /** Revokes the key of one item if it is still flagged for a reason that its plan names. */
 export async function applyItem(context: Context, task: ItemTask): Promise<AppliedItem> {
-  const { item, planId, approval, connections, refused, membersListedMs } = task;
+  const { item, planId, approval, via, connections, refused, membersListedMs } = task;
   const revocation = await revokeGuarded(context, {
     key: item.key,
     cause: { planId, approval },
@@ -39,6 +39,7 @@ export async function applyItem(context: Context, task: ItemTask): Promise<Appli
     refused,
     membersListedMs,
     repeats: true,
+    whyStop: () => whyStopAutomatic(context, via),
     judge: (listed) => judgeItem(context, task, listed),
   });
   return { item, ...revocation };

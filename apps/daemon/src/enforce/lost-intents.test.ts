@@ -65,3 +65,19 @@ test('R4: a call whose intent the store loses before it is not sent', async () =
   await expect(pass()).rejects.toThrow(/has lost the intent/);
   expect(await revokedNames()).toEqual([]);
 });
+
+test('R10: a call is not sent if a failover right before its intent has brought an older store', async () => {
+  await prepare(['one', 'busy'], { policy: enforced() });
+  await armMachine(fixture.context, 'ada');
+  await pass();
+  store.isTampered();
+  // The store has the intent, and lacks the mark that the pass began with.
+  await store.sql`create function keywarden.fail_over() returns trigger language plpgsql security definer as
+    $$ begin delete from keywarden.high_water_mark; return null; end $$`;
+  await store.sql`create trigger fails_over after insert on keywarden.revocation_intent execute function keywarden.fail_over()`;
+  await pass();
+  expect(await openIncidents()).toEqual(['high_water_mark']);
+  expect(await revokedNames()).toEqual([]);
+  const outcomes = await store.sql`select outcome from keywarden.revocation_outcome`;
+  expect(outcomes.map(({ outcome }) => String(outcome))).toEqual(['not_revoked']);
+});

@@ -43,6 +43,8 @@ export interface GuardedRevocation {
   repeats: boolean;
   /** When this run last listed the members of each organization, in ms. */
   membersListedMs: Map<string, number>;
+  /** Returns why the pass stops, or null. It is asked after the intent, too: a failover in between may have brought an older store (R10). */
+  whyStop: () => Promise<string | null>;
   /** Judges the key on current facts (R1). Returns why it must stay, or the policy by which it may be revoked. */
   judge: (listed: Listed) => Promise<Skip | MayGo>;
   /** Judges once more if the call had to wait for a rate limiter permit, and changes nothing. It is `judge` if that changes nothing either. */

@@ -21,13 +21,11 @@ const whyNothing = async (context: Standing): Promise<string | null> =>
   (await whyLedgerDiffers(context)) ?? (await whyDisagreeing(context)) ?? (await whyPaused(context));
 
 /**
- * Returns why a pass without a person at the command line stops before its next key, or null. What other machines find meanwhile holds for this one, too.
- * Approvals of the report need no permission of this machine.
+ * Returns why a pass stops before its next key, or null. What other machines find meanwhile holds for this one, too. Approvals of the report need no permission
+ * of this machine, and a person at the command line none of these conditions.
  */
-export async function whyStopAutomatic(
-  context: Standing,
-  via: Exclude<PlanApprovalVia, 'command line'>,
-): Promise<string | null> {
+export async function whyStopAutomatic(context: Standing, via: PlanApprovalVia): Promise<string | null> {
+  if (via === 'command line') return null;
   const notPermitted = via === 'enforcement' ? whyNotPermitted(context) : null;
   if (notPermitted !== null) return notPermitted;
   for (const kind of doubtOfStore)

@@ -37,3 +37,15 @@ test('T2: a mint whose intent the store loses before it is not sent', async () =
   await pass();
   expect((await everyKey()).length).toBe(keys);
 });
+
+test('R10: a mint is not sent if a failover right before its intent has brought an older store', async () => {
+  await prepare(['bot', 'survivor']);
+  store.isTampered();
+  // The store has the intent, and lacks the mark that the pass began with.
+  await store.sql`create function keywarden.fail_over() returns trigger language plpgsql security definer as
+    $$ begin delete from keywarden.high_water_mark; return null; end $$`;
+  await store.sql`create trigger fails_over after insert on keywarden.rotation_mint execute function keywarden.fail_over()`;
+  const keys = (await everyKey()).length;
+  await pass();
+  expect((await everyKey()).length).toBe(keys);
+});

@@ -21,7 +21,7 @@ import { notNow, type Skip } from '../enforce/revocation-task.ts';
 import { listScope, parseScope, scopeLock } from '../sync/scopes.ts';
 import { deliver } from './deliver.ts';
 import { findMinter } from './find-minter.ts';
-import type { Run } from './run.ts';
+import { type Run, whyStop } from './run.ts';
 import { ownConnectionOf } from './settings.ts';
 import { sinkOf } from './sink-of.ts';
 import { realPathOf } from './sinks/file.ts';
@@ -112,6 +112,8 @@ async function create(
       // T2: after a failover the intent may be lost before the call.
       const stored = await readRotation(store.db, begun.number);
       if (stored?.mints.at(-1)?.name !== mint.name) return notNow('the store has lost the intent of its mint');
+      const stopped = await whyStop(context, run);
+      if (stopped !== null) return notNow(stopped);
       caller = minter;
       const created = await call(minter, { key, name: mint.name, signal });
       // The use of that other key would retire the old one (T1).

@@ -12,7 +12,7 @@ import type { Context } from '../context.ts';
 import { revokeGuarded, stoppedByUse } from '../enforce/guarded-revocation.ts';
 import { judgeScope } from '../enforce/plan.ts';
 import { type Listed, type MayGo, notNow, type Revocation, type Skip } from '../enforce/revocation-task.ts';
-import { isStopped, type Run } from './run.ts';
+import { isStopped, type Run, whyStop } from './run.ts';
 import { ownConnectionOf } from './settings.ts';
 import { askSink, sinkOf } from './sink-of.ts';
 
@@ -90,6 +90,7 @@ async function revokeOrphan(context: Context, suspect: SuspectedOrphan, run: Run
     connections: run.connections,
     refused: run.refused,
     membersListedMs: new Map(),
+    whyStop: () => whyStop(context, run),
     repeats: true,
     judge: (listed) => judgeOrphan(context, { number: suspect.key.number, run }, listed),
   });

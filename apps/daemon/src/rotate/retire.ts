@@ -7,7 +7,7 @@ import { revokeGuarded } from '../enforce/guarded-revocation.ts';
 import { judgeScope } from '../enforce/plan.ts';
 import { type Listed, notNow, type Revocation, type Skip } from '../enforce/revocation-task.ts';
 import { factsOf } from './facts-of.ts';
-import type { Run } from './run.ts';
+import { type Run, whyStop } from './run.ts';
 import { ownUsers } from './settings.ts';
 
 /** Revokes the old key of an adopted rotation if every condition holds now. Also returns the rotation's state after that. */
@@ -24,6 +24,7 @@ export async function retire(
     connections: run.connections,
     refused: run.refused,
     membersListedMs: new Map(),
+    whyStop: () => whyStop(context, run),
     repeats: false,
     async judge(listed) {
       const judged = await judgeRetirement(context, { number: rotation.number, state: 'adopted', run }, listed);

@@ -24,9 +24,14 @@ export interface Run {
   stopped: string | null;
 }
 
+/** Returns why other machines, or the store, stop a pass that no person requested; null if nothing does. */
+export async function whyStop(context: Context, { isRequested }: Run): Promise<string | null> {
+  return await whyStopAutomatic(context, isRequested ? 'command line' : 'enforcement');
+}
+
 /** Returns whether a pass takes no further step: what persons and other machines decide meanwhile holds for the rest of it, too. */
 export async function isStopped(context: Context, run: Run): Promise<boolean> {
-  if (!run.isRequested) run.stopped ??= await whyStopAutomatic(context, 'enforcement');
+  run.stopped ??= await whyStop(context, run);
   run.stopped ??= await whyPaused(context);
   return context.signal.aborted || run.stopped !== null;
 }
