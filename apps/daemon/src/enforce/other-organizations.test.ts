@@ -75,7 +75,7 @@ test.each([400, 503])(
     const [first, second] = organizations;
     change = ({ pathname, searchParams }, json) =>
       pathname.endsWith('/projects') && searchParams.get('org_id') === first?.id ? status : json;
-    const why = new RegExp(`The projects of 1 organizations of connection main could not be read: ${first?.id} .*odd`);
+    const why = new RegExp(`The projects of 1 organization of connection main could not be read: ${first?.id} .*odd`);
     await expect(syncOperations(fixture.context, connectionOf(fixture))).rejects.toThrow(why);
     await expect(syncCredentials(fixture.context, connectionOf(fixture))).rejects.toThrow(why);
     const rows = await store.sql`
