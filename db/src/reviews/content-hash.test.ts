@@ -1,3 +1,4 @@
+import { sha256 } from '@keywarden/core/values';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import type { Tx } from '../sql.ts';
@@ -60,4 +61,23 @@ test.each<[string, ...string[]]>([
   expect(before).toMatch(/^[0-9a-f]{64}$/);
   expect(after).toMatch(/^[0-9a-f]{64}$/);
   expect(after).not.toBe(before);
+});
+
+test('the hash is of the same text in every version: signatures of earlier ones must still be of their reviews', async () => {
+  const undo = new Error('undo');
+  const checked = store.sql.begin(async (tx) => {
+    await tx`set local session_replication_role = replica`;
+    await tx`insert into keywarden.review (number, title, as_of, filter, holes, plan_id, keep_for, opened_by, opened_at) overriding system value
+      values (42, 'spring', '2026-05-01Z', '{"kind": "project"}', '[1]', 'p', '1 day', 'ada', '2026-05-02 00:00:00.5Z')`;
+    await tx`insert into keywarden.review_item values (42, 8, '{"id": "8"}', '[]'), (42, 7, '{"id": "7"}', '[2]')`;
+    await tx`insert into keywarden.review_decision (review_number, key_number, decision, reason, decided_by, decided_at)
+      values (42, 7, 'keep', 'in use', 'ben', '2026-05-03Z')`;
+    const [row] = await tx`select keywarden.review_content_hash(42) as hash`;
+    const items =
+      '[[7, {"id": "7"}, [2], "keep", "in use", "ben", 1777766400.000000], [8, {"id": "8"}, [], null, null, null, null]]';
+    const text = `[42, "spring", 1777593600.000000, {"kind": "project"}, [1], "p", 86400.000000, "ada", 1777680000.500000, ${items}]`;
+    expect(row?.hash).toBe(sha256(text));
+    throw undo;
+  });
+  await expect(checked).rejects.toBe(undo);
 });
