@@ -16,7 +16,9 @@ export type MarkState = 'missing' | 'newest' | 'followed' | 'followed_long_ago';
 export async function readMark(db: Db, mark: string): Promise<MarkState> {
   const [row] = await db.execute<{ state: string | null }>(raw`
     select (
-      select case when last.number <= m.number then 'newest' when last.made_at > now() - interval '3 hours' and not keywarden.clock_was_ahead(last.made_at) then 'followed' else 'followed_long_ago' end
+      select case when last.number <= m.number then 'newest'
+        when last.made_at > now() - interval '3 hours' and not keywarden.clock_was_ahead(last.made_at) then 'followed'
+        else 'followed_long_ago' end
       from keywarden.high_water_mark last where last.made_by = 'daemon' order by last.number desc limit 1) as state
     from keywarden.high_water_mark m where m.mark::text = ${mark}`);
   if (row === undefined) return 'missing';

@@ -68,7 +68,7 @@ export async function assertStoreNotAhead(
 export async function assertStoreNotBehind(context: Pick<Context, 'store' | 'config' | 'now'>): Promise<void> {
   const why = await whyStoreBehind(context);
   if (why === null) return;
-  throw new UserError('clock', `T${why.slice(1)}. No month was named or dropped; correct the clock that is wrong.`);
+  throw new UserError('clock', `No month was named or dropped, because ${why}; correct the clock that is wrong.`);
 }
 
 /** Returns how far the database's clock is behind this machine's, in words; null if that is allowed. Until it is right, what has expired seems valid. */

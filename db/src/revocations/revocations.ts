@@ -107,8 +107,8 @@ export async function recordOutcome(
 /**
  * Ends the intents that a crash or a lost response left open, using the listings made since. A key that two listings in a row lack is gone, and not known to
  * be revoked by us (R4). A key that two listings still show was not revoked, if both began so long after the intent that no replica lags behind it. The clocks
- * of the database and of the control plane must both show that, because one of them may have been changed in between. A key that was revoked and that two listings show much later opens an incident: the control plane's answer was false, or has become so. Call it after each save of a
- * listing.
+ * of the database and of the control plane must both show that, because one of them may have been changed in between. A key that was
+ * revoked and that two listings show much later opens an incident: the control plane's answer was false, or has become so. Call it after each save of a listing.
  */
 export async function reconcileIntents(
   sql: Sql,

@@ -22,7 +22,7 @@ const whyNothing = async (context: Standing): Promise<string | null> =>
 
 /**
  * Returns why a pass stops before its next key, or null. What other machines find meanwhile holds for this one, too. Approvals of the report need no permission
- * of this machine, and a person at the command line none of these conditions.
+ * of this machine. A person at the command line is not stopped by any of this.
  */
 export async function whyStopAutomatic(context: Standing, via: PlanApprovalVia): Promise<string | null> {
   if (via === 'command line') return null;
