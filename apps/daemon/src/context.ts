@@ -31,6 +31,9 @@ export interface Context {
   lease?: Lease;
 }
 
+/** What the work on the ledger needs. */
+export type LedgerContext = Pick<Context, 'store' | 'environment' | 'now' | 'signal'>;
+
 /**
  * Runs work that only one process may do at a time. `what` names it in the database and, if the work has to wait, for the user. The work's
  * own context is aborted when the lock is lost.

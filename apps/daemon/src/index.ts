@@ -20,3 +20,4 @@ export { type WalkedClient } from './sync/whole-page.ts';
 export { copyLedger } from './verify/copy-ledger.ts';
 export { rankOf } from './verify/verdict.ts';
 export { verifyFiles } from './verify/verify-file.ts';
+export { createWitness } from './witness/witness.ts';

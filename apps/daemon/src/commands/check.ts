@@ -81,7 +81,7 @@ async function readStored(config: Config, environment: Environment) {
   });
   try {
     if (!environment.ALLOW_OWNER_LOGIN) await assertAppLogin(store.sql);
-    const context = { store, environment, config, now: Date.now };
+    const context = { store, environment, config, now: Date.now, signal: new AbortController().signal };
     return {
       description: store.description,
       enforcement: await describeEnforcement(context),

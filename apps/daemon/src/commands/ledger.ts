@@ -5,11 +5,10 @@ import { exitCode, requireDataFolder, UserError, usageError } from '@keywarden/r
 import type { Context } from '../context.ts';
 import { beginAnew } from '../ledger/begin-anew.ts';
 import { checkLedger, whyLedgerDiffers } from '../ledger/checks.ts';
-import { growLedger } from '../ledger/ledger.ts';
+import { growAndWitness, growLedger } from '../ledger/ledger.ts';
 import { endOtherKeys, endorsedKeysOf } from '../ledger/public-keys.ts';
 import { readCheckpoint, readSeen } from '../ledger/seen-checkpoint.ts';
 import { addLedgerKey, endFormerKeys, readSigningKeys } from '../ledger/signing-keys.ts';
-import { askWitnesses } from '../ledger/witnesses.ts';
 import { describeCommand } from './command.ts';
 import { userName } from './common.ts';
 import { storeOnly } from './session.ts';
@@ -63,10 +62,9 @@ async function endFormer({ store, environment }: Context): Promise<void> {
 
 async function readState(context: Context, { check, createKey }: { check: boolean; createKey: boolean }) {
   const { store, environment } = context;
-  const grown = await growLedger(context, { createsKey: createKey });
+  const { grown, failures } = await growAndWitness(context, { createsKey: createKey });
   const newest = await db.readNewestCheckpoint(store.db);
   const waiting = await db.readOldestWaiting(store.db);
-  const failures = grown.state === 'grown' ? await askWitnesses(context, context.signal) : [];
   const cosigned = await db.listCosigned(store.db);
   const differs = check ? await whyLedgerDiffers(context) : null;
   const faults = [

@@ -6,7 +6,7 @@ import { whyLedgerDiffers } from '../ledger/checks.ts';
 import { whyPaused } from './guarded-revocation.ts';
 import { type ApprovalScope, approvalScope, whyNotEnforcing, whyNotPermitted } from './high-water-mark.ts';
 
-type Standing = Pick<Context, 'store' | 'environment' | 'config' | 'now'>;
+type Standing = Pick<Context, 'store' | 'environment' | 'config' | 'now' | 'signal'>;
 
 /**
  * Returns why nothing is revoked without a person at the command line. The store may be an older one, replicas may differ, or a person has

@@ -2,9 +2,10 @@ import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSyn
 import { join } from 'node:path';
 import { interrupt, interruptStep, machines, owner, useMachines } from '@keywarden/testkit/daemon/ledger-machines';
 import { expect, test } from 'vitest';
+import type { LedgerContext } from '../context.ts';
 import { beginAnew } from './begin-anew.ts';
 import { checkLedger, whyLedgerDiffers } from './checks.ts';
-import { growLedger, type LedgerContext } from './ledger.ts';
+import { growLedger } from './ledger.ts';
 import { readSeen } from './seen-checkpoint.ts';
 import { readSigningKeys } from './signing-keys.ts';
 

@@ -1,7 +1,8 @@
 import type { Checkpoint, Signer } from '@keywarden/core/ledger';
 import * as db from '@keywarden/db/daemon';
 import { usageError } from '@keywarden/runtime';
-import { eventsAtOnce, type LedgerContext, reasons, signAndRemember } from './ledger.ts';
+import type { LedgerContext } from '../context.ts';
+import { eventsAtOnce, reasons, signAndRemember } from './ledger.ts';
 import { endOtherKeys, endorsedKeysOf, putOtherPublicKeysAside } from './public-keys.ts';
 import { putSeenAside, readCheckpoint, readSeen, rememberLatest } from './seen-checkpoint.ts';
 import { forgetBegun, readBegun, readSigningKeys, rememberBegun, replaceLedgerKey } from './signing-keys.ts';

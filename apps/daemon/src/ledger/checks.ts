@@ -1,8 +1,8 @@
 import { countOf, dayMs, someOf } from '@keywarden/core/values';
 import * as db from '@keywarden/db/daemon';
 import { assertCurrent, type Sql } from '@keywarden/db/store';
-import type { Context } from '../context.ts';
-import { growLedger, type LedgerContext } from './ledger.ts';
+import type { Context, LedgerContext } from '../context.ts';
+import { growLedger } from './ledger.ts';
 
 /** Events may wait so long for a machine that signs. Then nothing is enforced automatically: what is not in the ledger is not proven. */
 const mostLagMs = 3_600_000;
@@ -14,9 +14,10 @@ const mostLagMs = 3_600_000;
 export async function whyLedgerDiffers(context: LedgerContext): Promise<string | null> {
   const { store } = context;
   // This opens the incident if the store does not continue the checkpoint that this machine has seen.
-  await growLedger(context);
+  const grown = await growLedger(context);
   if (await db.hasOpenIncident(store.db, 'ledger_inconsistent'))
     return 'the ledger in this store is not the one that was signed; keywarden incidents has the reason, and docs/LEDGER.md the steps';
+  if (grown.state === 'unconfirmed') return grown.why;
   const waiting = await db.readOldestWaiting(store.db);
   if (waiting === null || waiting.ageMs < mostLagMs) return null;
   return `${countOf(waiting.events, 'event')} ${waiting.events === 1 ? 'has' : 'have'} waited for a signed checkpoint since ${waiting.since}; start the daemon on a machine with the ledger's key, or see docs/LEDGER.md`;

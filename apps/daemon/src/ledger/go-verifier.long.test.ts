@@ -30,7 +30,7 @@ afterAll(async () => {
 test('Go’s packages and ours agree on receipts of a growing ledger, and on each tampered one', async () => {
   const daemon = await store.as('keywarden_daemon');
   const environment = readEnvironment({ KEYWARDEN_DATA: folder });
-  const place = { store: daemon, environment, now: Date.now };
+  const place = { store: daemon, environment, signal: new AbortController().signal, now: Date.now };
   const receipts: string[] = [];
   for (const size of [1, 2, 300, 700]) {
     await store.sql`

@@ -5,9 +5,10 @@ import { hasOpenIncident, integrateEvents, readNewestCheckpoint, saveOperationPa
 import { interrupt, machines, owner, useMachines } from '@keywarden/testkit/daemon/ledger-machines';
 import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
 import { expect, test } from 'vitest';
+import type { LedgerContext } from '../context.ts';
 import { beginAnew } from './begin-anew.ts';
 import { checkLedger, whyLedgerDiffers } from './checks.ts';
-import { growLedger, type LedgerContext } from './ledger.ts';
+import { growLedger } from './ledger.ts';
 import { endorsedKeysOf } from './public-keys.ts';
 import { readSeen } from './seen-checkpoint.ts';
 import { addLedgerKey, endFormerKeys, readSigningKeys } from './signing-keys.ts';

@@ -18,8 +18,9 @@ import {
 } from '@keywarden/db/daemon';
 import { machines, owner, useMachines } from '@keywarden/testkit/daemon/ledger-machines';
 import { expect, test } from 'vitest';
+import type { LedgerContext } from '../context.ts';
 import { whyLedgerDiffers } from './checks.ts';
-import { growLedger, type LedgerContext, signAndRemember } from './ledger.ts';
+import { growLedger, signAndRemember } from './ledger.ts';
 import { endOtherKeys } from './public-keys.ts';
 import { readSeen, writeSeen } from './seen-checkpoint.ts';
 import { addLedgerKey, endFormerKeys, readSigningKeys } from './signing-keys.ts';

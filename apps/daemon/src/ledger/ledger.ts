@@ -1,17 +1,22 @@
 import * as ledger from '@keywarden/core/ledger';
 import * as db from '@keywarden/db/daemon';
-import type { Context } from '../context.ts';
+import type { LedgerContext } from '../context.ts';
 import { endorsedKeysOf, isAccepted } from './public-keys.ts';
 import { readCheckpoint, readLatestRecorded, readSeen, rememberLatest, writeSeen } from './seen-checkpoint.ts';
 import { createLedgerKey, discardLedgerKey, readBegun, readSigningKeys } from './signing-keys.ts';
+import { askWitnesses, confirmNewest } from './witnesses.ts';
 
 /** The most events that are added in one transaction. */
 export const eventsAtOnce = 5000;
 
-export type LedgerContext = Pick<Context, 'store' | 'environment' | 'now'>;
-
-/** What a pass of the sequencer did. no_key: another machine has the key, and this one only checks. */
-export type Grown = { state: 'grown' | 'no_key'; size: number; added: number } | { state: 'inconsistent'; why: string };
+/**
+ * What a pass of the sequencer did.
+ * - no_key: another machine has the key, and this one only checks.
+ * - unconfirmed: this machine remembers no checkpoint, and signs nothing before a witness has confirmed the newest one.
+ */
+export type Grown =
+  | { state: 'grown' | 'no_key'; size: number; added: number }
+  | { state: 'inconsistent' | 'unconfirmed'; why: string };
 
 /**
  * Adds the waiting events to the ledger and keeps the signed checkpoint outside the database. Only a machine with the ledger's key can sign; every other one
@@ -23,8 +28,21 @@ export async function growLedger(context: LedgerContext, { createsKey = false } 
     const grown = await growOnce(context, createsKey);
     if (grown.state !== 'inconsistent') return grown;
     // Another process of this machine may have begun the ledger anew meanwhile: this pass compared the one with the files of the other.
-    if (nameLedger(context.environment) === before) return await reportInconsistent(context, grown.why);
+    if (nameLedger(context.environment) === before) {
+      await db.openLedgerIncident(context.store.db, grown.why);
+      return grown;
+    }
   }
+}
+
+/** Grows the ledger, and asks its witnesses for cosignatures. Returns why they did not cosign, as sentences, too. */
+export async function growAndWitness(
+  context: LedgerContext,
+  options?: { createsKey: boolean },
+): Promise<{ grown: Grown; failures: string[] }> {
+  const grown = await growLedger(context, options);
+  if (grown.state === 'grown') return { grown, failures: await askWitnesses(context) };
+  return { grown, failures: grown.state === 'unconfirmed' ? [grown.why] : [] };
 }
 
 /** Returns the names of the ledgers that this machine signs and has seen. */
@@ -43,6 +61,15 @@ async function growOnce(context: LedgerContext, createsKey: boolean): Promise<Gr
   const signers = readSigningKeys(environment);
   const isOurs = last === null || openCheckpoint(last, signers) !== null;
   if (signers.length === 0 || !isOurs) return await followLedger(context, signers);
+  if (newest !== null && newest.size > 0 && readSeen(environment.KEYWARDEN_DATA) === null) {
+    const said = await confirmNewest(context);
+    if (said.state === 'differs') return { state: 'inconsistent', why: said.why };
+    if (said.state === 'failed')
+      return {
+        state: 'unconfirmed',
+        why: `this machine remembers no checkpoint, and signs once a witness has confirmed the newest one; ${said.why}`,
+      };
+  }
   await db.noteLedgerKeys(store.db, endorsedKeysOf(signers));
   let added = 0;
   for (;;) {
@@ -100,15 +127,6 @@ async function followLedger(context: LedgerContext, signers: ledger.Signer[]): P
     return differs(seen.size > checkpoint.size ? 'older' : 'forked');
   writeSeen(environment.KEYWARDEN_DATA, newest.note);
   return { state: 'no_key', size: checkpoint.size, added: 0 };
-}
-
-/** Opens the incident that stops all machines. */
-export async function reportInconsistent(
-  { store }: Pick<Context, 'store'>,
-  why: string,
-): Promise<{ state: 'inconsistent'; why: string }> {
-  await db.openLedgerIncident(store.db, why);
-  return { state: 'inconsistent', why };
 }
 
 /** Returns the checkpoint of a note that one of these keys signed, under the name of the log; null for any other note. */

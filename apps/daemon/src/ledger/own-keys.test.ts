@@ -4,7 +4,8 @@ import { createSigningKey, formatCheckpoint, openNote, parseSigningKey, signNote
 import { readNewestCheckpoint } from '@keywarden/db/daemon';
 import { interrupt, machines, owner, useMachines } from '@keywarden/testkit/daemon/ledger-machines';
 import { expect, test } from 'vitest';
-import { growLedger, type LedgerContext } from './ledger.ts';
+import type { LedgerContext } from '../context.ts';
+import { growLedger } from './ledger.ts';
 import { readCheckpoint, readSeen } from './seen-checkpoint.ts';
 import { addLedgerKey, createLedgerKey, endFormerKeys, readSigningKeys } from './signing-keys.ts';
 

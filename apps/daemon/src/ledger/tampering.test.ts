@@ -12,8 +12,9 @@ import { hasOpenIncident, integrateEvents, readNewestCheckpoint } from '@keyward
 import { machines, owner, useMachines } from '@keywarden/testkit/daemon/ledger-machines';
 import type { TestStore } from '@keywarden/testkit/store/test-store';
 import { expect, test } from 'vitest';
+import type { LedgerContext } from '../context.ts';
 import { checkLedger, whyLedgerDiffers } from './checks.ts';
-import { growLedger, type LedgerContext } from './ledger.ts';
+import { growLedger } from './ledger.ts';
 import { readSeen } from './seen-checkpoint.ts';
 
 useMachines();

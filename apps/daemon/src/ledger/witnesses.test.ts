@@ -1,27 +1,271 @@
-import { createSigningKey, parseSigningKey } from '@keywarden/core/ledger';
+import { mkdirSync, rmSync } from 'node:fs';
+import { formatCheckpoint, openNote, rootOfLeaves, signNote, verifyReceipt } from '@keywarden/core/ledger';
+import {
+  hasOpenIncident,
+  makeReceipts,
+  readNewestCheckpoint,
+  readPlacedEvents,
+  readSignedTree,
+} from '@keywarden/db/daemon';
 import { readEnvironment } from '@keywarden/runtime';
+import { machines, owner, useMachines } from '@keywarden/testkit/daemon/ledger-machines';
+import {
+  createLogMachine,
+  createSigner,
+  log,
+  movedTo,
+  now,
+  startAnswer,
+  startWitness,
+  useWitness,
+  witnessFolder,
+  witnessKey,
+} from '@keywarden/testkit/daemon/witness';
 import { expect, test } from 'vitest';
-import { readWitnesses } from './witnesses.ts';
+import { beginAnew } from './begin-anew.ts';
+import { whyLedgerDiffers } from './checks.ts';
+import { growAndWitness, growLedger } from './ledger.ts';
+import { readSeen } from './seen-checkpoint.ts';
+import { readSigningKeys } from './signing-keys.ts';
+import { askWitnesses, readWitnesses } from './witnesses.ts';
 
-const keyOf = (kind: 'log' | 'witness') =>
-  parseSigningKey(createSigningKey('witness.example/one', kind))?.verifier.text ?? '';
-const [log, witness] = [keyOf('log'), keyOf('witness')];
+// The log and its witness over HTTP, each with a key and a folder of its own.
+
+useMachines();
+useWitness();
+
 const read = (LEDGER_WITNESSES: string) => readWitnesses(readEnvironment({ LEDGER_WITNESSES }));
 
 test('a line of LEDGER_WITNESSES is the key of a witness and its address', () => {
-  expect(read(`${witness} https://w.example/`)).toMatchObject([{ url: 'https://w.example' }]);
-  const variables = { LEDGER_WITNESSES: `${witness} http://w.example`, ALLOW_HTTP: '1' };
+  expect(read(`${witnessKey.verifier.text} https://w.example/`)).toMatchObject([{ url: 'https://w.example' }]);
+  const variables = { LEDGER_WITNESSES: `${witnessKey.verifier.text} http://w.example`, ALLOW_HTTP: '1' };
   expect(readWitnesses(readEnvironment(variables))).toMatchObject([{ url: 'http://w.example' }]);
 });
 
 test.each([
   'x',
-  `${log} https://w.example`,
-  `${witness} http://w.example`,
-  `${witness} https://w.example more`,
-  `${witness} https://ada:secret@w.example`,
-  `${witness} https://w.example/?key=secret`,
+  `${log.verifier.text} https://w.example`,
+  `${witnessKey.verifier.text} http://w.example`,
+  `${witnessKey.verifier.text} https://w.example more`,
+  `${witnessKey.verifier.text} https://ada:secret@w.example`,
+  `${witnessKey.verifier.text} https://w.example/?key=secret`,
 ])('another line is refused, and not shown: %s', (line) => {
   expect(() => read(line)).toThrow(/^A line of LEDGER_WITNESSES is not the public key of a witness/);
   expect(() => read(line)).not.toThrow(/secret/);
+});
+
+test('a witness cosigns each checkpoint that continues the last one, and receipts show its time', async () => {
+  const place = await createLogMachine(await startWitness());
+  await growLedger(place);
+  expect(await askWitnesses(place)).toEqual([]);
+  for (let count = 0; count < 3; count += 1) {
+    await machines.addEvent();
+    await growLedger(place);
+    expect(await askWitnesses(place)).toEqual([]);
+  }
+  expect(await askWitnesses(movedTo(place, 'http://127.0.0.1:9')), 'it is not asked again').toEqual([]);
+  const tree = await readSignedTree(place.store.db, { prefersCosigned: true });
+  if (tree === null) throw new Error('no tree');
+  const events = await readPlacedEvents(place.store.db, { subjects: ['pause/1'], size: tree.size });
+  const [receipt = ''] = await makeReceipts(place.store.db, events, tree);
+  const keys = [...readSigningKeys(place.environment).map(({ verifier }) => verifier), witnessKey.verifier];
+  expect(verifyReceipt(receipt, keys)).toMatchObject({
+    witnesses: [{ name: 'witness.example/one', time: now() / 1000 }],
+  });
+});
+
+test('a ledger that was begun anew is cosigned by a witness that knows its new key, and receipts have the new name', async () => {
+  const place = await createLogMachine(await startWitness());
+  await growLedger(place);
+  expect(await askWitnesses(place)).toEqual([]);
+  const environment = { ...place.environment, LEDGER_KEY: undefined };
+  const anew = { ...place, environment };
+  await beginAnew(anew, { reason: 'restored', by: 'ada' });
+  expect(await askWitnesses(anew)).toEqual([expect.stringContaining('it answers 404, as a witness')]);
+  const own = readSigningKeys(environment).map(({ verifier }) => verifier);
+  expect((await readSignedTree(place.store.db, { prefersCosigned: true }))?.note.split('\n')[0]).toBe(own[0]?.name);
+  const url = await startWitness([log.verifier, ...own]);
+  expect(await askWitnesses(movedTo(anew, url))).toEqual([]);
+  const tree = await readSignedTree(place.store.db, { prefersCosigned: true });
+  expect(openNote(tree?.note ?? '', own)).not.toBeNull();
+  expect(tree?.note).toContain('— witness.example/one');
+});
+
+test('a witness that has the state of another time is asked again with the size that it names', async () => {
+  const place = await createLogMachine(await startWitness());
+  await growLedger(place);
+  await askWitnesses(place);
+  await owner.sql`delete from keywarden.ledger_cosignature`;
+  await machines.addEvent();
+  await growLedger(place);
+  expect(await askWitnesses(place)).toEqual([]);
+  expect(await owner.sql`select size from keywarden.ledger_cosignature`).toHaveLength(1);
+});
+
+test.each([
+  [
+    'fewer events',
+    'has seen',
+    'delete from keywarden.ledger_checkpoint where size = (select max(size) from keywarden.ledger_checkpoint)',
+  ],
+  [
+    'other events',
+    'has seen other events',
+    `update keywarden.ledger_tile set hashes = set_byte(hashes, 2, (get_byte(hashes, 2) + 1) % 256) where level = 0`,
+  ],
+])('a store with %s than the witness has seen opens an incident with that reason once', async (_what, why, change) => {
+  const place = await createLogMachine(await startWitness());
+  await growLedger(place);
+  await machines.addEvent();
+  await growLedger(place);
+  expect(await askWitnesses(place)).toEqual([]);
+  await owner.sql`delete from keywarden.ledger_cosignature`;
+  await owner.sql.unsafe(change);
+  if (why.endsWith('events')) {
+    // The next checkpoint signs the changed hashes, as an owner with the key makes it.
+    const [tile] = await owner.sql`select hashes from keywarden.ledger_tile where level = 0`;
+    const bytes = tile?.hashes as Buffer;
+    const leaves = Array.from({ length: bytes.length / 32 }, (_, index) => bytes.subarray(index * 32, index * 32 + 32));
+    const note = signNote(
+      formatCheckpoint({ origin: log.verifier.name, size: leaves.length, root: rootOfLeaves(leaves) }),
+      [log],
+      0,
+    );
+    await owner.sql`update keywarden.ledger_checkpoint set note = ${note} where size = ${leaves.length}`;
+  }
+  expect(await askWitnesses(place)).toEqual([expect.stringContaining(why)]);
+  await growLedger(place);
+  await askWitnesses(place);
+  const [incident] = await owner.sql`select detail ->> 'why' as why from keywarden.incident`;
+  expect(String(incident?.why).split(why)).toHaveLength(2);
+});
+
+test.each([
+  [409, 'Conflict', 'it answers 409'],
+  [422, 'Unprocessable', 'it answers 422'],
+  [302, '', 'it answers 302'],
+  [403, '', 'its operator gives it that key with --log'],
+])('a proxy that answers %i opens no incident', async (status, text, why) => {
+  const place = await createLogMachine(await startAnswer((response) => void response.writeHead(status).end(text)));
+  await growLedger(place);
+  expect(await askWitnesses(place)).toEqual([expect.stringContaining(why)]);
+  expect(await hasOpenIncident(place.store.db, 'ledger_inconsistent')).toBe(false);
+});
+
+test('a witness that another machine has sent a newer checkpoint is no contradiction', async () => {
+  // The other machine signs while this one waits for the answer.
+  const url = await startAnswer(async (response) => {
+    await machines.addEvent();
+    await growLedger(place);
+    const [newest] = await owner.sql`select max(size) as size from keywarden.ledger_checkpoint`;
+    response.writeHead(409, { 'content-type': 'text/x.tlog.size' }).end(`${String(newest?.size)}\n`);
+  });
+  const place = await createLogMachine(url);
+  await growLedger(place);
+  expect(await askWitnesses(place)).toEqual([]);
+  expect(await hasOpenIncident(place.store.db, 'ledger_inconsistent')).toBe(false);
+});
+
+test('an invented cosignature in the store keeps no witness from being asked', async () => {
+  const place = await createLogMachine(await startWitness());
+  await growLedger(place);
+  await owner.sql`
+    insert into keywarden.ledger_cosignature (size, witness, lines) select max(size), 'witness.example/one', ${'— witness.example/one AAAA\n'} from keywarden.ledger_checkpoint`;
+  expect(await askWitnesses(place)).toEqual([]);
+  expect(await owner.sql`select lines from keywarden.ledger_cosignature where length(lines) < 50`).toEqual([]);
+});
+
+test('an endless answer of a witness, and a cosignature of another time, are refused', async () => {
+  const place = await createLogMachine(await startWitness());
+  await growLedger(place);
+  const late = { ...place, now: () => now() + 2 * 3_600_000 };
+  expect(await askWitnesses(late)).toEqual([expect.stringContaining('no valid cosignature of this hour')]);
+  const url = await startAnswer((response) => {
+    response.on('drain', () => response.write('x'.repeat(100_000)));
+    response.write('x'.repeat(100_000));
+  });
+  const failures = await askWitnesses(movedTo(place, url));
+  expect(failures).toEqual([expect.stringContaining('it does not answer (invalid_response)')]);
+});
+
+const forgetCosignatures = async () => await owner.sql`delete from keywarden.ledger_cosignature`;
+
+/** A machine with the key but without the file of its last checkpoint, on a store that lacks what the witness has cosigned last. */
+async function restoreWithoutMemory(url: string) {
+  const place = await createLogMachine(url);
+  const sizes: unknown[] = [];
+  for (let count = 0; count < 2; count += 1) {
+    await machines.addEvent();
+    await growLedger(place);
+    expect(await askWitnesses(place)).toEqual([]);
+    sizes.push((await readNewestCheckpoint(place.store.db))?.size);
+  }
+  await machines.behindTriggers(`
+    delete from keywarden.ledger_cosignature where size > ${Number(sizes[0])};
+    delete from keywarden.ledger_checkpoint where size > ${Number(sizes[0])};
+    delete from keywarden.ledger_event where leaf_index >= ${Number(sizes[0])};
+    delete from keywarden.pause where number > 1`);
+  return { forgetful: await createLogMachine(url), size: sizes[0] };
+}
+
+test.each([
+  ['the cosignature of its newest checkpoint', async () => {}],
+  ['no cosignature', forgetCosignatures],
+])(
+  'a machine without its last checkpoint signs no second history of a restored store that has %s',
+  async (_what, change) => {
+    const { forgetful, size } = await restoreWithoutMemory(await startWitness());
+    await change();
+    await machines.addEvent('another history');
+    const refused = { state: 'inconsistent', why: expect.stringContaining('has seen more events than the store has') };
+    for (let pass = 0; pass < 2; pass += 1) expect(await growLedger(forgetful)).toMatchObject(refused);
+    expect(await readNewestCheckpoint(forgetful.store.db)).toMatchObject({ size });
+    expect(readSeen(forgetful.folder)).toBeNull();
+    expect(await hasOpenIncident(forgetful.store.db, 'ledger_inconsistent')).toBe(true);
+  },
+);
+
+test('a machine without its last checkpoint signs when a witness has confirmed the newest one, and asks once', async () => {
+  const url = await startWitness();
+  const place = await createLogMachine(url);
+  await machines.addEvent();
+  await growLedger(place);
+  await askWitnesses(place);
+  await machines.addEvent();
+  const forgetful = await createLogMachine('http://127.0.0.1:9');
+  const waits = {
+    state: 'unconfirmed',
+    why: expect.stringMatching(/^this machine remembers no checkpoint.*does not answer/),
+  };
+  expect(await growLedger(forgetful)).toMatchObject(waits);
+  expect(await whyLedgerDiffers(forgetful)).toMatch(/^this machine remembers no checkpoint/);
+  expect(await growAndWitness(forgetful)).toMatchObject({ failures: [expect.stringContaining('does not answer')] });
+  expect(await hasOpenIncident(place.store.db, 'ledger_inconsistent')).toBe(false);
+  const seen = readSeen(place.folder)?.size ?? 0;
+  expect(await growLedger(movedTo(forgetful, url))).toMatchObject({ state: 'grown', size: seen + 2 });
+  await machines.addEvent();
+  expect(await growLedger(forgetful)).toMatchObject({ state: 'grown', size: seen + 4 });
+});
+
+test('one witness that confirms the newest checkpoint is enough, and one that has seen another history too much', async () => {
+  const url = await startWitness();
+  const { forgetful } = await restoreWithoutMemory(url);
+  const other = createSigner('witness.example/two', 'witness');
+  const both = (first: string, second: string) => ({
+    ...forgetful,
+    environment: { ...forgetful.environment, LEDGER_WITNESSES: [`${other.verifier.text} ${first}`, second].join('\n') },
+  });
+  const silent = both('http://127.0.0.1:9', `${witnessKey.verifier.text} ${url}`);
+  expect(await growLedger(silent)).toMatchObject({ state: 'inconsistent' });
+  rmSync(witnessFolder, { recursive: true });
+  mkdirSync(witnessFolder);
+  expect(await growLedger(silent)).toMatchObject({ state: 'grown' });
+});
+
+test('a witness that does not answer is named', async () => {
+  const place = await createLogMachine('http://127.0.0.1:9');
+  await growLedger(place);
+  expect(await askWitnesses(place)).toEqual([
+    expect.stringMatching(/^witness witness\.example\/one: it does not answer/),
+  ]);
 });

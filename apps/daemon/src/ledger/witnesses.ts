@@ -1,8 +1,8 @@
 import { readBody } from '@keywarden/core/client';
 import { encodeHash, openNote, parseVerifier, type Verifier } from '@keywarden/core/ledger';
-import { readConsistency, readNewestCheckpoint, readNewestCosignature, saveCosignature } from '@keywarden/db/daemon';
+import * as db from '@keywarden/db/daemon';
 import { codeOf, type Environment, isLoopback, usageError } from '@keywarden/runtime';
-import { type LedgerContext, reportInconsistent } from './ledger.ts';
+import type { LedgerContext } from '../context.ts';
 
 /** A witness that the ledger's checkpoints are sent to: its public key, and its address for submissions. */
 export interface WitnessAddress {
@@ -31,28 +31,54 @@ const timeoutMs = 10_000;
 /** In bytes. A cosignature has a few hundred. */
 const longestAnswer = 10_000;
 
+/** What a witness says about a checkpoint. differs: it has seen another history. failed: it says nothing about it. */
+type Said = { state: 'cosigned' } | { state: 'differs' | 'failed'; why: string };
+
+const hasCosigned: Said = { state: 'cosigned' };
+const failed = (why: string): Said => ({ state: 'failed', why });
+
 /**
  * Sends the newest checkpoint to each witness that has not cosigned it, and stores the cosignatures. A witness that has seen other events, or more, opens an
  * incident. Returns why witnesses did not cosign, as sentences.
  */
-export async function askWitnesses(context: LedgerContext, signal: AbortSignal): Promise<string[]> {
+export async function askWitnesses(context: LedgerContext): Promise<string[]> {
   const failures: string[] = [];
-  for (const witness of readWitnesses(context.environment)) {
-    const checkpoint = await readNewestCheckpoint(context.store.db);
-    if (checkpoint === null) break;
-    const cosigned = await readCosigned(context, witness.key);
-    if (cosigned >= checkpoint.size) continue;
-    const failure = await askWitness(context, { witness, cosigned, checkpoint, signal }).catch(
-      (error: unknown) => `it does not answer (${codeOf(error)})`,
-    );
-    if (failure !== null) failures.push(`witness ${witness.key.name}: ${failure}`);
+  for (const said of await askAll(context)) {
+    if (said.state === 'differs') await db.openLedgerIncident(context.store.db, said.why);
+    if (said.state !== 'cosigned') failures.push(said.why);
   }
   return failures;
 }
 
+/**
+ * Asks the witnesses whether the newest checkpoint of the store is the last one that they have seen, whether or not they have cosigned it. A machine that
+ * remembers no checkpoint cannot know otherwise that its store was restored. One witness that confirms it is enough, if no other one has seen another history.
+ * Without witnesses nothing says otherwise.
+ */
+export async function confirmNewest(context: LedgerContext): Promise<Said> {
+  const said = await askAll(context, { asksAgain: true });
+  const of = (state: Said['state']) => said.find((each) => each.state === state);
+  return of('differs') ?? of('cosigned') ?? of('failed') ?? hasCosigned;
+}
+
+async function askAll(context: LedgerContext, { asksAgain = false } = {}): Promise<Said[]> {
+  const said: Said[] = [];
+  for (const witness of readWitnesses(context.environment)) {
+    const checkpoint = await db.readNewestCheckpoint(context.store.db);
+    if (checkpoint === null) break;
+    const cosigned = await readCosigned(context, witness.key);
+    if (cosigned >= checkpoint.size && !asksAgain) continue;
+    const answer = await askWitness(context, { witness, cosigned, checkpoint }).catch((error: unknown) =>
+      failed(`it does not answer (${codeOf(error)})`),
+    );
+    said.push(answer.state === 'cosigned' ? answer : { ...answer, why: `witness ${witness.key.name}: ${answer.why}` });
+  }
+  return said;
+}
+
 /** Returns the size of the newest checkpoint with a valid cosignature of this witness; 0 if there is none. */
 async function readCosigned({ store }: LedgerContext, key: Verifier): Promise<number> {
-  const newest = await readNewestCosignature(store.db, key.name);
+  const newest = await db.readNewestCosignature(store.db, key.name);
   return newest === null || openNote(newest.note + newest.lines, [key]) === null ? 0 : newest.size;
 }
 
@@ -61,7 +87,6 @@ interface Submission {
   /** The size of the newest checkpoint that the store has with its cosignature. */
   cosigned: number;
   checkpoint: { size: number; note: string };
-  signal: AbortSignal;
 }
 
 /** Why a witness answers 403 or 404, by c2sp.org/tlog-witness. */
@@ -71,54 +96,47 @@ const unknownKey =
 /** Returns whether a time in seconds is within an hour of one in ms. A receipt with another one would prove nothing. */
 const isNow = (time: number | null, nowMs: number) => time !== null && Math.abs(time * 1000 - nowMs) < 3_600_000;
 
-async function askWitness(context: LedgerContext, submission: Submission): Promise<string | null> {
-  const { db } = context.store;
-  const { witness, cosigned, checkpoint } = submission;
+async function askWitness(context: LedgerContext, { witness, cosigned, checkpoint }: Submission): Promise<Said> {
+  const { store } = context;
   const { size, note } = checkpoint;
-  const { name } = witness.key;
   let oldSize = cosigned;
   // The second time, with the size that the witness names.
   for (let attempt = 0; attempt < 2; attempt += 1) {
-    const proof = oldSize === 0 ? [] : await readConsistency(db, { oldSize, size });
+    const proof = oldSize === 0 ? [] : await db.readConsistency(store.db, { oldSize, size });
     const body = [`old ${oldSize}`, ...proof.map(encodeHash), '', note].join('\n');
-    const { status, text } = await post(submission, body);
+    const { status, text } = await post(context, `${witness.url}/add-checkpoint`, body);
     if (status === 200) {
       const isOwn = (line: string) =>
         openNote(`${note}${line}\n`, [witness.key])?.signatures.some(({ time }) => isNow(time, context.now())) === true;
       const own = text.split('\n').find((line) => line.startsWith('— ') && isOwn(line));
-      if (own === undefined) return 'its answer has no valid cosignature of this hour';
-      await saveCosignature(db, { size, witness: name, lines: `${own}\n` });
-      return null;
+      if (own === undefined) return failed('its answer has no valid cosignature of this hour');
+      await db.saveCosignature(store.db, { size, witness: witness.key.name, lines: `${own}\n` });
+      return hasCosigned;
     }
     // A proxy may answer with these numbers too. Only a size, or a refusal of what this witness has cosigned, is an answer of the witness.
     const named = status === 409 ? /^(\d{1,15})\n$/.exec(text)?.[1] : undefined;
     const known = named === undefined ? null : Number(named);
     const isRefused = status === 422 && oldSize > 0;
-    if (isRefused || known === oldSize)
-      return await reportWitness(context, name, 'has seen other events than the store has');
-    if (known === null) return `it answers ${status}${status === 403 || status === 404 ? unknownKey : ''}`;
+    if (isRefused || known === oldSize) return { state: 'differs', why: 'it has seen other events than the store has' };
+    if (known === null) return failed(`it answers ${status}${status === 403 || status === 404 ? unknownKey : ''}`);
     if (known > size) {
       // Another machine with the key may have sent a newer checkpoint.
-      const newest = await readNewestCheckpoint(db);
-      if (newest !== null && known <= newest.size) return null;
+      const newest = await db.readNewestCheckpoint(store.db);
+      if (newest !== null && known <= newest.size) return hasCosigned;
       // Without the sizes, which change: each other reason is an event of the ledger.
-      return await reportWitness(context, name, 'has seen more events than the store has');
+      return { state: 'differs', why: 'it has seen more events than the store has' };
     }
     oldSize = known;
   }
-  return 'its state changes while it is asked';
+  return failed('its state changes while it is asked');
 }
 
-async function post({ witness, signal }: Submission, body: string): Promise<{ status: number; text: string }> {
-  const response = await fetch(`${witness.url}/add-checkpoint`, {
+async function post({ signal }: LedgerContext, url: string, body: string): Promise<{ status: number; text: string }> {
+  const response = await fetch(url, {
     method: 'POST',
     body,
     redirect: 'manual',
     signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
   });
   return { status: response.status, text: await readBody(response, longestAnswer) };
-}
-
-async function reportWitness(context: LedgerContext, name: string, why: string): Promise<string> {
-  return (await reportInconsistent(context, `witness ${name} ${why}`)).why;
 }

@@ -7,8 +7,7 @@ import { Cron } from 'croner';
 import type { Context } from '../context.ts';
 import { reportCurrentPolicy } from '../current-policy.ts';
 import { checkMark } from '../enforce/high-water-mark.ts';
-import { growLedger } from '../ledger/ledger.ts';
-import { askWitnesses } from '../ledger/witnesses.ts';
+import { growAndWitness } from '../ledger/ledger.ts';
 import { jobs } from './jobs.ts';
 import { type JobData, tick } from './ticker.ts';
 import { runJob, type Worker } from './worker.ts';
@@ -162,11 +161,10 @@ async function sequence(
     await checkMark(context).catch((error: unknown) =>
       log.warn({ err: error }, 'the mark of this machine could not be checked'),
     );
-    const grown = await growLedger(context, { createsKey: true });
+    const { grown, failures } = await growAndWitness({ ...context, signal }, { createsKey: true });
     if (grown.state === 'inconsistent')
       log.error({ why: grown.why }, 'the ledger is inconsistent; nothing is enforced');
-    else if (grown.added > 0) log.debug(grown, 'the ledger has grown');
-    const failures = grown.state === 'grown' ? await askWitnesses(context, signal) : [];
+    else if (grown.state === 'grown' && grown.added > 0) log.debug(grown, 'the ledger has grown');
     if (failures.length > 0) complainOfWitnesses(new UserError('incomplete', failures.join('; ')));
   } catch (error) {
     log.warn({ err: error }, 'the ledger could not grow');

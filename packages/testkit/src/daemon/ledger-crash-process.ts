@@ -13,7 +13,8 @@ const store = await openStore({
   applicationName: 'a process to kill',
   role: 'keywarden_daemon',
 });
-const place = { store, environment, now: Date.now };
+const { signal } = new AbortController();
+const place = { store, environment, signal, now: Date.now };
 const work = [
   async () => {
     for (;;)
@@ -28,7 +29,7 @@ const work = [
   async () => {
     for (;;) {
       await store.sql`update keywarden.operation_sealing set changed = '{[2026-05-01,2026-05-20)}', changed_at = now() - interval '1 hour'`;
-      await sealDays(store.sql, { signal: new AbortController().signal });
+      await sealDays(store.sql, { signal });
     }
   },
 ];
