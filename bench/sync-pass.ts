@@ -3,7 +3,7 @@ import { guardedSteps, openConnections, syncOperations } from '@keywarden/daemon
 import { openStore } from '@keywarden/db/store';
 import { makeContext } from '@keywarden/testkit/daemon/fixture';
 
-// The pass of `keywarden sync operations`; with the argument `unsealed`, it seals nothing.
+// The pass of `keywarden sync operations`, but it seals nothing.
 
 const variables = process.env;
 const { CONTROL_PLANE_URL: url = '', CONTROL_PLANE_API_KEY: apiKey = '' } = variables;
@@ -20,5 +20,5 @@ const [opened] = await openConnections(store.sql, context, (_name, error) => {
 });
 if (opened === undefined) throw new Error('there is no connection');
 const sealNothing = { sealDays: () => Promise.resolve({ projects: 0, days: 0, failures: [] }) };
-await syncOperations(context, opened, { ...guardedSteps, ...(process.argv.includes('unsealed') ? sealNothing : {}) });
+await syncOperations(context, opened, { ...guardedSteps, ...sealNothing });
 await store.close();

@@ -3,6 +3,7 @@ import { countOf } from '@keywarden/core/values';
 import * as db from '@keywarden/db/daemon';
 import { exitCode, requireDataFolder, UserError, usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
+import { holdFolder } from '../hold-folder.ts';
 import { beginAnew } from '../ledger/begin-anew.ts';
 import { checkLedger, whyLedgerDiffers } from '../ledger/checks.ts';
 import { growAndWitness, growLedger } from '../ledger/ledger.ts';
@@ -40,9 +41,16 @@ export const ledgerCommand = describeCommand({
     const { environment } = context;
     // The key and the last checkpoint are there.
     requireDataFolder(environment.KEYWARDEN_DATA);
-    if (reason !== undefined) await beginAnew(context, { reason, by: userName() });
-    if (rotateKey) addLedgerKey(environment);
-    if (end) await endFormer(context);
+    if (reason !== undefined || rotateKey || end) {
+      const letGo = holdFolder(environment.KEYWARDEN_DATA, busy, 'ledger-key-lock');
+      try {
+        if (reason !== undefined) await beginAnew(context, { reason, by: userName() });
+        if (rotateKey) addLedgerKey(environment);
+        if (end) await endFormer(context);
+      } finally {
+        letGo();
+      }
+    }
     const state = await readState(context, { check, createKey });
     const done = [
       ...(reason === undefined ? [] : ['A new ledger begins.']),
@@ -52,6 +60,9 @@ export const ledgerCommand = describeCommand({
     return { json: state, text: [...done, inWords(state, check)].join('\n'), needsPerson: state.faults.length > 0 };
   },
 });
+
+/** Two commands that read the same keys would each write theirs. */
+const busy = 'Another command changes the keys of this ledger; wait until it has ended.';
 
 /** Ends all keys of the ledger but the newest of this machine, which the former ones endorse while they are there. */
 async function endFormer({ store, environment }: Context): Promise<void> {

@@ -4,7 +4,9 @@ import { createSigningKey, formatCheckpoint, openNote, parseSigningKey, signNote
 import { readNewestCheckpoint } from '@keywarden/db/daemon';
 import { interrupt, machines, owner, useMachines } from '@keywarden/testkit/daemon/ledger-machines';
 import { expect, test } from 'vitest';
+import { ledgerCommand } from '../commands/ledger.ts';
 import type { LedgerContext } from '../context.ts';
+import { holdFolder } from '../hold-folder.ts';
 import { growLedger } from './ledger.ts';
 import { readCheckpoint, readSeen } from './seen-checkpoint.ts';
 import { addLedgerKey, createLedgerKey, endFormerKeys, readSigningKeys } from './signing-keys.ts';
@@ -142,4 +144,17 @@ test('each former key stays in a file when the key is rotated again', async () =
   const names = ['ledger-key.former', 'ledger-key.former.2', 'ledger-key.former.3'];
   expect(names.filter((name) => existsSync(join(first.folder, name)))).toEqual(names);
   expect(names.map((name) => readFileSync(join(first.folder, name), 'utf8'))).toEqual(texts);
+});
+
+test('one command at a time changes the keys, so that none replaces the file of another', async () => {
+  const machine = await machines.create();
+  await grow(machine);
+  const command = async (options: object) => await ledgerCommand.run?.(machine as never, options as never);
+  const letGo = holdFolder(machine.folder, 'held', 'ledger-key-lock');
+  for (const options of [{ rotateKey: true }, { endFormerKeys: true }, { beginAnew: 'restored' }])
+    await expect(command(options)).rejects.toThrow(/^Another command changes the keys of this ledger/);
+  letGo();
+  await command({ rotateKey: true });
+  await command({ rotateKey: true });
+  expect(readSigningKeys(machine.environment)).toHaveLength(3);
 });
