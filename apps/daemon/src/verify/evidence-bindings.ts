@@ -41,8 +41,11 @@ export interface Source {
   ofRow?: (row: Row, first: ProvenEvent | undefined) => Record<string, unknown>;
   /** Returns whether the row says that there is such an event; by default it always does. */
   isClaimed?: (row: Row) => boolean;
-  /** The row may be of a later state than the newest event of the signed tree: the field with the time of its state, or `open` for what may change until the row is closed. */
-  newerBy?: string;
+  /**
+   * The row may be of a later state than the newest event of the signed tree: the field with the time of its state and the member with that of the event, or
+   * `open` for what may change until the row is closed.
+   */
+  newerBy?: [field: string, member: string] | 'open';
   /** Fields of the row, each with the member of the event, and how they are compared; as text by default. */
   fields: Record<string, string | Compare>;
   /** Values of these fields in a row without the event; missing by default. */
@@ -101,7 +104,7 @@ export const bindings: Binding[] = [
       {
         type: 'plan.approved',
         ofRow: (_row, first) => ({ number: first?.content.approval_number }),
-        isClaimed: ({ cause, approved_by: by }) => cause === 'plan' && textOf(by) !== null,
+        isClaimed: ({ cause }) => cause === 'plan',
         fields: same('approved_by', 'via'),
       },
       {
@@ -131,7 +134,6 @@ export const bindings: Binding[] = [
       },
       {
         type: 'exemption.ended',
-        newerBy: 'ended_at',
         isClaimed: has('ended_at'),
         fields: same('ended_at', 'ended_by'),
       },
@@ -161,7 +163,6 @@ export const bindings: Binding[] = [
       },
       {
         type: 'incident.closed',
-        newerBy: 'closed_at',
         isClaimed: has('closed_at'),
         fields: same('closed_at', 'closed_by', 'note'),
       },
@@ -219,7 +220,7 @@ export const bindings: Binding[] = [
       },
       {
         type: 'rotation.moved',
-        newerBy: 'since',
+        newerBy: ['since', 'at'],
         ofRow: ofFirst('rotation_number'),
         fields: { ...same('state', 'why'), since: 'at' },
       },
@@ -237,14 +238,13 @@ export const bindings: Binding[] = [
     sources: [
       {
         type: 'review.decided',
-        newerBy: 'decided_at',
+        newerBy: ['decided_at', 'decided_at'],
         isDue: ({ content }, period, events) =>
           isWithin(
             findEvent(events, 'review.signed', { review_number: content.review_number })?.content.signed_at,
             period,
           ),
         ofRow: ({ review_id: review, key: of }) => ({ review_number: review, key_number: (of as Row).number }),
-        isClaimed: has('decision'),
         fields: { ...same('decision', 'reason', 'decided_by', 'decided_at'), review_id: 'review_number', key },
       },
     ],
@@ -257,7 +257,6 @@ export const bindings: Binding[] = [
         type: 'review.signed',
         isDue: ({ content }, period) => isWithin(content.signed_at, period),
         ofRow: ({ id }) => ({ review_number: id }),
-        isClaimed: has('signed_at'),
         fields: same('signed_at', 'sha256', 'signed_by'),
       },
       {

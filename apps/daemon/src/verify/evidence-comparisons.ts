@@ -46,8 +46,8 @@ export const isSameText: Comparison = (recorded, shown) => recorded === shown;
 export const isSameJson: Comparison = (recorded, shown) =>
   canonicalJson(JSON.parse(recorded) as object) === canonicalJson(shown as object);
 
-/** Compares a value that is no text. A text with the same letters is another value to other programs. */
-export const isValue: Comparison = (recorded, shown) => typeof shown !== 'string' && recorded === JSON.stringify(shown);
+/** Compares a value that is no text. A text with the same letters is another value to other programs: its JSON has quotes. */
+export const isValue: Comparison = (recorded, shown) => recorded === JSON.stringify(shown);
 
 export const is =
   (wanted: string): Comparison =>

@@ -1,5 +1,5 @@
 import type { ProvenEvent } from '@keywarden/core/ledger';
-import { compareInstants, isInstant, toMs } from '@keywarden/core/values';
+import { isInstant, toMs } from '@keywarden/core/values';
 import type { Binding, Row, Source } from './evidence-bindings.ts';
 import { type EventIndex, findEvent, hashOf } from './evidence-events.ts';
 
@@ -44,13 +44,6 @@ export interface ComparedRow {
  */
 export function compareRow(row: Row, { sources }: Binding, events: EventIndex, newest: string): ComparedRow {
   if (row.id !== undefined && typeof row.id !== 'string') return { compared: { differs: 'id' }, found: [] };
-  const isNewer = (field: string | undefined, event: ProvenEvent | undefined) => {
-    if (field === undefined || event === undefined) return false;
-    const isLate = (at: unknown) => typeof at === 'string' && isInstant(at) && toMs(at) > toMs(newest) - lateMs;
-    if (field === 'open') return row.closed_at === null || isLate(row.closed_at);
-    const at = row[field];
-    return isLate(at) && compareInstants(String(at), event.at) > 0;
-  };
   const found: ProvenEvent[] = [];
   const results: Compared[] = [];
   const covered = new Set<string>();
@@ -60,20 +53,33 @@ export function compareRow(row: Row, { sources }: Binding, events: EventIndex, n
     if (source === sources[0]) first = event;
     if (event === undefined && source.isClaimed?.(row) === false) continue;
     for (const field of Object.keys(source.fields)) covered.add(field);
-    const compared = event === undefined ? 'no receipt' : compareFields(row, source, event);
-    if (event !== undefined) found.push(event);
-    results.push(typeof compared === 'object' && isNewer(source.newerBy, event) ? 'no receipt' : compared);
+    if (event === undefined) {
+      results.push('no receipt');
+      continue;
+    }
+    found.push(event);
+    const compared = compareFields(row, source, event);
+    results.push(typeof compared === 'object' && isNewer(row, source, { event, newest }) ? 'no receipt' : compared);
   }
   const claimed = sources.flatMap(({ fields, absent }) =>
     Object.keys(fields).filter((field) => !covered.has(field) && row[field] !== (absent?.[field] ?? null)),
   );
   const differing = results.find((each) => typeof each === 'object');
-  if (results.length === 0) return { compared: 'no receipt', found };
   if (differing !== undefined) return { compared: differing, found };
   // It says something of an event that it does not have.
   if (claimed[0] !== undefined) return { compared: { differs: claimed[0] }, found };
   const compared = results.includes('no receipt') ? 'no receipt' : results.includes('hidden') ? 'hidden' : 'same';
   return { compared, found };
+}
+
+/** Returns whether a row that differs from an event may be of a later state than the signed tree has. */
+function isNewer(row: Row, { newerBy }: Source, { event, newest }: { event: ProvenEvent; newest: string }): boolean {
+  const isLate = (at: unknown) => typeof at === 'string' && isInstant(at) && toMs(at) > toMs(newest) - lateMs;
+  if (newerBy === undefined) return false;
+  if (newerBy === 'open') return row.closed_at === null || isLate(row.closed_at);
+  const [field, member] = newerBy;
+  // Not compared with the time of recording: it is of the database's clock, and the row can have the time of a control plane whose clock is behind.
+  return isLate(row[field]) && row[field] !== event.content[member];
 }
 
 function compareFields(row: Row, { fields }: Source, event: ProvenEvent): Compared {
