@@ -8,11 +8,15 @@ usePacks();
 
 test('what changed after the tree was signed has no receipt yet, and contradicts nothing', async () => {
   const { fixture } = packs;
-  const post = async (path: string, body?: object) => await fixture.ask(path, { as: 'operator', method: 'POST', body });
+  const post = async (path: string, body?: object) => {
+    const answer = await fixture.ask(path, { as: 'operator', method: 'POST', body });
+    expect([path, answer.status < 300]).toEqual([path, true]);
+    return answer;
+  };
   const { body: opened } = await post('/v1/reviews', { title: 'changed', keys: { organization_id: 'acme' } });
   const decide = async (decision: string) =>
     await post(`/v1/reviews/${String(opened.id)}/decisions`, {
-      keys: [fixture.keys['12']],
+      keys: [fixture.keys['12'], fixture.keys['9007199254740993']],
       decision,
       reason: 'looked at',
     });
@@ -22,7 +26,8 @@ test('what changed after the tree was signed has no receipt yet, and contradicts
   await post(`/v1/reviews/${String(opened.id)}/signature`);
   const [incident] = (await fixture.ask('/v1/incidents?limit=1', { as: 'auditor' })).body.items;
   await fixture.store.sql`
-    update keywarden.incident set closed_at = now(), closed_by = 'ada', note = 'seen' where number = ${String(incident?.id)}`;
+    update keywarden.incident 
+    set detail = '{"why": "later"}', closed_at = now(), closed_by = 'ada', note = 'seen' where number = ${String(incident?.id)}`;
   const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
   const download_ = async () => unpack(await download(fixture, `/v1/evidence?from=2026-05-01&to=${tomorrow}`));
   const before = await packs.verify(await download_());
