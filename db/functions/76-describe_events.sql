@@ -25,7 +25,6 @@ begin
             format('''{"salted":"'' || keywarden.ledger_salted(salt, %L, to_json(r.%I) #>> ''{}'') || ''"}''', a.attname, a.attname)
           when a.atttypid = 'timestamptz'::regtype then format('''"'' || keywarden.ledger_time(r.%I) || ''"''', a.attname)
           when a.atttypid = 'interval'::regtype then format('to_json(extract(epoch from r.%I)::text)::text', a.attname)
-          when a.atttypid = 'jsonb'::regtype then format('to_json(r.%I::text)::text', a.attname)
           when a.atttypid in ('text'::regtype, 'date'::regtype) then format('to_json(r.%I)::text', a.attname)
           when a.atttypid = 'bigint'::regtype then format('''"'' || r.%I || ''"''', a.attname)
           else format('to_json(to_json(r.%I) #>> ''{}'')::text', a.attname)

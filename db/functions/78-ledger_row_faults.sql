@@ -43,7 +43,7 @@ begin
           end as fault
         from events e full join present p using (subject) cross join lateral (select keywarden.%2$I(p.record, coalesce(e.salt, '''')) as described,
           case when e.is_newest or %12$L then ''{}'' else %10$L::text[] end || case when e.salt is null then %7$L::text[] else ''{}'' end
-            || case when %12$L and not e.is_newest then array(select personal.name from unnest(%7$L::text[]) personal(name)
+            || case when %12$L then array(select personal.name from unnest(%7$L::text[]) personal(name)
               where coalesce(to_jsonb(p.record) ->> personal.name, ''erased'') ~ ''^[^[:alnum:]]*erased'') else ''{}'' end as left_out offset 0) l) c
       where c.fault is not null',
       k.kind, 'describe_' || replace(k.kind, '.', '_'), k.relation,

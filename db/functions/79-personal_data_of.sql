@@ -7,12 +7,9 @@ declare
 begin
   select kinds.*, e.subject as event_subject into k
     from keywarden.ledger_event e join keywarden.ledger_kinds() kinds on kinds.kind = e.type where e.number = event;
-  if k.personal = '{}' then
-    return '{}';
-  end if;
   -- The hashes of tokens are for the owner only.
-  execute format('select coalesce((select jsonb_object_agg(p.name, to_jsonb(r) ->> p.name) from unnest(%L::text[]) p(name) '
-      'where p.name <> ''token_hash'' and to_jsonb(r) ->> p.name is not null), ''{}'') from keywarden.%I r where %s',
+  execute format('select (select jsonb_object_agg(p.name, to_jsonb(r) ->> p.name) from unnest(%L::text[]) p(name) '
+      'where p.name <> ''token_hash'' and to_jsonb(r) ->> p.name is not null) from keywarden.%I r where %s',
     k.personal, k.relation,
     (select string_agg(format('r.%I = %L::%s', i.name, split_part(k.event_subject, '/', i.place::int + 1), format_type(a.atttypid, a.atttypmod)), ' and ')
       from unnest(k.identity) with ordinality i(name, place)
