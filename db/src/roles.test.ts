@@ -225,6 +225,14 @@ test('no function of ours is granted to public', async () => {
   expect(open).toEqual([]);
 });
 
+test('no search path of a session, and no temporary table, changes what a function of ours means', async () => {
+  const open = await store.sql`
+    select f.oid::regprocedure::text as name from pg_proc f join pg_language l on l.oid = f.prolang
+    where f.pronamespace = 'keywarden'::regnamespace and (f.prosecdef or l.lanname = 'plpgsql')
+      and not coalesce(f.proconfig, '{}') && '{"search_path=pg_catalog, pg_temp","search_path=keywarden, pg_temp"}'`;
+  expect(open).toEqual([]);
+});
+
 test('docs/ROLES.md lists what each role may do with every table and function', async () => {
   const text = readFileSync(new URL('../../docs/ROLES.md', import.meta.url), 'utf8');
   const documented = text.split('\n').filter((line) => line.startsWith('| keywarden'));

@@ -74,3 +74,55 @@ test('an event that says that a token was deleted excuses no change of it', asyn
     .simple();
   expect(await listLedgerRowFaults(store.sql)).toMatchObject([{ type: 'token.created', fault: 'altered' }]);
 });
+
+test('an event that says that a token was deleted is found, although a later one says that it is there', async () => {
+  store.isTampered();
+  const { db } = await store.as('keywarden_admin');
+  const { number } = await createToken(db, { name: 'eve', role: 'viewer', organizationIds: null, createdBy: 'ada' });
+  await store.sql`
+    select keywarden.append_event('token.created', array['report_token/' || number, null, null, '{"deleted":"true"}'], null)
+    from keywarden.report_token`;
+  await store.sql`update keywarden.report_token set role = 'operator'`;
+  const subject = `report_token/${number}`;
+  expect(await listLedgerRowFaults(store.sql)).toEqual([{ type: 'token.created', subject, fault: 'altered' }]);
+});
+
+test('personal data of a token that is replaced while its salts are there is found, although a later event has the new one', async () => {
+  store.isTampered();
+  const { db } = await store.as('keywarden_admin');
+  const { number } = await createToken(db, { name: 'eve', role: 'viewer', organizationIds: null, createdBy: 'ada' });
+  const subject = `report_token/${number}`;
+  await store.sql`update keywarden.report_token set name = 'erased', role = 'operator'`;
+  expect(await listLedgerRowFaults(store.sql)).toEqual([{ type: 'token.created', subject, fault: 'altered' }]);
+  // Both events differ: the row is named once.
+  await store.sql`update keywarden.report_token set created_by = 'mallory'`;
+  expect(await listLedgerRowFaults(store.sql)).toEqual([{ type: 'token.created', subject, fault: 'altered' }]);
+});
+
+test('the role of a token cannot be changed behind its event after its personal data was erased', async () => {
+  store.isTampered();
+  const { db } = await store.as('keywarden_admin');
+  const { number } = await createToken(db, { name: 'eve', role: 'viewer', organizationIds: null, createdBy: 'ada' });
+  const subject = `report_token/${number}`;
+  await store.sql`delete from keywarden.ledger_salt`;
+  await store.sql`update keywarden.report_token set name = 'erased', created_by = 'erased', token_hash = 'erased ' || number`;
+  expect(await listLedgerRowFaults(store.sql)).toEqual([]);
+  await store.sql`set session_replication_role = replica`;
+  await store.sql`update keywarden.report_token set role = 'operator'`;
+  expect(await listLedgerRowFaults(store.sql)).toEqual([{ type: 'token.created', subject, fault: 'altered' }]);
+});
+
+test('a dropped month that comes back behind the triggers is found, although its row says the time of its end', async () => {
+  store.isTampered();
+  const drop = async () =>
+    await store.sql`
+      insert into keywarden.operation_drop (month, operations, bytes, dropped_at, dropped_by)
+      select '2026-05-01', 1, 1, coalesce(max(recorded_at) filter (where type = 'retention.dropped'), now()), 'ada' from keywarden.ledger_event`;
+  await drop();
+  await store.sql`delete from keywarden.operation_drop`;
+  await store.sql`set session_replication_role = replica`;
+  await drop();
+  expect(await listLedgerRowFaults(store.sql)).toEqual([
+    { type: 'retention.dropped', subject: 'operation_drop/2026-05-01', fault: 'altered' },
+  ]);
+});
