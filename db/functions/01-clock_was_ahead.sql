@@ -1,3 +1,4 @@
 -- Whether the database's clock was ahead when it wrote this time: then the time is in the future. A few minutes are allowed, as for clocks that are corrected.
+-- The present is not that of the transaction: for one that a login keeps open, all that others wrote since would be in the future.
 create or replace function keywarden.clock_was_ahead(written timestamptz) returns boolean
-  language sql stable as $$ select written > now() + interval '5 minutes' $$;
+  language sql stable as $$ select written > clock_timestamp() + interval '5 minutes' $$;

@@ -13,7 +13,7 @@ begin
     select p.id, holder.acts_as, 'report', greatest(clock_timestamp(), (select max(a.approved_at) + interval '1 microsecond'
         from keywarden.plan_approval a where not keywarden.clock_was_ahead(a.approved_at)))
     from keywarden.plan p
-    where p.id = approved_plan and p.last_made_at > now() - interval '24 hours' and exists (
+    where p.id = approved_plan and p.last_made_at > clock_timestamp() - interval '24 hours' and exists (
       select from keywarden.plan_standing s where s.plan_id = p.id and s.superseded_by is null) returning number into made;
   return made;
 end

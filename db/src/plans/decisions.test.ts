@@ -1,0 +1,35 @@
+import { makePrincipal } from '@keywarden/testkit/store/principal';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import type { Principal } from '../report.ts';
+import type { Store } from '../store.ts';
+
+let store: TestStore;
+let report: Store;
+let operator: Principal;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  report = await store.as('keywarden_report');
+  operator = await makePrincipal(store, 'olga');
+  await store.sql`
+    insert into keywarden.plan (id, sha256, document, item_count, held_count, reported_count, last_made_at)
+    select id, '', '{}', 1, 0, 0, now() - interval '1 hour' from unnest('{p-old,p-new}'::text[]) id`;
+});
+afterAll(async () => await store.close());
+
+const make = async (plan: string, change: string) =>
+  await store.sql`update keywarden.plan set last_made_at = clock_timestamp() + ${change}::interval where id = ${plan}`;
+
+test('also in a transaction that began long before, only the newest plan is approved, within a day', async () => {
+  await report.sql.begin(async (tx) => {
+    const approve = async (plan: string) =>
+      (await tx`select keywarden.approve_plan(${operator.credential}, ${plan}) as number`)[0]?.number;
+    // The latest time that is not ahead of the clock. It is ahead of the transaction's now().
+    await make('p-new', '5 minutes');
+    expect(await approve('p-old')).toBeNull();
+    expect(await approve('p-new')).not.toBeNull();
+    await make('p-old', '-25 hours');
+    await make('p-new', '-24 hours');
+    expect(await approve('p-new')).toBeNull();
+  });
+});
