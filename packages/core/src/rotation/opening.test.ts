@@ -73,7 +73,24 @@ test('a key whose last rotation failed rests for a day, and one that a person ga
   expect(opened(findingsOf(three), failed(23))).toEqual(['1', '3']);
   expect(opened(findingsOf(three), failed(24))).toEqual(['1', '2', '3']);
   expect(opened(findingsOf(three), failed(1000, 'ada'))).toEqual(['1', '3']);
-  const limits = openingLimits(policyWith(), factsOf(failed(23)));
-  const refusals = findingsOf([makeKey(2)]).map((finding) => limits.whyNot(finding)?.isTransient);
-  expect(refusals).toEqual([true]);
+});
+
+test('a refusal says what limits the rotation, and whether another pass may open it', () => {
+  const refusal = (facts: Partial<OpeningFacts>, settings: object = {}) =>
+    findingsOf([makeKey(2)]).map((finding) => openingLimits(policyWith(settings), factsOf(facts)).whyNot(finding))[0];
+  const failed = (givenUpBy: string | null) => ({ failures: new Map([['2', { at: hoursAgo(1), givenUpBy }]]) });
+  const whyNot = 'ada gave up its last rotation; run keywarden rotate 1002 to start another';
+  expect(refusal(failed('ada'))).toEqual({ whyNot, isTransient: false });
+  expect([
+    refusal(failed(null)),
+    refusal({ open: 1 }, { quotas: { open_rotations: 1 } }),
+    refusal({ canaryOf: () => null }),
+    refusal({ canaryOf: () => hoursAgo(1) }),
+  ]).toEqual(
+    [
+      'its last rotation failed within a day',
+      'the policy allows 1 open rotation at once',
+      ...[1, 2].map(() => 'one key of its scope goes first, the others 6h after its successor was delivered'),
+    ].map((why) => ({ whyNot: why, isTransient: true })),
+  );
 });

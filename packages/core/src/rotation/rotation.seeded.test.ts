@@ -1,62 +1,18 @@
 import { sized } from '@keywarden/testkit';
+import { daysAgo as ago, nowMs } from '@keywarden/testkit/policy/facts';
+import { factsOf, mintOf, rotationOf, unclear, unused, used } from '@keywarden/testkit/rotation/facts';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { toMs } from '../values/time.ts';
-import { whyLate, whyNotAdopted } from './adoption.ts';
+import { whyNotAdopted } from './adoption.ts';
 import { decide } from './decide.ts';
-import { lineageName, makeRotationId, successorName } from './name.ts';
+import { lineageName, makeRotationId, rotationIdIn, successorName } from './name.ts';
 import { whyNoOrphan } from './orphan.ts';
-import { currentMint, type MintIntent, type Rotation, type RotationFacts, type Sighting } from './rotation.ts';
-import { isOver, mayFollow, type RotationState, rotationStates } from './states.ts';
+import { currentMint, type Rotation, type RotationFacts, type Sighting } from './rotation.ts';
+import { isOver, mayFollow, rotationStates } from './states.ts';
 import { advance } from './transition.ts';
 
 const dayMs = 86_400_000;
-const nowMs = Date.UTC(2026, 5, 1);
-const ago = (days: number) => new Date(nowMs - days * dayMs).toISOString();
-
-const used = (days: number): Sighting => ({
-  state: 'live',
-  use: { state: 'used', at: ago(days), from: '203.0.113.7' },
-  presentSince: ago(100),
-});
-const unclear: Sighting = { state: 'live', use: { state: 'unknown' }, presentSince: ago(100) };
-const unused: Sighting = { state: 'live', use: { state: 'never' }, presentSince: ago(100) };
-
-const mintOf = (change: Partial<MintIntent> = {}): MintIntent => ({
-  attempt: 1,
-  name: 'bot kw-abcdefgh-1',
-  creatorId: 'ada',
-  listedAt: ago(21),
-  keyId: '2',
-  outcome: 'delivered',
-  deliveredAt: ago(20),
-  ...change,
-});
-const rotationOf = (state: RotationState, change: Partial<MintIntent> = {}): Rotation => ({
-  state,
-  since: ago(5),
-  why: null,
-  quietForMs: 7 * dayMs,
-  adoptWithinMs: 14 * dayMs,
-  mints: [mintOf(change)],
-});
-const factsOf = (change: Partial<RotationFacts> = {}): RotationFacts => ({
-  nowMs,
-  hourPriorListedAt: ago(1 / 24),
-  old: used(10),
-  successor: used(1),
-  longestGapMs: 0,
-  listingsSinceMint: 5,
-  lost: [],
-  whySuccessorUnproven: null,
-  retirement: 'none',
-  replicasBehind: 0,
-  refusals: 0,
-  wasRefusedLately: false,
-  sink: null,
-  mayBeOnItsWay: false,
-  ...change,
-});
 
 test('T1: a successor counts as adopted if it was delivered and used since, and the old key was quiet for long enough', () => {
   expect(whyNotAdopted(rotationOf('overlapping'), factsOf())).toBeNull();
@@ -91,41 +47,6 @@ test('T1: the old key must be quiet for 7 days, also if its rotation asks for le
   expect(whyNotAdopted(rotation, factsOf({ old: used(7) }))).toBeNull();
 });
 
-test('a rotation is late if its successor is unused or its old key still used, but not while it waits for quiet', () => {
-  const rotation = rotationOf('overlapping');
-  expect(whyLate(rotation, factsOf({ successor: unused }))).toBe('no use of its successor was observed within 14 days');
-  expect(whyLate(rotation, factsOf({ old: used(1) }))).toMatch(/old key was used from 203.0.113.7/);
-  expect(whyLate(rotation, factsOf({ longestGapMs: 300 * dayMs }))).toBeNull();
-  expect(whyLate(rotationOf('overlapping', { deliveredAt: ago(13) }), factsOf({ successor: unused }))).toBeNull();
-  expect(decide(rotation, factsOf({ successor: unused }))).toMatchObject({ to: 'stalled', isIncident: true });
-});
-
-test('a stalled rotation resumes when its successor is adopted after all', () => {
-  expect(decide(rotationOf('stalled'), factsOf())).toMatchObject({ to: 'adopted' });
-  expect(decide(rotationOf('stalled'), factsOf({ successor: unused }))).toMatchObject({ do: 'wait' });
-});
-
-test('a rotation whose successor two listings do not show stalls at once, and resumes when one does', () => {
-  const facts = factsOf({ successor: { state: 'unlisted' }, listingsSinceMint: 1 });
-  expect(decide(rotationOf('delivered'), facts)).toMatchObject({ do: 'wait' });
-  const twice = { ...facts, listingsSinceMint: 2 };
-  expect(decide(rotationOf('delivered'), twice)).toMatchObject({ to: 'stalled', isIncident: true });
-  expect(decide(rotationOf('stalled'), twice)).toMatchObject({ do: 'wait' });
-  expect(decide(rotationOf('stalled'), factsOf({ listingsSinceMint: 3 }))).toMatchObject({ to: 'adopted' });
-});
-
-test('a rotation whose successor one listing does not show, after others did, waits for the next one', () => {
-  const facts = factsOf({ successor: { state: 'missing' } });
-  expect(decide(rotationOf('delivered'), facts)).toMatchObject({ do: 'wait' });
-});
-
-test('an orphan that no listing shows does not hold its lineage forever, and opens an incident', () => {
-  const facts = factsOf({ successor: { state: 'unlisted' } });
-  const lately = { ...rotationOf('orphaned', { outcome: 'lost' }), since: ago(13) };
-  expect(decide(lately, facts)).toMatchObject({ do: 'wait' });
-  expect(decide({ ...lately, since: ago(15) }, facts)).toMatchObject({ to: 'failed', isIncident: true });
-});
-
 const orphan = {
   id: '2',
   name: 'bot kw-abcdefgh-1',
@@ -137,19 +58,21 @@ const orphan = {
 
 test('T2: an orphan was never used, is ours and younger than the intent, and no sink has it', () => {
   expect(whyNoOrphan(mintOf(), orphan, { sink: 'lacks' })).toBeNull();
+  expect(whyNoOrphan(mintOf({ keyId: null }), orphan, { sink: 'lacks' })).toBeNull();
+  expect(whyNoOrphan(mintOf(), { ...orphan, createdAt: ago(21 - 1 / 24) }, { sink: 'lacks' })).toBeNull();
 });
 
 test.each([
-  ['another name', { name: 'bot' }],
-  ['another creator', { creatorId: 'eve' }],
-  ['a creation before the intent', { createdAt: ago(22) }],
-  ['a listing that showed it before', { firstSeenAt: ago(22) }],
-  ['a creation hours after the intent', { createdAt: ago(20.9) }],
-  ['another answer to the intent', { id: '3' }],
-  ['a use', { use: { state: 'used', at: ago(1), from: null } as const }],
-  ['an unknown use', { use: { state: 'unknown' } as const }],
-])('T2: a key with %s is not an orphan', (_name, change) => {
-  expect(whyNoOrphan(mintOf(), { ...orphan, ...change }, { sink: 'lacks' })).not.toBeNull();
+  ['another name', { name: 'bot' }, 'it has another name'],
+  ['another creator', { creatorId: 'eve' }, 'someone else created it'],
+  ['a creation before the intent', { createdAt: ago(22) }, 'it is older than our intent to mint it'],
+  ['a listing that showed it before', { firstSeenAt: ago(22) }, 'a listing before our intent to mint it shows it'],
+  ['a creation hours after the intent', { createdAt: ago(20.9) }, 'it was created long after our intent to mint it'],
+  ['another answer to the intent', { id: '3' }, 'the response to its intent named another key'],
+  ['a use', { use: { state: 'used', at: ago(1), from: null } as const }, 'it was used'],
+  ['an unknown use', { use: { state: 'unknown' } as const }, 'it was used'],
+])('T2: a key with %s is not an orphan', (_name, change, why) => {
+  expect(whyNoOrphan(mintOf(), { ...orphan, ...change }, { sink: 'lacks' })).toBe(why);
 });
 
 test('T2: a use by Keywarden itself while it minted its own key leaves an orphan, and a later or an unknown use does not', () => {
@@ -160,8 +83,11 @@ test('T2: a use by Keywarden itself while it minted its own key leaves an orphan
   expect(whyNoOrphan(mintOf(), { ...orphan, use: { state: 'unknown' } }, own)).toBe('it was used');
 });
 
-test.each(['has', 'unknown'] as const)('T2: a key whose sink answers %s is not an orphan', (sink) => {
-  expect(whyNoOrphan(mintOf(), orphan, { sink })).not.toBeNull();
+test.each([
+  ['has', 'its sink has it'],
+  ['unknown', 'it is unknown whether its sink has it'],
+] as const)('T2: a key whose sink answers %s is not an orphan', (sink, why) => {
+  expect(whyNoOrphan(mintOf(), orphan, { sink })).toBe(why);
 });
 
 const days = fc.oneof(fc.integer({ min: 0, max: 60 }), fc.double({ min: 0, max: 60, noNaN: true }));
@@ -277,7 +203,16 @@ test('a successor name of any letters has 1 to 64 characters, ends in the rotati
   );
 });
 
-test('successor names are readable', () => {
-  expect(successorName('ci deploy', { id: 'a1b2c3d4', attempt: 1 })).toBe('ci deploy kw-a1b2c3d4-1');
+test('successor names are readable, and are cut to 64 characters', () => {
+  const suffixed = (name: string) => successorName(name, { id: 'a1b2c3d4', attempt: 1 });
+  expect(suffixed('ci deploy')).toBe('ci deploy kw-a1b2c3d4-1');
+  expect(suffixed('  ci deploy  ')).toBe('ci deploy kw-a1b2c3d4-1');
+  expect(suffixed('x'.repeat(64))).toBe(`${'x'.repeat(50)} kw-a1b2c3d4-1`);
   expect(successorName('ci deploy kw-a1b2c3d4-1', { id: 'e5f6g7h8', attempt: 2 })).toBe('ci deploy kw-e5f6g7h8-2');
+});
+
+test('a successor’s name gives its rotation’s id, which has eight characters for eight random bytes', () => {
+  expect(makeRotationId(() => Uint8Array.of(0, 1, 9, 10, 31, 32, 63, 255))).toBe('019az0zz');
+  expect(rotationIdIn(' ci deploy kw-a1b2c3d4-1 ')).toBe('a1b2c3d4');
+  expect(rotationIdIn('ci deploy kw-a1b2c3d4')).toBeNull();
 });
