@@ -1,7 +1,6 @@
 import { countOf } from '../values/index.ts';
 import { compareInstants, toMs } from '../values/time.ts';
 import { isRevocable, unknownCreator } from '../wire/index.ts';
-import { isOnInactivity } from './condition-schema.ts';
 import {
   controlPlaneOf,
   type Exemption,
@@ -116,10 +115,9 @@ function watchedTooShort(policy: Policy, { finding, key }: Flagged): Hold | null
   };
 }
 
-/** R8: returns a hold for a key in use, unless the rule is on inactivity or sets even_in_use. */
+/** R8: returns a hold for a key in use, unless the rule sets even_in_use. A rule on inactivity flags no such key. */
 function inUse(policy: Policy, { finding, key }: Flagged): Hold | null {
   if (key.use.state === 'never' || finding.rule.even_in_use) return null;
-  if (isOnInactivity(finding.rule.condition, policy.active_within.ms)) return null;
   if (key.use.state === 'unknown') return { kind: 'unknown', text: 'its last use is unknown, and it may be in use' };
   if (finding.nowMs - toMs(key.use.at) > policy.active_within.ms) return null;
   return {

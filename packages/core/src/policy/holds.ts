@@ -85,7 +85,7 @@ const aheadMs = 300_000;
 const listedDailyMs = 26 * 3_600_000;
 
 function staleEvidenceHold(policy: Policy, { listedAt, nowMs }: ScopeFacts, kind: CredentialKind): Hold | null {
-  const ageMs = nowMs === null ? Number.NaN : nowMs - toMs(listedAt);
+  const ageMs = (nowMs ?? Number.NaN) - toMs(listedAt);
   const mostMs = isKeyKind(kind) ? policy.max_evidence_age.ms : Math.max(policy.max_evidence_age.ms, listedDailyMs);
   if (ageMs <= mostMs && ageMs >= -aheadMs) return null;
   const within = mostMs === policy.max_evidence_age.ms ? policy.max_evidence_age.text : '26h';

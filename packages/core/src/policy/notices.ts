@@ -26,8 +26,12 @@ export function graceEnd(finding: Finding): { endMs: number | null; missing: str
 export function basisOf({ key: { use, owner }, rule, isEnforced }: Omit<Finding, 'nowMs' | 'evidence'>): string {
   const isOnUse = rule.action === 'revoke' && !rule.even_in_use;
   const used = use.state === 'used' ? use.at : use.state;
-  const enforced = rule.action === 'revoke' && isEnforced ? ['enforce'] : [];
-  return JSON.stringify([owner, conditionInWords(rule.condition), isOnUse ? used : null, ...enforced]);
+  return JSON.stringify([
+    owner,
+    conditionInWords(rule.condition),
+    isOnUse ? used : null,
+    ...(isEnforced ? ['enforce'] : []),
+  ]);
 }
 
 /** A revocation that does not happen within this time of its announcement is announced again. */
@@ -95,7 +99,7 @@ function nextStep(finding: Finding): DueNotice[] {
   const step = rule.notices[index];
   if (step === undefined) return [];
   const endMs = latestEnd(rule.notices.slice(0, index), accepted);
-  if (index > 0 && nowMs < endMs - step.ms) return [];
+  if (nowMs < endMs - step.ms) return [];
   return [{ ...nameOf(finding), step: step.text }];
 }
 
