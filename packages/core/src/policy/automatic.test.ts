@@ -150,6 +150,33 @@ test('R3: keys that wait for a person use no quota of the keys that are revoked 
   ).toHaveLength(1);
 });
 
+test('R3: a key that something else holds counts for no breaker, and is no canary; breakers come in order of their scopes', () => {
+  const exemptions = [{ number: '1', rules: null, reason: 'needed', grantedBy: 'ada', until: daysAgo(-9) }];
+  const flagged = Array.from({ length: 6 }, (_, index) => makeKey(index + 1));
+  const [first, ...rest] = flagged.map((key) => (key.number === '1' ? { ...key, exemptions } : key));
+  expect(makePlan(policyOf(), among(first === undefined ? [] : [first, ...rest], went)).document.breakers).toEqual([]);
+  expect(decide(among([makeKey(1, { exemptions, createdAt: daysAgo(400) }), makeKey(2)]))).toEqual({ 2: null });
+  const elsewhere = { scope: '1/organization:aaa', organizationId: 'aaa' };
+  const both = [...flagged, ...live].flatMap((key) => [
+    key,
+    { ...key, ...elsewhere, number: String(Number(key.number) + 1000) },
+  ]);
+  const { breakers } = makePlan(policyOf(), makeFacts(both)).document;
+  expect(breakers.map(({ scope }) => scope)).toEqual(['1/organization:aaa', '1/organization:acme']);
+  expect(new Set(breakers.map(({ flagged_sha256: hash }) => hash)).size).toBe(2);
+});
+
+test('R6: a canary of exactly 30 days ago counts, and the first one decides; a waiting key has no findings to be revoked for', () => {
+  const keys = [makeKey(1), makeKey(2)];
+  expect(decide(among(keys, { automatic: [daysAgo(30)] }))).toEqual({ 1: null, 2: null });
+  expect(decide(among(keys, { automatic: [daysAgo(2), daysAgo(0.1)] }))).toEqual({ 1: null, 2: null });
+  const { automatic } = makePlan(policyOf(), among(keys));
+  expect(automatic.map(({ waits, findings }) => [waits === null, findings.length])).toEqual([
+    [true, 1],
+    [false, 0],
+  ]);
+});
+
 test('R7: a key whose revocation failed lately comes last, and takes no quota from the others', () => {
   const small = policyOf({ quotas: { per_run: 1 } });
   const facts = among([makeKey(1, { createdAt: daysAgo(400), hasFailedLately: true }), makeKey(2)]);

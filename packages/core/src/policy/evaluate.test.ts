@@ -2,7 +2,8 @@ import { daysAgo, findAll, makeFacts, makeKey, usedDaysAgo } from '@keywarden/te
 import { expect, test } from 'vitest';
 import { parseDuration } from '../values/time.ts';
 import { unknownCreator } from '../wire/index.ts';
-import { type Policy, policySchema } from './schema.ts';
+import { evaluate } from './evaluate.ts';
+import { modeOf, type Policy, policySchema } from './schema.ts';
 
 const policy = (...rules: object[]): Policy => policySchema.parse({ rules });
 const unused = { name: 'unused', unused_for: '90d', action: 'revoke' };
@@ -142,4 +143,36 @@ test('a rule with two conditions, or with none, is refused', () => {
   expect(() => policy({ ...unused, older_than: '1d' })).toThrow(/exactly one of/);
   expect(() => policy({ name: 'x', action: 'report' })).toThrow(/exactly one of/);
   expect(() => policy({ ...unused, even_in_use: true })).toThrow(/does not apply to rules on inactivity/);
+});
+
+test('more_than counts within a scope: two accounts of one creator each have their own keys', () => {
+  const many = { name: 'many', more_than: { number: 2, per: 'creator' }, action: 'report' };
+  const keys = [1, 2, 3, 4].map((number) => makeKey(number, { scope: `1/organization:${number % 2}` }));
+  expect(findAll(policy(many), makeFacts(keys))).toEqual([]);
+  const together = keys.map((key) => ({ ...key, scope: '1/organization:1' }));
+  expect(findAll(policy(many), makeFacts(together))).toHaveLength(2);
+});
+
+test('R6: a finding is enforced only if its rule and the organization are; the keys of other kinds never are', () => {
+  const enforced = (mode: string, organization: string) =>
+    evaluate(
+      policySchema.parse({
+        rules: [{ ...neverUsed, mode }],
+        enforcement: { organizations: { acme: { mode: organization } } },
+      }),
+      makeFacts([makeKey(1)]),
+    ).flatMap(({ findings }) => findings.map(({ isEnforced }) => isEnforced));
+  expect([enforced('enforce', 'enforce'), enforced('plan', 'enforce'), enforced('enforce', 'plan')]).toEqual([
+    [true],
+    [false],
+    [false],
+  ]);
+  const everywhere = { organizations: { '*': { mode: 'enforce' }, personal: { mode: 'enforce' } } };
+  const by = (enforcement: object) => policySchema.parse({ enforcement });
+  const modes = (by: Policy) =>
+    (['personal', 'organization', 'project', 'branch_credential'] as const).map((kind) =>
+      modeOf(by, { kind, organizationId: kind === 'personal' ? null : 'acme' }),
+    );
+  expect(modes(by(everywhere))).toEqual(['enforce', 'enforce', 'enforce', 'plan']);
+  expect(modes(by({}))).toEqual(['plan', 'plan', 'plan', 'plan']);
 });

@@ -176,6 +176,40 @@ test('R3: per_creator counts a person over all scopes of a control plane, and no
   expect(waiting({ creatorId: 'unknown' })).toBe(0);
 });
 
+test('a verdict has only the findings that revoke, and beside them those that something holds, each with its hold', () => {
+  const rules = [
+    { name: 'never-used', never_used_for: '30d', action: 'revoke' },
+    { name: 'old', older_than: '90d', action: 'revoke' },
+    { name: 'shown', older_than: '90d', action: 'report' },
+  ];
+  const exemptions = [{ number: '7', rules: ['old'], reason: 'needed', grantedBy: 'ada', until: daysAgo(-9) }];
+  const facts = makeFacts([makeKey(1, { exemptions }), makeKey(99, { createdAt: daysAgo(1), use: usedDaysAgo(1) })]);
+  const { verdicts } = judge(policySchema.parse({ rules }), facts);
+  const text = `exempt until ${daysAgo(-9)} by ada: needed (exemption 7)`;
+  expect(
+    verdicts.map(({ held, findings, announcing, kept }) => ({
+      held,
+      findings: findings.map(({ rule }) => rule.name),
+      announcing: announcing.map(({ rule }) => rule.name),
+      kept: kept.map(({ finding, hold }) => [finding.rule.name, hold]),
+    })),
+  ).toEqual([
+    {
+      held: null,
+      findings: ['never-used'],
+      announcing: ['never-used'],
+      kept: [['old', { kind: 'exempt', text }]],
+    },
+  ]);
+});
+
+test('R8: a key that was used exactly active_within ago is in use', () => {
+  const old = policySchema.parse({ rules: [{ name: 'old', older_than: '90d', action: 'revoke' }] });
+  const newer = makeKey(99, { createdAt: daysAgo(1) });
+  expect(decide(makeFacts([makeKey(1, { use: usedDaysAgo(30) }), newer]), old)[1]).toMatch(/^it was used within 30d/);
+  expect(decide(makeFacts([makeKey(1, { use: usedDaysAgo(31) }), newer]), old)[1]).toBeNull();
+});
+
 test('R8: a rule with a limit below active_within is not on inactivity, and a limit below a day is refused', () => {
   const rule = { name: 'short', unused_for: '7d', action: 'revoke' };
   const keys = [makeKey(1, { use: usedDaysAgo(8) }), survivor];

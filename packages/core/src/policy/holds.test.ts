@@ -25,6 +25,7 @@ describe('every hold of a scope applies to rules and to rotations', () => {
     ['fresh evidence', {}, null],
     ['R1: evidence that is too old', { listedAt: daysAgo(1) }, 'stale_evidence'],
     ['R1: evidence of a time that is still to come', { listedAt: daysAgo(-1) }, 'stale_evidence'],
+    ['R1: evidence as far ahead as clocks may differ', { listedAt: daysAgo(-300 / 86_400) }, null],
     ['R1: a clock that is not trusted', { nowMs: null }, 'stale_evidence'],
     ['R2: an own key that is not known', { unknownOwnKey: ['main'] }, 'own_key_unknown'],
   ])('%s', (_name, scope, kind) => {
@@ -62,6 +63,9 @@ test('neither a rule nor a rotation revokes a key whose id belonged to another k
     const questioned = makeKey(1, change);
     const facts = makeFacts([questioned, survivor]);
     expect(revocationHold(policy, facts, questioned)?.kind).toBe('identity_changed');
+    expect(revocationHold(policy, facts, survivor)).toBeNull();
+    // A key that no listing shows yet, such as an orphan.
+    expect(revocationHold(policy, facts, makeKey(2))).toBeNull();
     expect(judge(policy, facts).verdicts.map(({ held }) => held?.kind)).toEqual(['identity_changed']);
   }
 });
@@ -74,7 +78,7 @@ test('R6: a rotation that the policy began needs the policy’s current consent;
         { name: 'old', older_than: '90d', action: 'rotate', mode: 'enforce', rotation: { sink: 'files' }, ...change },
       ],
     });
-  const facts = makeFacts([key]);
+  const facts = makeFacts([makeKey(98, { kind: 'personal', scope: '1/user:ada' }), key]);
   const begun = { number: key.number, rule: 'old', via: 'policy' };
   expect(unwantedRotationHold(rotating({}), facts, begun)).toBeNull();
   expect(unwantedRotationHold(rotating({ mode: 'plan' }), facts, begun)).toMatch(/no longer rotates/);
@@ -85,4 +89,11 @@ test('R6: a rotation that the policy began needs the policy’s current consent;
     /exempt from old until/,
   );
   expect(unwantedRotationHold(rotating({ mode: 'plan' }), facts, { ...begun, via: 'report' })).toBeNull();
+  // Another rule, no rule, and a rule of the same name that rotates nothing do not consent.
+  for (const rule of ['other', null])
+    expect(unwantedRotationHold(rotating({}), facts, { ...begun, rule })).toBe(
+      `rule ${rule} no longer rotates keys automatically`,
+    );
+  const revoking = rotating({ action: 'revoke', rotation: undefined });
+  expect(unwantedRotationHold(revoking, facts, begun)).toMatch(/no longer rotates/);
 });

@@ -55,3 +55,12 @@ test('T4: the quota per_creator counts successors as keys of their lineage’s c
   const { verdicts } = judge(policy(rule, { quotas: { per_creator: 1 } }), facts);
   expect(verdicts.map(({ held }) => held?.kind ?? null)).toEqual([null, 'over_quota']);
 });
+
+test('T4: more_than per creator counts a successor as a key of its lineage’s creator', () => {
+  const keys = [
+    makeKey(1, { use: usedDaysAgo(1) }),
+    makeKey(2, { use: usedDaysAgo(2), creatorId: 'keywarden', lineage: lineageOf() }),
+    makeKey(3, { use: usedDaysAgo(3), creatorId: 'keywarden' }),
+  ];
+  expect(flagged({ more_than: { number: 1, per: 'creator' } }, keys)).toEqual(['2']);
+});

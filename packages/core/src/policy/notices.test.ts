@@ -155,3 +155,62 @@ test('R9: an announcement from before rule and organization enforced is none aft
   // A person applies a plan in either mode.
   expect(judge(announcedBy(half), planned)).toMatchObject({ items: 1, lapsed: [] });
 });
+
+test('R9: the text of an announcement’s basis stays the same, since stores hold it', () => {
+  const [revoking] = policy.rules;
+  const [enforcing] = policySchema.parse({ rules: [{ ...rule, mode: 'enforce' }] }).rules;
+  const [telling] = policySchema.parse({ rules: [{ name: 'unused', unused_for: '90d', action: 'notify' }] }).rules;
+  if (revoking === undefined || enforcing === undefined || telling === undefined) throw new Error('a rule is missing');
+  const basis = (rule: typeof revoking, isEnforced = false, change = {}) =>
+    basisOf({ key: makeKey(1, { use, ...change }), rule, isEnforced });
+  expect([
+    basis(revoking),
+    basis(revoking, false, { use: { state: 'never' } }),
+    basis(revoking, false, { use: { state: 'unknown' } }),
+    basis(enforcing, true),
+    basis(telling),
+  ]).toEqual([
+    `["ada","unused_for 90d","${daysAgo(100)}"]`,
+    '["ada","unused_for 90d","never"]',
+    '["ada","unused_for 90d","unknown"]',
+    `["ada","unused_for 90d","${daysAgo(100)}","enforce"]`,
+    '["ada","unused_for 90d",null]',
+  ]);
+});
+
+test('R9: an announcement of one rule is none of another, also under the same condition', () => {
+  const two = policySchema.parse({ rules: [rule, { ...rule, name: 'same', notices: ['15d'] }] });
+  const given = facts([at('15d', 15), at('7d', 7), at('1d', 1)], {}, two);
+  expect(judge(given, two)).toMatchObject({ items: 1, due: ['15d'], lapsed: [] });
+  const [announced] = given.keys.flatMap(({ announcements }) => announcements);
+  const other = { rule: 'same', basis: basisBy(two), accepted: [at('15d', 200)] };
+  const keys = given.keys.map((key) =>
+    announced && key.number === '1' ? { ...key, announcements: [announced, other] } : key,
+  );
+  expect(judge({ ...given, keys }, two)).toMatchObject({ items: 1, due: ['15d'], lapsed: ['same'] });
+});
+
+test('R9: while one rule may revoke a key, the grace period of another goes on', () => {
+  const two = policySchema.parse({
+    rules: [
+      { ...rule, notices: undefined },
+      { ...rule, name: 'slow', notices: ['15d'] },
+    ],
+  });
+  const announcements = [{ rule: 'slow', basis: basisBy(two), accepted: [at('15d', 3)] }];
+  expect(judge(makeFacts([makeKey(1, { use, announcements }), survivor]), two)).toMatchObject({ items: 1, lapsed: [] });
+});
+
+test('owners are notified of keys over a quota, but not of a key that its organization keeps, nor of an exempt key', () => {
+  const slow = { ...rule, name: 'slow', notices: ['15d'] };
+  const two = policySchema.parse({ quotas: { per_run: 1 }, rules: [{ ...rule, notices: undefined }, slow] });
+  const pair = [makeKey(1, { use }), makeKey(2, { use })];
+  expect(judge(makeFacts([...pair, survivor]), two)).toMatchObject({ items: 1, due: ['15d', '15d'] });
+  expect(judge(makeFacts([makeKey(1, { use })]))).toMatchObject({ items: 0, due: [] });
+  const notify = policySchema.parse({ rules: [{ name: 'unused', unused_for: '90d', action: 'notify' }] });
+  const exemptions = [{ number: '1', rules: null, reason: 'migration', grantedBy: 'ada', until: daysAgo(-1) }];
+  expect(judge(facts(null, { exemptions }, notify), notify).due).toEqual([]);
+  expect(dueNotices(makePlan(notify, facts(null, {}, notify)))).toMatchObject([
+    { key: { number: '1' }, rule: 'unused', action: 'notify', basis: basisBy(notify), step: 'once' },
+  ]);
+});

@@ -48,6 +48,11 @@ test('a policy can override it with a rule of its own, and no other rule may use
     ],
   });
   expect(decide(elsewhere).plan.document.items).toMatchObject([{ findings: [{ rule: 'access-review' }] }]);
+  const sameName = policySchema.parse({ rules: [{ name: 'access-review', reviewed_out: true, action: 'report' }] });
+  expect(decide(sameName).plan.document).toMatchObject({
+    items: [],
+    reported: [{ findings: [{ rule: 'access-review' }] }],
+  });
   const stolen = { rules: [{ name: 'access-review', older_than: '1d', action: 'report' }] };
   expect(policySchema.safeParse(stolen).error?.issues[0]?.message).toContain(
     'is reserved for the rule of access reviews',
