@@ -1,5 +1,5 @@
 import * as ledger from '@keywarden/core/ledger';
-import { isInstant } from '@keywarden/core/values';
+import { isInstant, someOf } from '@keywarden/core/values';
 import { and, asc, gte, isNull, lt, sql } from 'drizzle-orm';
 import { openLedgerIncident } from '../incidents/incidents.ts';
 import { ledgerCheckpoint, ledgerEvent, ledgerTile } from '../schema/ledger.ts';
@@ -158,7 +158,7 @@ async function placeEvents(tx: Tx, { limit, seen, latestMs = null, open }: Seque
 }
 
 /** Events that an incident names. */
-const named = 10;
+const mostNamed = 10;
 
 /**
  * Opens an incident if events say that they were recorded long before earlier ones, or after now. They get their places all the same: what is in the ledger can
@@ -176,9 +176,8 @@ async function reportBackdated(
     return contradicts(recorded) ? [`event ${number} at ${recorded?.slice(0, longestTime) ?? 'no time'}`] : [];
   });
   if (found.length > 0) {
-    const names = `${found.slice(0, named).join(', ')}${found.length > named ? ', ...' : ''}`;
-    const why = `${found.length} events say that they were recorded long before earlier ones, or in the future (${names})`;
-    await openLedgerIncident(builderOf(tx), why);
+    const why = 'events say that they were recorded long before earlier ones, or in the future';
+    await openLedgerIncident(builderOf(tx), `${why}: ${someOf(found, mostNamed)}`);
   }
   return latestMs();
 }

@@ -84,9 +84,7 @@ const mostNamed = 10;
 
 /** Names what was found, once each: a row has several events, and a day several faults. */
 function nameSome(what: string, found: string[]): string[] {
-  const all = [...new Set(found)];
-  if (all.length === 0) return [];
-  return [`${all.length} ${what} (${someOf(all, mostNamed)})`];
+  return found.length === 0 ? [] : [`${what}: ${someOf([...new Set(found)], mostNamed)}`];
 }
 
 /** Chooses the months of operations that are compared on a day, so that each month is compared once in 28 days. */

@@ -1,5 +1,5 @@
 import { gapSettlingMs, mostGapsListed } from '@keywarden/core/ledger';
-import { before, compareInstants, isInstant, sha256 } from '@keywarden/core/values';
+import { before, compareInstants, countOf, isInstant, sha256 } from '@keywarden/core/values';
 import { z } from 'zod';
 import type { Archive } from './archive.ts';
 import type { Period } from './evidence-bindings.ts';
@@ -109,7 +109,10 @@ export function addMissingFiles(
   const due = [...sealed.gaps.values()].flat().filter((gap) => isOfPeriod(gap, period));
   if ([...names].some((name) => historyTable.test(name))) addSentence(verdict.wrong, `it has no ${gapsFile}`);
   else if (due.length > 0)
-    addSentence(verdict.unproven, `it has no ${gapsFile}, although its seals name ${due.length} gaps in the period`);
+    addSentence(
+      verdict.unproven,
+      `it has no ${gapsFile}, although its seals name ${countOf(due.length, 'gap')} in the period`,
+    );
 }
 
 /** Returns whether a list of the gaps of a period must have a sealed gap. It leaves out a gap that a later walk may fill: one that began shortly before the end. */

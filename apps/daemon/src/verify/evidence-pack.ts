@@ -1,4 +1,4 @@
-import { before, compareInstants, dayMs, dayOf, isInstant, sha256 } from '@keywarden/core/values';
+import { before, compareInstants, countOf, dayMs, dayOf, isInstant, sha256 } from '@keywarden/core/values';
 import { z } from 'zod';
 import type { Archive } from './archive.ts';
 import { type Binding, bindings, listDue, listDueDocuments, type Period, type Row } from './evidence-bindings.ts';
@@ -273,9 +273,10 @@ async function compareRows(archive: Archive, { file, binding, receipts, period, 
     const found = isOld ? verdict.unproven : verdict.wrong;
     addSentence(found, `${file}: it has no row of ${event.subject}, which the ledger has in the period${why}`);
   }
-  if (counts['no receipt'] > 0) verdict.unproven.push(`${file}: ${counts['no receipt']} rows have no receipt`);
+  if (counts['no receipt'] > 0)
+    verdict.unproven.push(`${file}: ${countOf(counts['no receipt'], 'row')} without a receipt`);
   if (counts.hidden > 0)
-    verdict.unproven.push(`${file}: of ${counts.hidden} rows the receipts do not show the personal data`);
-  verdict.proven.push(`${file}: ${counts.same} rows are what the ledger recorded`);
+    verdict.unproven.push(`${file}: the receipts do not show the personal data of ${countOf(counts.hidden, 'row')}`);
+  verdict.proven.push(`${file}: ${countOf(counts.same, 'row')} as the ledger recorded`);
   return [...others];
 }

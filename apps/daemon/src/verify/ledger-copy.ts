@@ -1,7 +1,7 @@
 import { lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import * as ledger from '@keywarden/core/ledger';
-import { someOf } from '@keywarden/core/values';
+import { countOf, someOf } from '@keywarden/core/values';
 import { codeOf } from '@keywarden/runtime';
 import { type Beside, createContentReader, createEntryReader } from './copy-readers.ts';
 import {
@@ -107,7 +107,7 @@ function compareCopy(
   const earliestMs = (leaves.latestMs() ?? 0) - ledger.toleranceMs;
   const head = { ...newest, witnesses: newest.witnesses.filter(({ time }) => time * 1000 >= earliestMs) };
   addHead(head, options, verdict);
-  verdict.proven.push(`the copy has exactly these ${size} events`);
+  verdict.proven.push(`the copy has exactly ${size === 1 ? 'this' : 'these'} ${countOf(size, 'event')}`);
   leaves.addConclusions(verdict);
   contents.addConclusions(verdict);
   const unread = listTiles(folder).filter((name) => !used.has(name) && !isBeginning(folder, name, used));
@@ -192,7 +192,7 @@ function readEarlier(
     else if (found.origin !== newest.origin)
       addSentence(verdict.wrong, `${name} is of another ledger, ${found.origin}`);
     else if (found.size > newest.size)
-      addSentence(verdict.wrong, `${name} has ${found.size} events, and the copy has only ${newest.size}`);
+      addSentence(verdict.wrong, `${name} has ${countOf(found.size, 'event')}, and the copy has only ${newest.size}`);
     else return [{ ...found, name: name === 'checkpoint' ? 'the earlier checkpoint' : name }];
     return [];
   });
@@ -203,7 +203,7 @@ function earlierOf(beside: Beside[], newest: ledger.Checkpoint, { unproven }: Ve
   return beside.flatMap(({ file, head }) => {
     if (head.origin !== newest.origin) return [];
     if (head.size > newest.size)
-      addSentence(unproven, `${file} is newer than the copy: its tree has ${head.size} events`);
+      addSentence(unproven, `${file} is newer than the copy: its tree has ${countOf(head.size, 'event')}`);
     else return [{ name: file, size: head.size, root: ledger.decodeHash(head.root) ?? ledger.emptyRoot }];
     return [];
   });

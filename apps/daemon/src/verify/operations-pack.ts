@@ -1,5 +1,5 @@
 import { createDayHasher, emptyRoot, type HashedDay, isVerifyPage, type Seal } from '@keywarden/core/ledger';
-import { dayMs, dayOf, daysOf, monthOf } from '@keywarden/core/values';
+import { countOf, dayMs, dayOf, daysOf, monthOf } from '@keywarden/core/values';
 import { z } from 'zod';
 import type { Archive } from './archive.ts';
 import { dropOf, sealOf } from './receipt-lines.ts';
@@ -146,7 +146,7 @@ async function verifyProject(archive: Archive, projectPart: ProjectPart): Promis
     if (seal === undefined) unsealed.push(day);
     else if (found.operations === 0 && seal.operations > 0 && (drops.get(monthOf(day)) ?? -1) > index) gone.push(day);
     else if (seal.root !== found.root || seal.operations !== found.operations)
-      fail(`its ${found.operations} operations of ${day} are not the ${seal.operations} that were sealed`);
+      fail(`its operations of ${day} (${found.operations}) are not those that were sealed (${seal.operations})`);
     else {
       proven += 1;
       operations += found.operations;
@@ -164,10 +164,10 @@ async function verifyProject(archive: Archive, projectPart: ProjectPart): Promis
         : `${range} has no seal`,
     );
   for (const range of inRanges(gone)) markUnproven(`retention has dropped the operations of ${range}`);
-  const of = proven === lifetime.length ? `all ${proven} days` : `${proven} of the ${lifetime.length} days`;
+  const of = proven === lifetime.length ? `all ${countOf(proven, 'day')}` : `${proven} of the ${lifetime.length} days`;
   if (proven > 0)
     verdict.proven.push(
-      `${project}: ${operations} operations of ${of} from ${lifetime[0]} to ${lifetime.at(-1)} are exactly those that were archived`,
+      `${project}: ${countOf(operations, 'operation')} of ${of} from ${lifetime[0]} to ${lifetime.at(-1)}, exactly as archived`,
     );
   for (const range of inRanges(requestedDays.filter(isBefore)))
     verdict.proven.push(`${project}: it was created at ${createdAt}, after ${range}`);
@@ -219,7 +219,7 @@ async function readSeals(
     if (before !== undefined)
       addSentence(
         seal.operations < before.newest.operations ? unproven : proven,
-        `${part.project}: ${seal.day} was sealed again at ${seal.sealedAt} with ${seal.operations} operations; before, it had ${before.newest.operations}`,
+        `${part.project}: ${seal.day} was sealed again at ${seal.sealedAt} with ${countOf(seal.operations, 'operation')}; before, it had ${before.newest.operations}`,
       );
   });
   for (const [day, { first, index }] of days) {

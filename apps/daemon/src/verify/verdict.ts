@@ -1,4 +1,5 @@
 import * as ledger from '@keywarden/core/ledger';
+import { countOf } from '@keywarden/core/values';
 import { ZodError } from 'zod';
 
 /** What a verification found, each as a sentence without a subject's file. */
@@ -174,7 +175,7 @@ export function addHead(
   verdict: Verdict,
 ): void {
   verdict.proven.unshift(
-    `the tree of ${size} events of ${origin} is signed with its key`,
+    `the tree of ${countOf(size, 'event')} of ${origin} is signed with its key`,
     ...witnesses.map(({ name, time }) => `the witness ${name} cosigned this tree at ${instantOf(time)}`),
   );
   verdict.unproven.unshift(...missingWitnesses(witnesses, keys));

@@ -24,9 +24,9 @@ test('an archive of evidence proves what the ledger has, and says what it does n
   const { rank, words } = await packs.verify(evidence);
   expect(rank).toBe(1);
   expect(words).toMatch(/\d+ governance events are in the ledger/);
-  expect(words).toMatch(/-incidents\.ndjson: \d+ rows are what the ledger recorded/);
+  expect(words).toMatch(/-incidents\.ndjson: \d+ rows? as the ledger recorded/);
   for (const of of ['revocations', 'exemptions', 'decisions', 'rotations', 'reviewed_keys', 'reviews'])
-    expect(words).toMatch(new RegExp(`-${of}\\.ndjson: [1-9]\\d* rows are what the ledger recorded`));
+    expect(words).toMatch(new RegExp(`-${of}\\.ndjson: [1-9]\\d* rows? as the ledger recorded`));
   expect(words).toContain('reviews/1.json is what was signed');
   expect(words).toMatch(/policies\/[^"]+ is a policy that the ledger recorded/);
   expect(words).toMatch(/does not have what these are computed from: [^"]+coverage\/keys\.ndjson/);
@@ -43,7 +43,7 @@ test('an archive of evidence proves what the ledger has, and says what it does n
       'state, filter, holes, keep_for_days, intact, keys, campaign_id, due_at, undecided, by_default, keep, revoke, rotate',
     reviewed_keys: expect.stringMatching(/^key\.use, key\.kind, [^:]+, key\.organization_name, findings$/),
   });
-  expect(words).not.toContain('have no receipt');
+  expect(words).not.toContain('without a receipt');
 });
 
 test.each<[string, (files: Files) => Files]>([
@@ -206,7 +206,7 @@ test('a state for which there is no receipt is not proven; one of a time that ha
     )(evidence);
   const { rank, words } = await packs.verify(moveTo('done', new Date().toISOString()));
   expect(rank).toBe(1);
-  expect(words).toMatch(/-rotations\.ndjson: 1 rows have no receipt/);
+  expect(words).toMatch(/-rotations\.ndjson: 1 row without a receipt/);
   for (const since of ['2026-05-20T00:00:00Z', '2030'])
     expect((await packs.verify(moveTo('done', since))).rank).toBe(2);
 });

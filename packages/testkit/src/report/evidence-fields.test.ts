@@ -119,5 +119,5 @@ test.each([
 test('a row that the ledger does not have is not proven', async () => {
   const invented = editLines((lines) => [...lines, lines[0]?.replace(/"id" ?: ?"\d+"/, '"id":"999999"') ?? '']);
   const { rank, words } = await packs.verify(forge(/-incidents\.ndjson$/, invented)(evidence));
-  expect([rank, words]).toEqual([1, expect.stringMatching(/-incidents\.ndjson: 1 rows have no receipt/)]);
+  expect([rank, words]).toEqual([1, expect.stringMatching(/-incidents\.ndjson: 1 row without a receipt/)]);
 });

@@ -69,7 +69,7 @@ test('a revocation of a rotation names who requested that, and a rotation who ga
   const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
   const evidence = unpack(await download(packs.fixture, `/v1/evidence?from=2026-05-01&to=${tomorrow}`));
   const honest = await packs.verify(evidence);
-  expect([honest.rank, honest.words]).toEqual([1, expect.not.stringContaining('have no receipt')]);
+  expect([honest.rank, honest.words]).toEqual([1, expect.not.stringContaining('without a receipt')]);
   const forged = async (table: RegExp, column: string, change: Record<string, unknown>) => {
     const rows = editRows((row) => (row[column] === rotation?.id ? { ...row, ...change } : row));
     return (await packs.verify(forge(table, rows)(evidence))).rank;

@@ -45,7 +45,7 @@ test('an archive of evidence beside the receipt of its export is proven whole, a
   expect(whole.words).toMatch(
     /it is the file that the report of test exported, as recorded at 20\d\d-\S+Z.+what the ledger has no events/,
   );
-  expect(whole.words).toMatch(/-incidents\.ndjson: \d+ rows are what the ledger recorded/);
+  expect(whole.words).toMatch(/-incidents\.ndjson: \d+ rows? as the ledger recorded/);
   // The same files in another archive, and one that contradicts the ledger.
   const another = await verifyBeside(pack(unpack(bytes)), receipt);
   expect(another).toEqual({ ranks: [1, 1], words: expect.stringContaining('does not have what these are computed') });

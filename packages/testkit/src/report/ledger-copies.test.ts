@@ -135,7 +135,7 @@ test('a day that changed since its seal, and a month that retention dropped, are
   await ledger.sign();
   const before = unpack(await download(packs.fixture, path));
   expect((await packs.verify(before)).words).toContain(
-    '1 operations of all 3 days from 2025-03-01 to 2025-03-03 are exactly',
+    '1 operation of all 3 days from 2025-03-01 to 2025-03-03, exactly',
   );
   await save({ ...running, status: 'finished', updatedAt: '2026-05-02T00:00:00Z' });
   const changed = await packs.verify(unpack(await download(packs.fixture, path)));
@@ -150,7 +150,7 @@ test('a day that changed since its seal, and a month that retention dropped, are
   const again = await packs.verify(whole);
   expect([again.rank, again.words]).toEqual([
     0,
-    expect.stringMatching(/2025-03-02 was sealed again at \S+ with 1 operations; before, it had 1/),
+    expect.stringMatching(/2025-03-02 was sealed again at \S+ with 1 operation; before, it had 1/),
   ]);
   const own = linesOf(whole['seals/00001.ndjson'] ?? '');
   const withSeals = (lines: string[], from = whole) =>

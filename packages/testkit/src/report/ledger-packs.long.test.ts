@@ -86,7 +86,7 @@ test('all operations of three projects in a quarter verify offline, by keywarden
   writeFileSync(file, bytes);
   const ours = keywarden(file);
   expect(ours.stdout).toMatch(
-    /: proven\.\nProven:\n {2}the tree of \d+ events of test is signed with its key\n( {2}.+ \S+: \d+ operations of all 90 days from 2026-01-01 to 2026-03-31 are exactly those that were archived\n){3}$/,
+    /: proven\.\nProven:\n {2}the tree of \d+ events of test is signed with its key\n( {2}.+ \S+: \d+ operations of all 90 days from 2026-01-01 to 2026-03-31, exactly as archived\n){3}$/,
   );
   expect(ours.status).toBe(0);
   const files = unpack(bytes);
