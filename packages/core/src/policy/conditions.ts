@@ -16,7 +16,7 @@ export interface Unknown {
 /** Judges a key. Returns the evidence if the condition holds, false if it does not, or why the result is unknown. */
 export type Test = (timed: TimedKey) => Evidence | Unknown | false;
 
-export const isUnknown = (result: ReturnType<Test>): result is Unknown => result !== false && 'unknown' in result;
+export const isUnknown = (result: Evidence | Unknown): result is Unknown => 'unknown' in result;
 
 const unknownUse: Unknown = {
   unknown: 'its last use is unknown: it moved backwards, is before its creation or in the future, or has no time',

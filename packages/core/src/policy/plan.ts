@@ -155,14 +155,13 @@ function makeOutline(
   const reported: ShownKey[] = [];
   const flagged = new Set(verdicts.map(({ key }) => key));
   for (const { key, findings } of judgements) {
-    const reporting = findings.filter(({ rule }) => rule.action !== 'revoke');
-    if (reporting.length === 0 || flagged.has(key)) continue;
+    // A key with a finding that revokes is flagged.
+    if (findings.length === 0 || flagged.has(key)) continue;
     const rotation = inRotation(key);
-    const isPlain = key.exemptions.length === 0 && rotation === null;
-    const shown = isPlain ? reporting : reporting.filter((finding) => isReported(finding, rotation));
-    const why = { kind: 'exempt', text: exemptionsInWords(reporting) } as const;
+    const shown = findings.filter((finding) => isReported(finding, rotation));
+    const why = { kind: 'exempt', text: exemptionsInWords(findings) } as const;
     if (shown.length > 0) reported.push({ key, findings: shown });
-    else held.push({ key, findings: reporting, held: why.text === '' && rotation !== null ? rotation : why });
+    else held.push({ key, findings, held: why.text === '' && rotation !== null ? rotation : why });
   }
   return {
     blindSpots: findBlindSpots(facts),
