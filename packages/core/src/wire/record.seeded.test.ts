@@ -2,7 +2,7 @@ import { sized } from '@keywarden/testkit';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { listOf } from './record.ts';
+import { listOf, mostDepth } from './record.ts';
 import { keySchema, operationSchema } from './schemas.ts';
 
 const good = {
@@ -43,4 +43,27 @@ test('the fast path through a list gives the same result as zod, for any rows', 
 test('the zero time of a last use is no use', () => {
   const row = { id: 1, name: 'bot', created_at: good.created_at, last_used_at: '0001-01-01T00:00:00Z' };
   expect(keySchema.parse(row)).toMatchObject({ lastUsedAt: null });
+});
+
+test('a row of a list keeps its optional and its unknown fields; a prototype is none of them, and a deep one refuses the list', () => {
+  const optional = { branch_id: 'b', endpoint_id: 'e', error: 'x', retry_at: good.created_at, total_duration_ms: 7 };
+  const [row] = listOf(operationSchema).parse([{ ...good, ...optional, branch: null, later: [1] }]);
+  expect(row).toMatchObject({
+    branchId: 'b',
+    endpointId: 'e',
+    error: 'x',
+    retryAt: good.created_at,
+    totalDurationMs: 7,
+  });
+  expect(row?.extra).toEqual({ branch: null, later: [1] });
+  const [bare] = listOf(operationSchema).parse([{ ...good, branch_id: null }]);
+  expect([bare?.branchId, bare?.extra]).toEqual([undefined, null]);
+  const text = JSON.stringify(good).replace('{', '{"__proto__":{"x":1},');
+  expect(listOf(operationSchema).parse([JSON.parse(text)])[0]?.extra).toBeNull();
+  let deep: unknown = 1;
+  for (let depth = 0; depth < mostDepth; depth += 1) deep = [deep];
+  const { error } = listOf(operationSchema).safeParse([good, { ...good, flat: 1, deep }]);
+  expect(error?.issues.map(({ path, message }) => [path, message])).toEqual([
+    [[1], 'its unknown fields are nested too deep'],
+  ]);
 });
