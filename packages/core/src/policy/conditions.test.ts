@@ -96,6 +96,10 @@ test('unscoped finds organization keys in use that one project key could replace
     ['6', reason],
   ]);
   expect(findings(one).map(({ number }) => number)).toEqual(['1', '2', '3', '6']);
+  const unnamed = [{ id: 'odd-oak-789', name: '' }, ...one];
+  const dash = makeKey(1, { use: usedDaysAgo(1), name: '- shop' });
+  expect(findAll(policy({ unscoped: true }), makeFacts([dash], { projects: unnamed }))).toHaveLength(1);
+  expect(findAll(policy({ unscoped: true }), makeFacts([dash]))).toEqual([]);
 });
 
 test('each preset matches its standard: idle or never used for the limit, or older than an age', () => {
@@ -131,8 +135,18 @@ test.each([
   [{ ...old, notices: ['7d'] }, /notices require action: revoke/],
   [{ ...old, action: 'revoke', notices: ['7d', '1w'] }, /two notices have the same duration/],
   [{ all: [old, unused], action: 'revoke', even_in_use: true }, /does not apply to rules on inactivity/],
+  [
+    { any: [unused, { never_used_for: '1d' }], action: 'revoke', even_in_use: true },
+    /does not apply to rules on inactivity/,
+  ],
+  [{ unused_for: '30d', action: 'revoke', even_in_use: true }, /does not apply to rules on inactivity/],
 ])('a rule that makes no sense is refused: %j', (rule, message) => {
   expect(() => policy(rule)).toThrow(message);
+});
+
+test('even_in_use applies to a rule that may flag a key in use', () => {
+  for (const condition of [{ any: [unused, old] }, { unused_for: '29d' }, { not: unused }])
+    expect(policy({ ...condition, action: 'revoke', even_in_use: true }).rules).toHaveLength(1);
 });
 
 test('expiry conditions find keys that never expire, that expire soon, and that have expired', () => {

@@ -153,6 +153,14 @@ test('more_than counts within a scope: two accounts of one creator each have the
   expect(findAll(policy(many), makeFacts(together))).toHaveLength(2);
 });
 
+test('more_than per organization counts the keys of a person’s account together', () => {
+  const many = { name: 'many', more_than: { number: 2, per: 'organization' }, action: 'report' };
+  const keys = [1, 2, 3].map((number) =>
+    makeKey(number, { kind: 'personal', organizationId: null, scope: '1/user:ada', use: usedDaysAgo(number) }),
+  );
+  expect(findAll(policy(many), makeFacts(keys)).map(({ number }) => number)).toEqual(['3']);
+});
+
 test('R6: a finding is enforced only if its rule and the organization are; the keys of other kinds never are', () => {
   const enforced = (mode: string, organization: string) =>
     evaluate(

@@ -49,6 +49,12 @@ test('R2: an organization whose keys are all flagged keeps the most recently use
   expect(decide(makeFacts([...keys, survivor]), unused)).toEqual({ 1: null, 2: null, 3: null });
 });
 
+test('R2: a key whose last use is unknown stays before one that was never used', () => {
+  const old = policySchema.parse({ rules: [{ name: 'old', older_than: '90d', action: 'revoke', even_in_use: true }] });
+  const keys = [makeKey(1, { use: { state: 'unknown' }, createdAt: daysAgo(400) }), makeKey(2)];
+  expect(decide(makeFacts(keys), old)).toEqual({ 1: expect.stringMatching(/^every key/), 2: null });
+});
+
 test('R2: an organization that has only project keys, all flagged, keeps one of them', () => {
   const keys = [1, 2].map((number) => makeKey(number, { kind: 'project', projectId: 'quiet-river' }));
   expect(Object.values(decide(makeFacts(keys))).filter((why) => why !== null)).toEqual([

@@ -183,11 +183,13 @@ test('R9: an announcement of one rule is none of another, also under the same co
   const given = facts([at('15d', 15), at('7d', 7), at('1d', 1)], {}, two);
   expect(judge(given, two)).toMatchObject({ items: 1, due: ['15d'], lapsed: [] });
   const [announced] = given.keys.flatMap(({ announcements }) => announcements);
-  const other = { rule: 'same', basis: basisBy(two), accepted: [at('15d', 200)] };
-  const keys = given.keys.map((key) =>
-    announced && key.number === '1' ? { ...key, announcements: [announced, other] } : key,
-  );
-  expect(judge({ ...given, keys }, two)).toMatchObject({ items: 1, due: ['15d'], lapsed: ['same'] });
+  const other = (days: number) => ({ rule: 'same', basis: basisBy(two), accepted: [at('15d', days)] });
+  const withOther = (days: number) =>
+    given.keys.map((key) =>
+      announced && key.number === '1' ? { ...key, announcements: [announced, other(days)] } : key,
+    );
+  expect(judge({ ...given, keys: withOther(200) }, two)).toMatchObject({ items: 1, due: ['15d'], lapsed: ['same'] });
+  expect(judge({ ...given, keys: withOther(3) }, two)).toMatchObject({ items: 1, due: [], lapsed: [] });
 });
 
 test('R9: while one rule may revoke a key, the grace period of another goes on', () => {

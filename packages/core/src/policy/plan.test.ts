@@ -1,6 +1,6 @@
 import { daysAgo, makeFacts, makeKey, usedDaysAgo } from '@keywarden/testkit/policy/facts';
 import { expect, test } from 'vitest';
-import { canonicalJson } from '../values/json.ts';
+import { canonicalJson, sha256 } from '../values/json.ts';
 import { findingsOf } from './evaluate.ts';
 import type { Exemption, KeyFacts } from './facts.ts';
 import { isApprovedContent, makePlan } from './plan.ts';
@@ -27,6 +27,8 @@ test('a plan reports a key by each rule that neither an exemption nor its rotati
     rules: [
       { name: 'old', older_than: '90d', action: 'report' },
       { name: 'age', older_than: '30d', action: 'rotate' },
+      { name: 'seen', older_than: '90d', action: 'notify' },
+      { name: 'left', creator_left: true, action: 'revoke' },
       { name: 'gone', name_not_matching: ['key *'], action: 'revoke', even_in_use: true },
     ],
   });
@@ -37,21 +39,23 @@ test('a plan reports a key by each rule that neither an exemption nor its rotati
       makeKey(1),
       makeKey(2, { exemptions: [exemption('7', 'age')] }),
       makeKey(3, { exemptions: [exemption('8')] }),
-      makeKey(4, { exemptions: [exemption('8', 'old'), exemption('9', 'age')] }),
+      makeKey(4, { exemptions: [exemption('8', 'old', 'seen'), exemption('9', 'age')] }),
       makeKey(5, inRotation('old')),
       makeKey(6, { ...young, ...inRotation('old') }),
       makeKey(7, { ...young, ...inRotation('successor') }),
-      makeKey(8, { ...inRotation('old'), exemptions: [exemption('8', 'old')] }),
+      makeKey(8, { ...inRotation('old'), exemptions: [exemption('8', 'old', 'seen')] }),
       makeKey(10, { name: 'bot' }),
+      // A rule’s result is unknown, and nothing else flags it: no plan lists it.
+      makeKey(11, { createdAt: daysAgo(1), creator: 'unknown' }),
       survivor,
     ]),
   );
   const shown = (items: typeof document.reported) =>
     items.map(({ key, action, findings }) => [key.number, action, ...findings.map(({ rule }) => rule)]);
   expect(shown(document.reported)).toEqual([
-    ['1', 'rotate', 'old', 'age'],
-    ['2', 'report', 'old'],
-    ['5', 'report', 'old'],
+    ['1', 'rotate', 'old', 'age', 'seen'],
+    ['2', 'notify', 'old', 'seen'],
+    ['5', 'notify', 'old', 'seen'],
   ]);
   expect(shown(document.items)).toEqual([['10', 'revoke', 'gone']]);
   expect(document.held.map(({ key, why }) => [key.number, why.kind, why.text])).toEqual([
@@ -81,10 +85,18 @@ test('a plan names what it cannot see: personal keys of members that no connecti
 });
 
 test('the text of a plan of many keys is its document', () => {
-  const keys = Array.from({ length: 101 }, (_, index) => makeKey(index + 1));
+  const keys = Array.from({ length: 100 }, (_, index) => makeKey(index + 1));
   const plan = makePlan(neverUsed, makeFacts([...keys, makeKey(200, { use: usedDaysAgo(1) })]));
-  expect(plan.document.items).toHaveLength(101);
-  expect([...plan.canonical()].join('')).toBe(canonicalJson(plan.document));
+  expect(plan.document.items).toHaveLength(100);
+  const text = [...plan.canonical()].join('');
+  expect(text).toBe(canonicalJson(plan.document));
+  expect(plan.sha256).toBe(sha256(text));
+  expect(plan.document.items[0]?.findings).toEqual([
+    {
+      evidence: { condition: 'never_used_for', created_at: daysAgo(365), limit: '30d' },
+      rule: 'never-used',
+    },
+  ]);
 });
 
 test('an approval covers exactly the keys, actions, reasons, breakers and policy of its plan', () => {

@@ -75,6 +75,7 @@ test.each<[string, object, Partial<KeyFacts>, string]>([
   ['an unreadable address', outside, usedFrom('unix'), unreadable],
   ['an unreadable address beside one inside', outside, usedFrom('10.1.2.3', 'unix'), unreadable],
   ['an unreadable address beside one outside', outside, usedFrom('192.0.2.1', 'unix'), 'yes'],
+  ['an address inside', outside, usedFrom('10.1.2.3'), 'no'],
   ['a use without an address', outside, usedFrom(null), 'no'],
   ['no use', outside, {}, 'no'],
   ['an unknown creator', left, { ...unclear }, creator],

@@ -23,6 +23,7 @@ test.each<[string, Partial<RotationFacts>, RegExp]>([
   ['an untrusted clock', { nowMs: null }, /time is not known/],
   ['a successor that was never used', { successor: unused }, /no use of its successor/],
   ['a successor that was used only before its delivery', { successor: used(20.5) }, /no use of its successor/],
+  ['a successor that was used only at its delivery', { successor: used(20) }, /no use of its successor/],
   ['an old key used 6 days ago', { old: used(6) }, /quiet for 7 days/],
   ['an old key whose longest gap is 30 days', { longestGapMs: 30 * dayMs }, /quiet for 60 days/],
   ['a last use that went backwards', { old: unclear }, /unknown/],
@@ -33,6 +34,12 @@ test.each<[string, Partial<RotationFacts>, RegExp]>([
 ])('T1: %s keeps the old key', (_name, change, why) => {
   expect(whyNotAdopted(rotationOf('overlapping'), factsOf(change))).toMatch(why);
   expect(decide(rotationOf('adopted'), factsOf(change))).not.toEqual({ do: 'retire' });
+});
+
+test('T1: a successor that was not delivered, or not minted, keeps the old key', () => {
+  const undelivered = 'its successor was not delivered';
+  expect(whyNotAdopted(rotationOf('overlapping', { deliveredAt: null }), factsOf())).toBe(undelivered);
+  expect(whyNotAdopted({ ...rotationOf('overlapping'), mints: [] }, factsOf())).toBe(undelivered);
 });
 
 test('T1: the old key’s quiet time starts at the delivery at the earliest, so that a dormant key also gets it in full', () => {
