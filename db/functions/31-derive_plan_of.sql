@@ -8,7 +8,6 @@ declare
   document text;
   approved text;
   made text;
-  has_other_findings boolean;
 begin
   select p.* into whole from keywarden.plan p where p.id = parent and p.approves is not null;
   -- Elements of json keep their text, which is canonical.
@@ -33,9 +32,8 @@ begin
       coalesce(whole.derived_from, whole.id), whole.last_made_at)
     on conflict (id) do update set last_made_at = excluded.last_made_at, derived_from = excluded.derived_from, sha256 = excluded.sha256,
       document = excluded.document, held_count = 0, reported_count = 0,
-      findings_at = case when former.sha256 = excluded.sha256 then former.findings_at else now() end
-    returning findings_at = now() into has_other_findings;
-  if has_other_findings then
+      findings_at = case when former.sha256 = excluded.sha256 then former.findings_at else now() end;
+  if not exists (select from keywarden.finding_now f where f.plan_id = made) then
     insert into keywarden.finding (plan_id, key_number, rule, action, disposition, why_held, hold_kind, rule_limit, evidence, reason)
       select made, f.key_number, f.rule, f.action, f.disposition, f.why_held, f.hold_kind, f.rule_limit, f.evidence, f.reason
       from keywarden.finding_now f where f.plan_id = whole.id and f.key_number = any(keys) and f.action = 'revoke' order by f.number;

@@ -259,6 +259,18 @@ test('a part has only the findings for which it revokes its keys, once, however 
   expect(await stored(id)).toEqual(['never-used']);
   expect((await partOf(whole, { keys: [twelve()] })).body.id).toBe(id);
   expect(await stored(id)).toEqual(['never-used']);
+  // Also twice in one transaction.
+  const next = await plan(fixture.daemon, { quotas: { per_run: 19 } });
+  const { sql } = await fixture.store.as('keywarden_report');
+  const made = await sql.begin(async (tx) => {
+    const make = async () =>
+      (
+        await tx`select keywarden.derive_plan(${sha256(fixture.tokens.operator ?? '')}, ${next}, ${[twelve() ?? '']}::bigint[]) as id`
+      )[0]?.id;
+    return [await make(), await make()];
+  });
+  expect(made[0]).toBe(made[1]);
+  expect(await stored(String(made[0]))).toEqual(['never-used']);
 });
 
 test('a part of several keys keeps the order of the plan, and a part of it is a part of the plan', async () => {
