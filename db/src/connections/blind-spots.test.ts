@@ -77,7 +77,7 @@ test('a connection that was removed from the configuration sees nothing any more
   const unknownKeys = async () =>
     (await listBlindSpots(report.db, null)).filter((spot) => 'kind' in spot && spot.kind === 'own_key_unknown');
   expect(await blindSpotsOf('former')).toEqual([]);
-  expect(await unknownKeys()).toMatchObject([{ connection: 'second' }]);
+  expect(await unknownKeys()).toMatchObject([{ connection: 'second', since: day(1) }]);
   await store.sql`update keywarden.connection set removed_at = now() where name = 'second'`;
   expect(await blindSpotsOf('former')).toEqual(['personal_keys 1']);
   expect(await unknownKeys()).toEqual([]);
@@ -94,4 +94,34 @@ test('a scope is a blind spot once its last trusted listing is older than a day 
   expect(await blindSpotsOf('old')).toEqual(['listing_old']);
   await listKeys('old', '2026-06-06T00:02:00Z');
   expect(await blindSpotsOf('old')).toEqual([]);
+});
+
+test('the listings of organizations and users are judged by their own clock, and those of other credentials are not', async () => {
+  await store.sql`
+    insert into keywarden.key_listing (control_plane_number, scope, connection, listed_at, begun_at, key_count)
+    select ${controlPlane}, scope, 'main', ${day(1)}, ${day(1)}, 0 from unnest('{user:bob,role:old/p}'::text[]) scope`;
+  await listKeys('fresh', '2026-06-06T00:03:00Z');
+  const old = (await listBlindSpots(report.db, null)).filter((spot) => 'kind' in spot && spot.kind === 'listing_old');
+  expect(old.filter((spot) => 'scope' in spot && !String(spot.scope).startsWith('organization:'))).toMatchObject([
+    { scope: 'user:bob', since: day(1) },
+  ]);
+});
+
+test('what another control plane or another organization shows is no sight of an organization of the same name', async () => {
+  await listOrganizations('shared');
+  const spots = async () =>
+    (await listBlindSpots(report.db, ['shared'])).filter(
+      (spot) => 'control_plane' in spot && spot.control_plane === 'sandbox 1a2b3c4d',
+    );
+  const other = await makeControlPlane(daemon.sql, { name: 'other', baseUrl: 'https://other.example' });
+  await store.sql`update keywarden.connection set account_id = 'eve' where name = 'other'`;
+  const scope = 'organization:shared';
+  const at = day(20);
+  const place = { controlPlane: other, scope, organizationId: 'shared', connection: 'other', run: null };
+  await saveKeyListing(daemon.sql, { ...place, listedAt: at, begunAt: at, keys: [makeWireKey('1')] });
+  await saveMembers(daemon.sql, { controlPlane: other, seenAt: at, organizationId: 'shared' }, []);
+  expect(await spots()).toMatchObject([{ kind: 'members_unknown' }, { kind: 'never_listed', since: day(1) }]);
+  await listMembers('shared', day(6), ['eve']);
+  await listKeys('shared', '2026-06-06T00:04:00Z');
+  expect(await spots()).toMatchObject([{ kind: 'personal_keys', members: 1 }]);
 });
