@@ -33,3 +33,24 @@ test('also in a transaction that began long before, only the newest plan is appr
     expect(await approve('p-new')).toBeNull();
   });
 });
+
+test("a rejection is not dated by an approval of a time when the database's clock was ahead: a later approval stands", async () => {
+  await store.sql`
+    insert into keywarden.plan_approval (plan_id, approved_by, via, approved_at) values ('p-old', 'ada', 'report', now() + interval '1 day')`;
+  await report.sql`select keywarden.reject_plan(${operator.credential}, 'p-old', 'not now')`;
+  await make('p-new', '-2 days');
+  await make('p-old', '0');
+  const [approval] = await report.sql`select keywarden.approve_plan(${operator.credential}, 'p-old') as number`;
+  const standing = await store.sql`select number from keywarden.standing_approval where plan_id = 'p-old'`;
+  expect(standing).toEqual([approval]);
+});
+
+test('a rejection overrules each approval that counts, also those of a clock that was minutes ahead', async () => {
+  await store.sql`
+    insert into keywarden.plan_approval (plan_id, approved_by, via, approved_at)
+    select 'p-new', 'ada', 'report', now() + minutes * interval '1 minute' from unnest('{1,4}'::int[]) minutes`;
+  await report.sql`select keywarden.reject_plan(${operator.credential}, 'p-new', 'not now')`;
+  expect(await store.sql`select number from keywarden.standing_approval where plan_id = 'p-new'`).toEqual([]);
+  const rejections = await store.sql`select rejected_by from keywarden.plan_rejection where plan_id = 'p-new'`;
+  expect(rejections).toEqual([{ rejected_by: `olga (report token ${operator.token})` }]);
+});
