@@ -1,0 +1,62 @@
+import { makePrincipal } from '@keywarden/testkit/store/principal';
+import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import type { Store } from '../store.ts';
+import { type Access, recordAccess } from './access-log.ts';
+
+let store: TestStore;
+let report: Store;
+beforeAll(async () => {
+  store = await createTestStore(inject('postgresUrl'));
+  report = await store.as('keywarden_report');
+});
+afterAll(async () => await store.close());
+
+const access: Access = {
+  credential: null,
+  requestId: '11111111-2222-4333-8444-555555555555',
+  address: '127.0.0.1',
+  network: '127.0.0.1',
+  method: 'GET',
+  path: '/v1/keys',
+  query: '',
+  status: 200,
+  stream: null,
+  records: null,
+  sha256: null,
+  fileSha256: null,
+  event: 'request',
+};
+
+test('refusals of one status are one row, in a minute; other requests and streams have one each', async () => {
+  const statuses = [200, 399, 400, 499, 500, 503];
+  const twice = [...statuses, ...statuses].map((status, index) => ({ ...access, status, path: `/${index}` }));
+  await recordAccess(report.sql, [...twice, { ...access, status: 499, stream: 'cut' }]);
+  const rows =
+    await store.sql`select status, stream, times from keywarden.access_log order by status, stream nulls first`;
+  expect(rows.map(({ status, stream, times }) => `${status} ${stream ?? 'request'} ${times}`)).toEqual([
+    '200 request 1',
+    '200 request 1',
+    '399 request 1',
+    '399 request 1',
+    '400 request 2',
+    '499 request 2',
+    '499 cut 1',
+    '500 request 1',
+    '500 request 1',
+    '503 request 2',
+  ]);
+});
+
+test('an access is recorded with its token, also if that or its session has just ended', async () => {
+  const { credential, token } = await makePrincipal(store, 'vera', 'viewer');
+  await report.sql`select keywarden.open_session(${credential}, 'of vera', '127.0.0.1', '')`;
+  await report.sql`select keywarden.end_session('of vera', null)`;
+  await store.sql`update keywarden.report_token set revoked_at = now() where number = ${token}`;
+  await recordAccess(
+    report.sql,
+    [credential, 'of vera', 'of nobody'].map((each) => ({ ...access, credential: each, path: '/ended' })),
+  );
+  const rows = await store.sql`select token_number from keywarden.access_log where path = '/ended' order by number`;
+  expect(rows.map(({ token_number: number }) => number)).toEqual([token, token, null]);
+});
