@@ -54,3 +54,14 @@ test('a rejection overrules each approval that counts, also those of a clock tha
   const rejections = await store.sql`select rejected_by from keywarden.plan_rejection where plan_id = 'p-new'`;
   expect(rejections).toEqual([{ rejected_by: `olga (report token ${operator.token})` }]);
 });
+
+test('an approval follows all others, also those of a clock that was minutes ahead', async () => {
+  await store.sql`
+    insert into keywarden.plan_approval (plan_id, approved_by, via, approved_at) values ('p-old', 'bob', 'report', now() + interval '4 minutes')`;
+  await make('p-new', '0');
+  const [approval] = await report.sql`select keywarden.approve_plan(${operator.credential}, 'p-new') as number`;
+  const [follows] = await store.sql`
+    select approved_at > (select approved_at from keywarden.plan_approval where approved_by = 'bob') as follows
+    from keywarden.plan_approval where number = ${String(approval?.number)}`;
+  expect(follows).toEqual({ follows: true });
+});

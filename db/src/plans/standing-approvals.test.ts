@@ -10,17 +10,20 @@ beforeEach(async () => {
 });
 afterEach(async () => await store.close());
 
-/** What a person or the daemon does, hours ago: approves a plan, rejects it, or ends the approval of this place among the approvals. */
-type Step = ['approve' | 'reject', plan: string, hoursAgo: number] | ['end', approval: number, hoursAgo: number];
+/** What a person or the daemon does, hours ago: approves a plan, enforces or rejects it, or ends the approval of this place among the approvals. */
+type Step =
+  | ['approve' | 'enforce' | 'reject', plan: string, hoursAgo: number]
+  | ['end', approval: number, hoursAgo: number];
 
 async function take(steps: Step[]): Promise<void> {
   // One time for all of them, so that some are of the same instant.
   const nowMs = Date.now();
   for (const [does, what, hoursAgo] of steps) {
     const at = new Date(nowMs - hoursAgo * 3_600_000).toISOString();
-    if (does === 'approve')
+    if (does === 'approve' || does === 'enforce')
       await store.sql`
-        insert into keywarden.plan_approval (plan_id, approved_by, via, approved_at) values (${what}, 'ada', 'report', ${at})`;
+        insert into keywarden.plan_approval (plan_id, approved_by, via, approved_at)
+        values (${what}, 'ada', ${does === 'approve' ? 'report' : 'enforcement'}, ${at})`;
     else if (does === 'reject')
       await store.sql`
         insert into keywarden.plan_rejection (plan_id, rejected_by, reason, rejected_at) values (${what}, 'bob', 'not now', ${at})`;
@@ -31,6 +34,7 @@ async function take(steps: Step[]): Promise<void> {
 test.each<[string, Step[], string[]]>([
   ['of the last day stands', [['approve', 'p-1', 23]], ['1']],
   ['is over after a day', [['approve', 'p-1', 25]], []],
+  ['of the policy is none of a person', [['enforce', 'p-1', 2]], []],
   ['that a clock dated ahead does not count', [['approve', 'p-1', -0.2]], []],
   [
     'stands after an earlier rejection',
@@ -105,6 +109,24 @@ test.each<[string, Step[], string[]]>([
       ['approve', 'p-1', 3],
       ['end', 1, 2],
       ['approve', 'p-1', 1],
+    ],
+    ['2'],
+  ],
+  [
+    'stands if an automatic one of its plan ends',
+    [
+      ['enforce', 'p-1', 3],
+      ['approve', 'p-1', 2],
+      ['end', 1, 1],
+    ],
+    ['2'],
+  ],
+  [
+    'stands if an earlier one is stopped that a clock dated ahead',
+    [
+      ['approve', 'p-1', -1],
+      ['approve', 'p-1', 2],
+      ['end', 1, 1],
     ],
     ['2'],
   ],
