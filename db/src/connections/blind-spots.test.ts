@@ -119,7 +119,10 @@ test('what another control plane or another organization shows is no sight of an
   const at = day(20);
   const place = { controlPlane: other, scope, organizationId: 'shared', connection: 'other', run: null };
   await saveKeyListing(daemon.sql, { ...place, listedAt: at, begunAt: at, keys: [makeWireKey('1')] });
-  await saveMembers(daemon.sql, { controlPlane: other, seenAt: at, organizationId: 'shared' }, []);
+  const found = { id: 'shared', name: 'shared', createdAt: day(1), extra: null };
+  await saveOrganizations(daemon.sql, { controlPlane: other, seenAt: day(1) }, [found]);
+  const zoe = { id: 'm-zoe', userId: 'zoe', role: 'member', joinedAt: day(1), email: 'zoe@company.example' };
+  await saveMembers(daemon.sql, { controlPlane: other, seenAt: at, organizationId: 'shared' }, [zoe]);
   expect(await spots()).toMatchObject([{ kind: 'members_unknown' }, { kind: 'never_listed', since: day(1) }]);
   await listMembers('shared', day(6), ['eve']);
   await listKeys('shared', '2026-06-06T00:04:00Z');
