@@ -1,8 +1,9 @@
 -- Returns the rows that differ from the ledger. altered: the row is not what its newest event says, or not what an earlier one says of a column that never
 -- changes, or of an end that is set once; or its time or its actor are not those of the leaf. removed: the row of an event is gone. An event that says that its row was deleted counts only
 -- in tables whose rows Keywarden deletes. added: a row has no event. repeated: a row that never changes has two events. Personal data counts as long as its
--- salt is there; once the salt is deleted, the data may only be erased: missing, or a text that begins with "erased". Personal data for which the event has
--- no hash may not be there.
+-- salt is there; once the salt is deleted, the data may only be erased: missing, or a text that begins with "erased". To erase an end that is set
+-- once adds events to it: once one of them has no salt, only the newest is compared with the personal data. Personal data for which the event has no hash
+-- may not be there.
 create or replace function keywarden.ledger_row_faults() returns table (type text, subject text, fault text)
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -18,7 +19,8 @@ begin
     end if;
     return query execute format('
       with events as (
-        select e.subject, e.content, e.leaf, s.salt, e.number = max(e.number) over w as is_newest, count(*) over w as events
+        select e.subject, e.content, e.leaf, s.salt, e.number = max(e.number) over w as is_newest, count(*) over w as events,
+          bool_or(s.salt is null) over w as is_erased
         from keywarden.ledger_event e left join keywarden.ledger_salt s on s.event_number = e.number
         where e.type = %1$L window w as (partition by e.subject)
       ), present as (
@@ -42,9 +44,8 @@ begin
             case when l.described[4]::jsonb - l.left_out is distinct from e.content::jsonb - l.left_out then ''altered'' end
           end as fault
         from events e full join present p using (subject) cross join lateral (select keywarden.%2$I(p.record, coalesce(e.salt, '''')) as described,
-          case when e.is_newest or %12$L then ''{}'' else %10$L::text[] end || case when e.salt is null then %7$L::text[] else ''{}'' end
-            || case when %12$L then array(select personal.name from unnest(%7$L::text[]) personal(name)
-              where coalesce(to_jsonb(p.record) ->> personal.name, ''erased'') ~ ''^[^[:alnum:]]*erased'') else ''{}'' end as left_out offset 0) l) c
+          case when e.is_newest or %12$L then ''{}'' else %10$L::text[] end
+            || case when e.salt is null or %12$L and e.is_erased then %7$L::text[] else ''{}'' end as left_out offset 0) l) c
       where c.fault is not null',
       k.kind, 'describe_' || replace(k.kind, '.', '_'), k.relation,
       (select string_agg(format('(to_json(r.%I) #>> ''{}'')', column_name), ' || ''/'' || ') from unnest(k.identity) column_name),
