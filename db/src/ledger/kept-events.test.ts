@@ -44,8 +44,9 @@ test('the first event gets the first place', async () => {
   await fresh.close();
 });
 
-test('rows match their events under any settings of the session', async () => {
-  await store.sql.begin(async (tx) => {
+test('rows match their events under any settings of a session of the daemon', async () => {
+  const daemon = await store.as('keywarden_daemon');
+  await daemon.sql.begin(async (tx) => {
     await tx`set local intervalstyle = iso_8601`;
     await tx`set local datestyle = 'SQL, DMY'`;
     await tx`set local timezone = 'Asia/Kathmandu'`;
@@ -55,14 +56,15 @@ test('rows match their events under any settings of the session', async () => {
 
 test('the time of recording is that of the statement, also in a long transaction', async () => {
   const [project] = await store.sql`select number, project from keywarden.operation_seal`;
-  await store.sql.begin(async (tx) => {
+  const daemon = await store.as('keywarden_daemon');
+  await daemon.sql.begin(async (tx) => {
     await tx`insert into keywarden.pause (paused_by) values ('ada')`;
     await tx`
       insert into keywarden.operation_seal (project_number, project, day, operations, root, covered, gaps)
       select project_number, project, day + 1, operations, root, covered, gaps from keywarden.operation_seal where number = ${project?.number}`;
     expect(
       await tx`
-        select type, recorded_at > now() and leaf::jsonb ->> 'recorded' = keywarden.ledger_time(recorded_at) as is_later
+        select type, recorded_at > now() and (leaf::jsonb ->> 'recorded')::timestamptz = recorded_at as is_later
         from keywarden.ledger_event where type in ('pause.begun', 'archive.sealed') order by number desc limit 2`,
     ).toEqual([
       { type: 'archive.sealed', is_later: true },

@@ -112,6 +112,23 @@ test('the role of a token cannot be changed behind its event after its personal 
   expect(await listLedgerRowFaults(store.sql)).toEqual([{ type: 'token.created', subject, fault: 'altered' }]);
 });
 
+test('personal data of a token counts as erased only once no event of it has its salt', async () => {
+  store.isTampered();
+  const { db } = await store.as('keywarden_admin');
+  const { number } = await createToken(db, { name: 'eve', role: 'viewer', organizationIds: null, createdBy: 'ada' });
+  await store.sql`update keywarden.report_token set role = 'auditor'`;
+  const erase = async (events: 'first' | 'all') =>
+    await store.sql`
+      delete from keywarden.ledger_salt where ${events} = 'all' or event_number = (select min(event_number) from keywarden.ledger_salt)`;
+  await erase('first');
+  await store.sql`
+    update keywarden.report_token set role = 'operator', name = 'erased', created_by = 'erased', token_hash = 'erased ' || number`;
+  const subject = `report_token/${number}`;
+  expect(await listLedgerRowFaults(store.sql)).toEqual([{ type: 'token.created', subject, fault: 'altered' }]);
+  await erase('all');
+  expect(await listLedgerRowFaults(store.sql)).toEqual([]);
+});
+
 test('a dropped month that comes back behind the triggers is found, although its row says the time of its end', async () => {
   store.isTampered();
   const drop = async () =>
