@@ -206,6 +206,7 @@ test('what the product changes in a governed row is an event, also when an end i
     // The same part of two plans, a month of an extended retention that is announced again, and a retention that is ended.
     await tx`update keywarden.plan set derived_from = null, held_count = held_count + 1, sha256 = 'other', document = '{}'`;
     await tx`update keywarden.operation_drop set dropped_at = null, dropped_by = null`;
+    await tx`update keywarden.incident set detail = '{"why": "a later reason"}'`;
     expect(await faults()).toEqual([]);
     await tx`update keywarden.operation_drop set operations = operations + 1`;
     expect(await faults()).toEqual([]);
@@ -222,6 +223,10 @@ test('what the product changes in a governed row is an event, also when an end i
     await tx`delete from keywarden.operation_retention`;
     expect(await faults()).toEqual(['retention.set removed']);
   });
+});
+
+test('a ledger that begins again adds nothing, because each row of every kind has its event', async () => {
+  expect(await store.sql`select keywarden.begin_ledger()::int as added`).toEqual([{ added: 0 }]);
 });
 
 test('an end that is taken back behind its event is found', async () => {
