@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createSigningKey } from '@keywarden/core/ledger';
 import { interrupt, interruptStep, machines, owner, useMachines } from '@keywarden/testkit/daemon/ledger-machines';
 import { expect, test } from 'vitest';
 import type { LedgerContext } from '../context.ts';
@@ -29,6 +30,17 @@ async function takeBackup(): Promise<() => Promise<void>> {
       insert into keywarden.ledger_tile select * from public.tiles;
       insert into keywarden.ledger_checkpoint select * from public.checkpoints`);
   };
+}
+
+/** A machine that is killed when its new ledger is signed, before the keys of the former one end. */
+function killAtEnd(machine: LedgerContext): LedgerContext {
+  const db = new Proxy(machine.store.db, {
+    get: (target, name) => {
+      if (name === 'update') throw new Error('killed');
+      return Reflect.get(target, name);
+    },
+  });
+  return { ...machine, store: { ...machine.store, db } };
 }
 
 test('a restored store cannot continue its ledger, and a person begins a new one that names the former', async () => {
@@ -194,18 +206,46 @@ test('a beginning that was killed is not finished in a store that is restored ag
   await grow(first);
   const restore = await takeBackup();
   const asked = { reason: 'restored', by: 'ada' };
-  const db = new Proxy(first.store.db, {
-    get: (target, name) => {
-      if (name === 'update') throw new Error('killed');
-      return Reflect.get(target, name);
-    },
-  });
-  await expect(beginAnew({ ...first, store: { ...first.store, db } }, asked)).rejects.toThrow('killed');
+  await expect(beginAnew(killAtEnd(first), asked)).rejects.toThrow('killed');
   const begun = readSeen(first.folder);
   await restore();
   await beginAnew(first, asked);
   expect(begun?.origin).not.toBe(readSeen(first.folder)?.origin);
   expect(readSigningKeys(first.environment)[0]?.verifier.name).toBe(readSeen(first.folder)?.origin);
+});
+
+test('a store that is restored to before its first checkpoint begins a new ledger, also after a run that was killed', async () => {
+  const first = await machines.create();
+  await machines.addEvent();
+  await grow(first);
+  const before = readSeen(first.folder);
+  await machines.behindTriggers(`
+    truncate keywarden.ledger_tile, keywarden.ledger_checkpoint, keywarden.ledger_cosignature;
+    update keywarden.ledger_event set leaf_index = null`);
+  const now = () => {
+    throw new Error('killed');
+  };
+  const asked = { reason: 'restored', by: 'ada' };
+  await expect(beginAnew({ ...first, now }, asked)).rejects.toThrow('killed');
+  await beginAnew(first, asked);
+  const events = await owner.sql`
+    select content::jsonb ->> 'seen_checkpoint' as seen from keywarden.ledger_event where type = 'ledger.begun_anew'`;
+  expect(events.map(({ seen }) => seen)).toEqual([before?.note]);
+  expect(await checkLedger(first)).toEqual([]);
+});
+
+test('a beginning with a given key is finished after it was killed, and that key begins no ledger on a restored store', async () => {
+  await grow(await machines.create());
+  const restore = await takeBackup();
+  const given = await machines.create({ LEDGER_KEY: createSigningKey('keywarden/given', 'log') });
+  const asked = { reason: 'restored', by: 'ada' };
+  await expect(beginAnew(killAtEnd(given), asked)).rejects.toThrow('killed');
+  await beginAnew(given, asked);
+  expect(await checkLedger(given)).toEqual([]);
+  // The checkpoint of its own ledger is not that of a former one.
+  expect(readdirSync(given.folder).filter((name) => name.includes('.of-'))).toEqual([]);
+  await restore();
+  await expect(beginAnew(given, asked)).rejects.toThrow(/^LEDGER_KEY has the key of the former ledger/);
 });
 
 test('a key that began a ledger begins no other one on a restored store, also if the machine lost its checkpoint', async () => {
