@@ -89,7 +89,7 @@ test.each<[string, (files: Files) => Files]>([
   ['two keys of an exemption are one with an address of two lines', mergeKeys(true)],
   [
     'the id of one of the keys of an exemption is a number',
-    forge(/-exemptions\.ndjson$/, (text) => text.replace(/("id" ?: ?)"12"/, '$112')),
+    forge(/-exemptions\.ndjson$/, (text) => text.replace(/("id" ?: ?)"12"(?=[^\]]*"id" ?: ?"13")/, '$112')),
   ],
   [
     'a decision about a plan that the ledger does not have is neither an approval nor a rejection',
