@@ -230,7 +230,7 @@ test('a project needs no seals of days before its creation, if the seals of that
   const { file, unpacked } = write(files);
   const ours = keywarden(file);
   expect(ours.stdout).toMatch(
-    /operations of all 3 days from 2026-02-03 to 2026-02-05 .+\n.+ created at 2026-02-03T09:00:00Z, after 2026-02-01 to 2026-02-02\n$/,
+    /: 1 operation of all 3 days from 2026-02-03 to 2026-02-05, exactly as archived\n.+ created at 2026-02-03T09:00:00Z, after 2026-02-01 to 2026-02-02\n$/,
   );
   expect(ours.status).toBe(0);
   const theirs = go(unpacked);
