@@ -49,7 +49,7 @@ test('it begins once: later only the rows that have no event are added', async (
   expect((await listEvents()).at(-1)).toMatchObject({ type: 'pause.begun', subject: 'pause/2' });
 });
 
-test('each event with personal data gets a salt that nobody can guess, and no other event gets one', async () => {
+test('each event with personal data gets a salt that cannot be guessed, and no other event gets one', async () => {
   await behindTriggers('truncate keywarden.ledger_event, keywarden.ledger_salt');
   await begin();
   const first = await listEvents();

@@ -4,7 +4,7 @@ import type { LedgerContext } from '../context.ts';
 import { endorsedKeysOf, isAccepted } from './public-keys.ts';
 import { readCheckpoint, readLatestRecorded, readSeen, rememberLatest, writeSeen } from './seen-checkpoint.ts';
 import { createLedgerKey, discardLedgerKey, readBegun, readSigningKeys } from './signing-keys.ts';
-import { askWitnesses, confirmNewest } from './witnesses.ts';
+import { askWitnesses, confirmCheckpoint } from './witnesses.ts';
 
 /** The most events that are added in one transaction. */
 export const eventsAtOnce = 5000;
@@ -62,13 +62,15 @@ async function growOnce(context: LedgerContext, createsKey: boolean): Promise<Gr
   const isOurs = last === null || openCheckpoint(last, signers) !== null;
   if (signers.length === 0 || !isOurs) return await followLedger(context, signers);
   if (newest !== null && newest.size > 0 && readSeen(environment.KEYWARDEN_DATA) === null) {
-    const said = await confirmNewest(context);
+    const said = await confirmCheckpoint(context, newest);
     if (said.state === 'differs') return { state: 'inconsistent', why: said.why };
-    if (said.state === 'failed')
+    if (said.state !== 'cosigned')
       return {
         state: 'unconfirmed',
         why: `this machine remembers no checkpoint, and signs once a witness has confirmed the newest one; ${said.why}`,
       };
+    // What the store shows from now on must continue it.
+    writeSeen(environment.KEYWARDEN_DATA, newest.note);
   }
   await db.noteLedgerKeys(store.db, endorsedKeysOf(signers));
   let added = 0;

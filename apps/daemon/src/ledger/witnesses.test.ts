@@ -8,7 +8,7 @@ import {
   readSignedTree,
 } from '@keywarden/db/daemon';
 import { readEnvironment } from '@keywarden/runtime';
-import { machines, owner, useMachines } from '@keywarden/testkit/daemon/ledger-machines';
+import { interrupt, machines, owner, useMachines } from '@keywarden/testkit/daemon/ledger-machines';
 import {
   createLogMachine,
   createSigner,
@@ -245,6 +245,35 @@ test('a machine without its last checkpoint signs when a witness has confirmed t
   expect(await growLedger(movedTo(forgetful, url))).toMatchObject({ state: 'grown', size: seen + 2 });
   await machines.addEvent();
   expect(await growLedger(forgetful)).toMatchObject({ state: 'grown', size: seen + 4 });
+});
+
+test('a machine without its last checkpoint signs no tree that lacks what a witness has just confirmed', async () => {
+  const url = await startWitness();
+  const place = await createLogMachine(url);
+  await machines.addEvent();
+  await growLedger(place);
+  await askWitnesses(place);
+  const lose =
+    'delete from keywarden.ledger_cosignature; delete from keywarden.ledger_checkpoint where size > 0; delete from keywarden.ledger_event; delete from keywarden.pause';
+  const restore = async () => await machines.behindTriggers(lose);
+  const forgetful = await createLogMachine(url);
+  // The first transaction follows the answer of the witness.
+  expect(await growLedger(interrupt(forgetful, 1, restore))).toMatchObject({ state: 'inconsistent' });
+  expect(readSeen(forgetful.folder)).toMatchObject({ size: readSeen(place.folder)?.size });
+});
+
+test('a witness that another machine has sent a newer checkpoint confirms no older one', async () => {
+  const place = await createLogMachine(await startWitness());
+  await machines.addEvent();
+  await growLedger(place);
+  const url = await startAnswer(async (response) => {
+    await machines.addEvent();
+    await growLedger(place);
+    response.writeHead(409).end(`${(await readNewestCheckpoint(place.store.db))?.size}\n`);
+  });
+  const waits = { state: 'unconfirmed', why: expect.stringContaining('it has a newer checkpoint') };
+  expect(await growLedger(await createLogMachine(url))).toMatchObject(waits);
+  expect(await hasOpenIncident(place.store.db, 'ledger_inconsistent')).toBe(false);
 });
 
 test('one witness that confirms the newest checkpoint is enough, and one that has seen another history too much', async () => {

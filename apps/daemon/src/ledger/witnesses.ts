@@ -31,8 +31,13 @@ const timeoutMs = 10_000;
 /** In bytes. A cosignature has a few hundred. */
 const longestAnswer = 10_000;
 
-/** What a witness says about a checkpoint. differs: it has seen another history. failed: it says nothing about it. */
-type Said = { state: 'cosigned' } | { state: 'differs' | 'failed'; why: string };
+/**
+ * What a witness says about a checkpoint.
+ * - passed: it has seen more events than the checkpoint has, and the store has a newer one by now.
+ * - differs: it has seen another history.
+ * - failed: it says nothing about it.
+ */
+type Said = { state: 'cosigned' } | { state: 'passed' | 'differs' | 'failed'; why: string };
 
 const hasCosigned: Said = { state: 'cosigned' };
 const failed = (why: string): Said => ({ state: 'failed', why });
@@ -43,37 +48,31 @@ const failed = (why: string): Said => ({ state: 'failed', why });
  */
 export async function askWitnesses(context: LedgerContext): Promise<string[]> {
   const failures: string[] = [];
-  for (const said of await askAll(context)) {
+  for (const witness of readWitnesses(context.environment)) {
+    const checkpoint = await db.readNewestCheckpoint(context.store.db);
+    if (checkpoint === null) break;
+    const cosigned = await readCosigned(context, witness.key);
+    if (cosigned >= checkpoint.size) continue;
+    const said = await askWitness(context, { witness, cosigned, checkpoint });
     if (said.state === 'differs') await db.openLedgerIncident(context.store.db, said.why);
-    if (said.state !== 'cosigned') failures.push(said.why);
+    if (said.state === 'differs' || said.state === 'failed') failures.push(said.why);
   }
   return failures;
 }
 
 /**
- * Asks the witnesses whether the newest checkpoint of the store is the last one that they have seen, whether or not they have cosigned it. A machine that
- * remembers no checkpoint cannot know otherwise that its store was restored. One witness that confirms it is enough, if no other one has seen another history.
- * Without witnesses nothing says otherwise.
+ * Asks the witnesses whether a checkpoint of the store is the last one that they have seen, whether or not they have cosigned it. A machine that remembers none
+ * cannot know otherwise that its store was restored. One witness that cosigns it is enough, if no other one has seen another history. Without witnesses nothing
+ * says otherwise.
  */
-export async function confirmNewest(context: LedgerContext): Promise<Said> {
-  const said = await askAll(context, { asksAgain: true });
-  const of = (state: Said['state']) => said.find((each) => each.state === state);
-  return of('differs') ?? of('cosigned') ?? of('failed') ?? hasCosigned;
-}
-
-async function askAll(context: LedgerContext, { asksAgain = false } = {}): Promise<Said[]> {
+export async function confirmCheckpoint(context: LedgerContext, checkpoint: Submission['checkpoint']): Promise<Said> {
   const said: Said[] = [];
   for (const witness of readWitnesses(context.environment)) {
-    const checkpoint = await db.readNewestCheckpoint(context.store.db);
-    if (checkpoint === null) break;
-    const cosigned = await readCosigned(context, witness.key);
-    if (cosigned >= checkpoint.size && !asksAgain) continue;
-    const answer = await askWitness(context, { witness, cosigned, checkpoint }).catch((error: unknown) =>
-      failed(`it does not answer (${codeOf(error)})`),
-    );
-    said.push(answer.state === 'cosigned' ? answer : { ...answer, why: `witness ${witness.key.name}: ${answer.why}` });
+    const cosigned = Math.min(await readCosigned(context, witness.key), checkpoint.size);
+    said.push(await askWitness(context, { witness, cosigned, checkpoint }));
   }
-  return said;
+  const of = (state: Said['state']) => said.find((each) => each.state === state);
+  return of('differs') ?? of('cosigned') ?? said[0] ?? hasCosigned;
 }
 
 /** Returns the size of the newest checkpoint with a valid cosignature of this witness; 0 if there is none. */
@@ -96,7 +95,14 @@ const unknownKey =
 /** Returns whether a time in seconds is within an hour of one in ms. A receipt with another one would prove nothing. */
 const isNow = (time: number | null, nowMs: number) => time !== null && Math.abs(time * 1000 - nowMs) < 3_600_000;
 
-async function askWitness(context: LedgerContext, { witness, cosigned, checkpoint }: Submission): Promise<Said> {
+async function askWitness(context: LedgerContext, submission: Submission): Promise<Said> {
+  const said = await submit(context, submission).catch((error: unknown) =>
+    failed(`it does not answer (${codeOf(error)})`),
+  );
+  return said.state === 'cosigned' ? said : { ...said, why: `witness ${submission.witness.key.name}: ${said.why}` };
+}
+
+async function submit(context: LedgerContext, { witness, cosigned, checkpoint }: Submission): Promise<Said> {
   const { store } = context;
   const { size, note } = checkpoint;
   let oldSize = cosigned;
@@ -122,7 +128,8 @@ async function askWitness(context: LedgerContext, { witness, cosigned, checkpoin
     if (known > size) {
       // Another machine with the key may have sent a newer checkpoint.
       const newest = await db.readNewestCheckpoint(store.db);
-      if (newest !== null && known <= newest.size) return hasCosigned;
+      if (newest !== null && known <= newest.size)
+        return { state: 'passed', why: 'it has a newer checkpoint, which the store has too' };
       // Without the sizes, which change: each other reason is an event of the ledger.
       return { state: 'differs', why: 'it has seen more events than the store has' };
     }
