@@ -5,6 +5,8 @@ create or replace function keywarden.save_operation_page(
   -- The rows, oldest first: one array a column.
   ids uuid[], branch_ids text[], endpoint_ids text[], actions text[], statuses text[], failures_counts bigint[], errors text[], retry_ats timestamptz[],
   created_ats timestamptz[], updated_ats timestamptz[], durations bigint[], extras jsonb[],
+  -- The order of the rows of one time (operation.place). Null means 0.
+  places int[],
   -- The times of the first and the last row.
   oldest timestamptz, newest timestamptz,
   proved tstzrange,
@@ -30,8 +32,6 @@ declare
   -- What is stored between the two times, in whole seconds. Other rows of the page are new.
   stored_from timestamptz;
   stored_below timestamptz;
-  -- The order of rows of one time (operation.place). Where each has a time of its own, they are null, and mean 0.
-  places int[] := '{}';
 begin
   -- Two connections may see the same project, so the later writer must see what the earlier one wrote. The project's row cannot be the
   -- lock: where it is in a reference table of Citus, all projects would wait for each other.
@@ -46,10 +46,6 @@ begin
   select date_trunc('second', min(o.created_at)), date_trunc('second', max(o.created_at)) + interval '1 second' into stored_from, stored_below
   from operation o where o.project_number = project and o.created_at >= from_second and o.created_at < below_second;
   set local plan_cache_mode = auto;
-  if (select count(distinct created_at) from unnest(created_ats) created_at) < cardinality(created_ats) then
-    select array_agg(place order by row) into places
-    from (select row, row_number() over (partition by created_at order by row) - 1 as place from unnest(created_ats) with ordinality t(created_at, row)) t;
-  end if;
   -- Where nothing is stored, there is nothing to compare with, which saves half the work. Functions in the list of a select run in step, row by row; in
   -- `from`, each would store its result first.
   insert into operation (project_number, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at,

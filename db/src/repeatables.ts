@@ -24,6 +24,9 @@ const formerFunctions = [
   // Before it had `unread`.
   `keywarden.save_operation_page(bigint, uuid[], text[], text[], text[], text[], bigint[], text[], timestamptz[], timestamptz[], timestamptz[], bigint[],
     jsonb[], timestamptz, timestamptz, tstzrange, timestamptz, timestamptz, text, timestamptz, timestamptz, boolean)`,
+  // Before it had `places`.
+  `keywarden.save_operation_page(bigint, uuid[], text[], text[], text[], text[], bigint[], text[], timestamptz[], timestamptz[], timestamptz[], bigint[],
+    jsonb[], timestamptz, timestamptz, tstzrange, jsonb, timestamptz, timestamptz, text, timestamptz, timestamptz, boolean)`,
 ];
 
 const folder = new URL('../functions/', import.meta.url);

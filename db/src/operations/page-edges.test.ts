@@ -88,6 +88,26 @@ test('rows of one instant keep their order in one project when another one shows
   expect(await places(one)).toEqual([0, 1]);
 });
 
+test('rows that Postgres stores with one time keep the order of their page, however their times are written', async () => {
+  const project = await newProject();
+  const [first, second] = ['2026-05-01T00:00:07', '2026-05-01T00:00:08'];
+  // Oldest first. Postgres rounds to microseconds, and a half to the even number.
+  const groups = [
+    [`${first}Z`, `${first}.0000001Z`, '2026-05-01T02:00:07.0000005+02:00'],
+    [`${first}.0000015Z`, `${first}.000002Z`, `${first}.0000025Z`],
+    [`${first}.1234565Z`, `${first}.1234561Z`, `${first}.123456Z`],
+    [`${first}.123457Z`],
+    [`${first}.9999999Z`, `${second}Z`],
+  ];
+  const operations = groups.flat().map((createdAt, n) => makeWireOperation(n + 1, { createdAt }));
+  await save(project, { operations: operations.toReversed() });
+  const rows = await store.sql`
+    select id, place, row_number() over (partition by created_at order by id)::int - 1 as expected
+    from keywarden.operation where project_number = ${project} order by id`;
+  expect(rows.map(({ place }) => Number(place))).toEqual(rows.map(({ expected }) => Number(expected)));
+  expect(rows.map(({ place }) => Number(place))).toEqual(groups.flatMap((group) => group.map((_at, place) => place)));
+});
+
 test('a page of a project that the store does not have is refused', async () => {
   await expect(save('999999', {})).rejects.toThrow(/project \d+ does not exist/);
 });

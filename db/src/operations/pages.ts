@@ -1,4 +1,4 @@
-import { compareInstants, secondOf } from '@keywarden/core/values';
+import { compareInstants, microsecondsOf, secondOf } from '@keywarden/core/values';
 import type { WireOperation } from '@keywarden/core/wire';
 import { codeOf } from '@keywarden/runtime';
 import { type Lease, withFence } from '../locks.ts';
@@ -87,6 +87,7 @@ async function write(
       updated_ats => ${toArray(page, (row) => row.updatedAt)}::timestamptz[],
       durations => ${toArray(page, (row) => row.totalDurationMs)}::bigint[],
       extras => ${toArray(page, extraOf)}::jsonb[],
+      places => ${toArray(placesOf(page), (place) => place || null)}::int[],
       oldest => ${createdAts[0] ?? null}::timestamptz,
       newest => ${createdAts.at(-1) ?? null}::timestamptz,
       proved => ${rangeOf(proof)}::tstzrange,
@@ -104,6 +105,17 @@ async function write(
 function rangeOf(proof: Proof | null): string | null {
   if (proof === null || compareInstants(proof.from, proof.below) >= 0) return null;
   return `${proof.isFromIncluded ? '[' : '('}${proof.from},${proof.below})`;
+}
+
+/** Returns how many rows before each one have its time, as Postgres stores it. */
+function placesOf(page: WireOperation[]): number[] {
+  const seen = new Map<number, number>();
+  return page.map(({ createdAt }) => {
+    const time = microsecondsOf(createdAt);
+    const place = seen.get(time) ?? 0;
+    seen.set(time, place + 1);
+    return place;
+  });
 }
 
 function extraOf({ extra, createdAt, updatedAt, retryAt }: WireOperation): string | null {

@@ -1,5 +1,14 @@
 import { expect, test } from 'vitest';
-import { before, compareInstants, duration, isInstant, parseDuration, schedule, secondOf } from './time.ts';
+import {
+  before,
+  compareInstants,
+  duration,
+  isInstant,
+  microsecondsOf,
+  parseDuration,
+  schedule,
+  secondOf,
+} from './time.ts';
 
 test.each([
   '2026-02-28T23:59:59Z',
@@ -52,6 +61,17 @@ test.each([
   ['two times of one zone', '2026-01-01T00:00:00.5+01:00', '2026-01-01T00:00:00.4+01:00', 1],
 ])('times are compared with every digit: %s', (_name, a, b, order) => {
   expect([Math.sign(compareInstants(a, b)), Math.sign(compareInstants(b, a))]).toEqual([order, 0 - order]);
+});
+
+test.each([
+  ['2026-01-31T11:00:07.5+01:00', Date.UTC(2026, 0, 31, 10, 0, 7) * 1000 + 500_000],
+  ['1969-12-31T23:59:59.9999994Z', -1],
+  ['1969-12-31T23:59:59.9999996Z', 0],
+  ['1970-01-01T00:00:00.0000005Z', 0],
+  ['1970-01-01T00:00:00.0000015Z', 2],
+  ['1970-01-01T00:00:00.0000025Z', 2],
+])('a time is rounded to microseconds, a half to the even number: %s', (at, micros) => {
+  expect(microsecondsOf(at)).toBe(micros);
 });
 
 test('a time’s second is in UTC, and an earlier time drops what is smaller than a millisecond', () => {

@@ -17,6 +17,14 @@ export function toMs(at: string): number {
   return Date.parse(at);
 }
 
+/** Returns the microseconds since 1970 of an RFC 3339 time. Digits below are rounded as Postgres does, a half to the even number. */
+export function microsecondsOf(at: string): number {
+  const micros = fractionOf(at) * 1_000_000;
+  const rounded = Math.round(micros);
+  const isOddHalf = rounded - micros === 0.5 && rounded % 2 === 1;
+  return Math.floor(toMs(at) / 1000) * 1_000_000 + (isOddHalf ? rounded - 1 : rounded);
+}
+
 /** Returns the second of an RFC 3339 time, in UTC, as the text before its fraction: 2026-01-31T10:00:07. */
 export function secondOf(at: string): string {
   return (at.endsWith('Z') ? at : new Date(toMs(at)).toISOString()).slice(0, wholeSeconds);
