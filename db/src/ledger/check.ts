@@ -18,8 +18,7 @@ export async function findTreeFault(store: Sql, { signal }: { signal: AbortSigna
     const newest = await readNewestCheckpoint(builderOf(tx));
     const note = newest === null ? null : ledger.parseCheckpoint(ledger.splitNote(newest.note)?.text ?? '');
     if (newest !== null && note === null) return ['the newest checkpoint is no signed note'];
-    const fault =
-      (await compareTree(tx, note ?? { size: 0, root: ledger.emptyRoot }, signal)) ?? (await findUnlikeWaiting(tx));
+    const fault = (await compareTree(tx, note ?? ledger.emptyTree, signal)) ?? (await findUnlikeWaiting(tx));
     return fault === null ? null : [fault];
   });
 }

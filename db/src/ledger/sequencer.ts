@@ -69,7 +69,7 @@ export async function integrateEvents(store: Sql, sequencer: Sequencer): Promise
 async function claimLog(tx: Tx, { open, sign }: Sequencer): Promise<Inconsistency | null> {
   const newest = await lockAndReadNewest(tx);
   if (newest !== null) return open(newest) === null ? 'signature' : null;
-  const note = sign({ size: 0, root: ledger.emptyRoot });
+  const note = sign(ledger.emptyTree);
   if (note !== null) await builderOf(tx).insert(ledgerCheckpoint).values({ size: '0', note });
   return null;
 }
@@ -114,7 +114,7 @@ async function placeEvents(tx: Tx, { limit, seen, latestMs = null, open }: Seque
   const note = await lockAndReadNewest(tx);
   const db = builderOf(tx);
   const nowMs = Math.floor(await readNumber(tx`select extract(epoch from clock_timestamp()) * 1000`));
-  const signed = note === null ? { size: 0, root: ledger.emptyRoot } : open(note);
+  const signed = note === null ? ledger.emptyTree : open(note);
   if (signed === null) return 'signature';
   const edge = await readTiles(db, ledger.edgeOf(signed.size));
   if (!ledger.isTreeOf(signed, edge)) return 'hashes';

@@ -61,16 +61,9 @@ async function growOnce(context: LedgerContext, createsKey: boolean): Promise<Gr
   const signers = readSigningKeys(environment);
   const isOurs = last === null || openCheckpoint(last, signers) !== null;
   if (signers.length === 0 || !isOurs) return await followLedger(context, signers);
-  if (newest !== null && newest.size > 0 && readSeen(environment.KEYWARDEN_DATA) === null) {
-    const said = await confirmCheckpoint(context, newest);
-    if (said.state === 'differs') return { state: 'inconsistent', why: said.why };
-    if (said.state !== 'cosigned')
-      return {
-        state: 'unconfirmed',
-        why: `this machine remembers no checkpoint, and signs once a witness has confirmed the newest one; ${said.why}`,
-      };
-    // What the store shows from now on must continue it.
-    writeSeen(environment.KEYWARDEN_DATA, newest.note);
+  if (!hasCreated && readSeen(environment.KEYWARDEN_DATA) === null) {
+    const refusal = await confirmNewest(context, newest, signers);
+    if (refusal !== null) return refusal;
   }
   await db.noteLedgerKeys(store.db, endorsedKeysOf(signers));
   let added = 0;
@@ -96,6 +89,28 @@ async function growOnce(context: LedgerContext, createsKey: boolean): Promise<Gr
     if (result.note !== null) writeSeen(environment.KEYWARDEN_DATA, result.note);
     if (!result.hasMore) return { state: 'grown', size: result.size, added };
   }
+}
+
+/**
+ * Asks the witnesses about the newest checkpoint of the store, or about the tree without an event if it has none, and remembers it. Returns why the machine may not
+ * sign. A witness that does not know the ledger has seen nothing of it, which is enough before the first event.
+ */
+async function confirmNewest(
+  context: LedgerContext,
+  newest: { size: number; note: string } | null,
+  signers: ledger.Signer[],
+): Promise<Grown | null> {
+  const { size, note } = newest ?? { size: 0, note: signAndRemember(context, ledger.emptyTree, signers) ?? '' };
+  const said = await confirmCheckpoint(context, { size, note });
+  if (said.state === 'differs') return { state: 'inconsistent', why: said.why };
+  if (said.state !== 'cosigned' && !(size === 0 && said.state === 'refused'))
+    return {
+      state: 'unconfirmed',
+      why: `this machine remembers no checkpoint, and signs once a witness has confirmed the newest one; ${said.why}`,
+    };
+  // What the store shows from now on must continue it.
+  writeSeen(context.environment.KEYWARDEN_DATA, note);
+  return null;
 }
 
 export const reasons: Record<db.Inconsistency, string> = {

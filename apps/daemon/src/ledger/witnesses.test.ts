@@ -1,31 +1,20 @@
-import { mkdirSync, rmSync } from 'node:fs';
 import { formatCheckpoint, openNote, rootOfLeaves, signNote, verifyReceipt } from '@keywarden/core/ledger';
-import {
-  hasOpenIncident,
-  makeReceipts,
-  readNewestCheckpoint,
-  readPlacedEvents,
-  readSignedTree,
-} from '@keywarden/db/daemon';
+import { hasOpenIncident, makeReceipts, readPlacedEvents, readSignedTree } from '@keywarden/db/daemon';
 import { readEnvironment } from '@keywarden/runtime';
-import { interrupt, machines, owner, useMachines } from '@keywarden/testkit/daemon/ledger-machines';
+import { machines, owner, useMachines } from '@keywarden/testkit/daemon/ledger-machines';
 import {
   createLogMachine,
-  createSigner,
   log,
   movedTo,
   now,
   startAnswer,
   startWitness,
   useWitness,
-  witnessFolder,
   witnessKey,
 } from '@keywarden/testkit/daemon/witness';
 import { expect, test } from 'vitest';
 import { beginAnew } from './begin-anew.ts';
-import { whyLedgerDiffers } from './checks.ts';
-import { growAndWitness, growLedger } from './ledger.ts';
-import { readSeen } from './seen-checkpoint.ts';
+import { growLedger } from './ledger.ts';
 import { readSigningKeys } from './signing-keys.ts';
 import { askWitnesses, readWitnesses } from './witnesses.ts';
 
@@ -153,6 +142,8 @@ test.each([
 });
 
 test('a witness that another machine has sent a newer checkpoint is no contradiction', async () => {
+  const place = await createLogMachine(await startWitness());
+  await growLedger(place);
   // The other machine signs while this one waits for the answer.
   const url = await startAnswer(async (response) => {
     await machines.addEvent();
@@ -160,9 +151,7 @@ test('a witness that another machine has sent a newer checkpoint is no contradic
     const [newest] = await owner.sql`select max(size) as size from keywarden.ledger_checkpoint`;
     response.writeHead(409, { 'content-type': 'text/x.tlog.size' }).end(`${String(newest?.size)}\n`);
   });
-  const place = await createLogMachine(url);
-  await growLedger(place);
-  expect(await askWitnesses(place)).toEqual([]);
+  expect(await askWitnesses(movedTo(place, url))).toEqual([]);
   expect(await hasOpenIncident(place.store.db, 'ledger_inconsistent')).toBe(false);
 });
 
@@ -188,113 +177,10 @@ test('an endless answer of a witness, and a cosignature of another time, are ref
   expect(failures).toEqual([expect.stringContaining('it does not answer (invalid_response)')]);
 });
 
-const forgetCosignatures = async () => await owner.sql`delete from keywarden.ledger_cosignature`;
-
-/** A machine with the key but without the file of its last checkpoint, on a store that lacks what the witness has cosigned last. */
-async function restoreWithoutMemory(url: string) {
-  const place = await createLogMachine(url);
-  const sizes: unknown[] = [];
-  for (let count = 0; count < 2; count += 1) {
-    await machines.addEvent();
-    await growLedger(place);
-    expect(await askWitnesses(place)).toEqual([]);
-    sizes.push((await readNewestCheckpoint(place.store.db))?.size);
-  }
-  await machines.behindTriggers(`
-    delete from keywarden.ledger_cosignature where size > ${Number(sizes[0])};
-    delete from keywarden.ledger_checkpoint where size > ${Number(sizes[0])};
-    delete from keywarden.ledger_event where leaf_index >= ${Number(sizes[0])};
-    delete from keywarden.pause where number > 1`);
-  return { forgetful: await createLogMachine(url), size: sizes[0] };
-}
-
-test.each([
-  ['the cosignature of its newest checkpoint', async () => {}],
-  ['no cosignature', forgetCosignatures],
-])(
-  'a machine without its last checkpoint signs no second history of a restored store that has %s',
-  async (_what, change) => {
-    const { forgetful, size } = await restoreWithoutMemory(await startWitness());
-    await change();
-    await machines.addEvent('another history');
-    const refused = { state: 'inconsistent', why: expect.stringContaining('has seen more events than the store has') };
-    for (let pass = 0; pass < 2; pass += 1) expect(await growLedger(forgetful)).toMatchObject(refused);
-    expect(await readNewestCheckpoint(forgetful.store.db)).toMatchObject({ size });
-    expect(readSeen(forgetful.folder)).toBeNull();
-    expect(await hasOpenIncident(forgetful.store.db, 'ledger_inconsistent')).toBe(true);
-  },
-);
-
-test('a machine without its last checkpoint signs when a witness has confirmed the newest one, and asks once', async () => {
-  const url = await startWitness();
-  const place = await createLogMachine(url);
-  await machines.addEvent();
-  await growLedger(place);
-  await askWitnesses(place);
-  await machines.addEvent();
-  const forgetful = await createLogMachine('http://127.0.0.1:9');
-  const waits = {
-    state: 'unconfirmed',
-    why: expect.stringMatching(/^this machine remembers no checkpoint.*does not answer/),
-  };
-  expect(await growLedger(forgetful)).toMatchObject(waits);
-  expect(await whyLedgerDiffers(forgetful)).toMatch(/^this machine remembers no checkpoint/);
-  expect(await growAndWitness(forgetful)).toMatchObject({ failures: [expect.stringContaining('does not answer')] });
-  expect(await hasOpenIncident(place.store.db, 'ledger_inconsistent')).toBe(false);
-  const seen = readSeen(place.folder)?.size ?? 0;
-  expect(await growLedger(movedTo(forgetful, url))).toMatchObject({ state: 'grown', size: seen + 2 });
-  await machines.addEvent();
-  expect(await growLedger(forgetful)).toMatchObject({ state: 'grown', size: seen + 4 });
-});
-
-test('a machine without its last checkpoint signs no tree that lacks what a witness has just confirmed', async () => {
-  const url = await startWitness();
-  const place = await createLogMachine(url);
-  await machines.addEvent();
-  await growLedger(place);
-  await askWitnesses(place);
-  const lose =
-    'delete from keywarden.ledger_cosignature; delete from keywarden.ledger_checkpoint where size > 0; delete from keywarden.ledger_event; delete from keywarden.pause';
-  const restore = async () => await machines.behindTriggers(lose);
-  const forgetful = await createLogMachine(url);
-  // The first transaction follows the answer of the witness.
-  expect(await growLedger(interrupt(forgetful, 1, restore))).toMatchObject({ state: 'inconsistent' });
-  expect(readSeen(forgetful.folder)).toMatchObject({ size: readSeen(place.folder)?.size });
-});
-
-test('a witness that another machine has sent a newer checkpoint confirms no older one', async () => {
-  const place = await createLogMachine(await startWitness());
-  await machines.addEvent();
-  await growLedger(place);
-  const url = await startAnswer(async (response) => {
-    await machines.addEvent();
-    await growLedger(place);
-    response.writeHead(409).end(`${(await readNewestCheckpoint(place.store.db))?.size}\n`);
-  });
-  const waits = { state: 'unconfirmed', why: expect.stringContaining('it has a newer checkpoint') };
-  expect(await growLedger(await createLogMachine(url))).toMatchObject(waits);
-  expect(await hasOpenIncident(place.store.db, 'ledger_inconsistent')).toBe(false);
-});
-
-test('one witness that confirms the newest checkpoint is enough, and one that has seen another history too much', async () => {
-  const url = await startWitness();
-  const { forgetful } = await restoreWithoutMemory(url);
-  const other = createSigner('witness.example/two', 'witness');
-  const both = (first: string, second: string) => ({
-    ...forgetful,
-    environment: { ...forgetful.environment, LEDGER_WITNESSES: [`${other.verifier.text} ${first}`, second].join('\n') },
-  });
-  const silent = both('http://127.0.0.1:9', `${witnessKey.verifier.text} ${url}`);
-  expect(await growLedger(silent)).toMatchObject({ state: 'inconsistent' });
-  rmSync(witnessFolder, { recursive: true });
-  mkdirSync(witnessFolder);
-  expect(await growLedger(silent)).toMatchObject({ state: 'grown' });
-});
-
 test('a witness that does not answer is named', async () => {
-  const place = await createLogMachine('http://127.0.0.1:9');
+  const place = await createLogMachine(await startWitness());
   await growLedger(place);
-  expect(await askWitnesses(place)).toEqual([
+  expect(await askWitnesses(movedTo(place, 'http://127.0.0.1:9'))).toEqual([
     expect.stringMatching(/^witness witness\.example\/one: it does not answer/),
   ]);
 });

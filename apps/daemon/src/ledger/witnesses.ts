@@ -35,9 +35,10 @@ const longestAnswer = 10_000;
  * What a witness says about a checkpoint.
  * - passed: it has seen more events than the checkpoint has, and the store has a newer one by now.
  * - differs: it has seen another history.
+ * - refused: it answers, and does not say what it has seen of this ledger, such as before it knows the key.
  * - failed: it says nothing about it.
  */
-type Said = { state: 'cosigned' } | { state: 'passed' | 'differs' | 'failed'; why: string };
+type Said = { state: 'cosigned' } | { state: 'passed' | 'differs' | 'refused' | 'failed'; why: string };
 
 const hasCosigned: Said = { state: 'cosigned' };
 const failed = (why: string): Said => ({ state: 'failed', why });
@@ -55,15 +56,15 @@ export async function askWitnesses(context: LedgerContext): Promise<string[]> {
     if (cosigned >= checkpoint.size) continue;
     const said = await askWitness(context, { witness, cosigned, checkpoint });
     if (said.state === 'differs') await db.openLedgerIncident(context.store.db, said.why);
-    if (said.state === 'differs' || said.state === 'failed') failures.push(said.why);
+    if (said.state !== 'cosigned' && said.state !== 'passed') failures.push(said.why);
   }
   return failures;
 }
 
 /**
  * Asks the witnesses whether a checkpoint of the store is the last one that they have seen, whether or not they have cosigned it. A machine that remembers none
- * cannot know otherwise that its store was restored. One witness that cosigns it is enough, if no other one has seen another history. Without witnesses nothing
- * says otherwise.
+ * cannot know otherwise that its store was restored, or emptied. One witness that cosigns it is enough, if no other one has seen another history. Without
+ * witnesses nothing says otherwise.
  */
 export async function confirmCheckpoint(context: LedgerContext, checkpoint: Submission['checkpoint']): Promise<Said> {
   const said: Said[] = [];
@@ -72,7 +73,7 @@ export async function confirmCheckpoint(context: LedgerContext, checkpoint: Subm
     said.push(await askWitness(context, { witness, cosigned, checkpoint }));
   }
   const of = (state: Said['state']) => said.find((each) => each.state === state);
-  return of('differs') ?? of('cosigned') ?? said[0] ?? hasCosigned;
+  return of('differs') ?? of('cosigned') ?? of('refused') ?? said[0] ?? hasCosigned;
 }
 
 /** Returns the size of the newest checkpoint with a valid cosignature of this witness; 0 if there is none. */
@@ -116,7 +117,8 @@ async function submit(context: LedgerContext, { witness, cosigned, checkpoint }:
         openNote(`${note}${line}\n`, [witness.key])?.signatures.some(({ time }) => isNow(time, context.now())) === true;
       const own = text.split('\n').find((line) => line.startsWith('— ') && isOwn(line));
       if (own === undefined) return failed('its answer has no valid cosignature of this hour');
-      await db.saveCosignature(store.db, { size, witness: witness.key.name, lines: `${own}\n` });
+      // Nothing needs that of the tree without an event, which the store may not have yet.
+      if (size > 0) await db.saveCosignature(store.db, { size, witness: witness.key.name, lines: `${own}\n` });
       return hasCosigned;
     }
     // A proxy may answer with these numbers too. Only a size, or a refusal of what this witness has cosigned, is an answer of the witness.
@@ -124,7 +126,8 @@ async function submit(context: LedgerContext, { witness, cosigned, checkpoint }:
     const known = named === undefined ? null : Number(named);
     const isRefused = status === 422 && oldSize > 0;
     if (isRefused || known === oldSize) return { state: 'differs', why: 'it has seen other events than the store has' };
-    if (known === null) return failed(`it answers ${status}${status === 403 || status === 404 ? unknownKey : ''}`);
+    if (known === null)
+      return { state: 'refused', why: `it answers ${status}${status === 403 || status === 404 ? unknownKey : ''}` };
     if (known > size) {
       // Another machine with the key may have sent a newer checkpoint.
       const newest = await db.readNewestCheckpoint(store.db);

@@ -2,6 +2,7 @@ export { isVerifyPage, policyFile, verifyPage } from './archive-documents.ts';
 export { type Checkpoint, decodeHash, encodeHash, formatCheckpoint, parseCheckpoint, parseSize } from './checkpoint.ts';
 export {
   emptyRoot,
+  emptyTree,
   type Hash,
   hashLeaf,
   hashSize,

@@ -152,6 +152,9 @@ export interface TreeHead {
   root: Hash;
 }
 
+/** The tree without a leaf. */
+export const emptyTree: TreeHead = { size: 0, root: emptyRoot };
+
 /** Returns whether a proof shows that the tree `later` begins with the leaves of the tree `earlier` (RFC 9162, 2.1.4.2). */
 export function isConsistent(earlier: TreeHead, later: TreeHead, proof: Hash[]): boolean {
   if (!(Number.isSafeInteger(earlier.size) && Number.isSafeInteger(later.size))) return false;
