@@ -7,6 +7,7 @@ create or replace function keywarden.require_holder(credential text, needed text
 declare
   ranks constant text[] := array['viewer', 'auditor', 'operator'];
 begin
+  perform keywarden.require_read_committed();
   return query select * from keywarden.holder_of(credential) h
     where array_position(ranks, h.role) >= array_position(ranks, needed) and (not sees_all or h.organization_ids is null);
   if not found then

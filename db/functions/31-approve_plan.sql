@@ -7,8 +7,9 @@ declare
   holder record;
   made bigint;
 begin
-  select * into holder from keywarden.require_holder(credential, 'operator', true);
   perform pg_advisory_xact_lock(hashtextextended('approvals of plans', 2));
+  -- The token may have been revoked while this waited.
+  select * into holder from keywarden.require_holder(credential, 'operator', true);
   insert into keywarden.plan_approval (plan_id, approved_by, via, approved_at)
     select p.id, holder.acts_as, 'report', greatest(clock_timestamp(), (select max(a.approved_at) + interval '1 microsecond'
         from keywarden.plan_approval a where not keywarden.clock_was_ahead(a.approved_at)))

@@ -16,6 +16,8 @@ begin
     raise exception 'key % cannot be seen', hidden using errcode = 'KW004';
   end if;
   perform pg_advisory_xact_lock(hashtextextended('exemptions by ' || holder.acts_as, 2));
+  -- The token may have been revoked while this waited.
+  perform from keywarden.require_holder(credential, 'operator', false);
   select e.number into same from keywarden.exemption e
     where e.granted_by = holder.acts_as and e.reason = why and e.rules is not distinct from of_rules and e.ended_at is null
       and e.until > (select coalesce(max(p.at), now()) from keywarden.control_plane_now p)

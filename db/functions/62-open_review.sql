@@ -12,6 +12,8 @@ begin
     return null;
   end if;
   perform pg_advisory_xact_lock(hashtextextended('reviews by ' || holder.acts_as, 2));
+  -- The token may have been revoked while this waited.
+  perform from keywarden.require_holder(credential, 'auditor', true);
   select r.number into same from keywarden.review r
     where r.opened_by = holder.acts_as and r.title = of_title and r.campaign_number is null
       and keywarden.are_same_reviews(array[r.number], of_filter, of_holes, keep_days, items)

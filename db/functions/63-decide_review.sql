@@ -8,8 +8,9 @@ declare
   found_keys bigint[];
   needs_reason text;
 begin
-  select * into holder from keywarden.require_holder(credential, 'auditor', true);
   perform from keywarden.review where number = wanted for update;
+  -- The token may have been revoked while this waited.
+  select * into holder from keywarden.require_holder(credential, 'auditor', true);
   if exists (select from keywarden.review_signature s where s.review_number = wanted) then
     return 'signed';
   end if;

@@ -14,8 +14,9 @@ declare
   exempted int := 0;
   requested int;
 begin
-  select * into holder from keywarden.require_holder(credential, 'operator', true);
   perform from keywarden.review where number = wanted for update;
+  -- The token may have been revoked while this waited.
+  select * into holder from keywarden.require_holder(credential, 'operator', true);
   if exists (select from keywarden.review_signature s where s.review_number = wanted) then
     return null;
   end if;
