@@ -15,7 +15,7 @@ begin
         from keywarden.plan_approval a where not keywarden.clock_was_ahead(a.approved_at)))
     from keywarden.plan p
     where p.id = approved_plan and p.last_made_at > clock_timestamp() - interval '24 hours' and exists (
-      select from keywarden.plan_standing s where s.plan_id = p.id and s.superseded_by is null) returning number into made;
+      select from keywarden.newest_plan n where n.id = coalesce(p.derived_from, p.id)) returning number into made;
   return made;
 end
 $$;

@@ -6,7 +6,7 @@ declare
   holder record;
 begin
   select * into holder from keywarden.require_holder(credential, 'auditor', true);
-  update keywarden.review_campaign set canceled_at = now(), canceled_by = holder.acts_as, canceled_because = why
+  update keywarden.review_campaign set canceled_at = clock_timestamp(), canceled_by = holder.acts_as, canceled_because = why
     where number = wanted and canceled_at is null;
   return found;
 end

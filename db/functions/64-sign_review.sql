@@ -14,6 +14,8 @@ declare
   exempted int := 0;
   requested int;
 begin
+  -- Signatures follow one another, also those of open transactions: each must end the exemptions of those before it.
+  perform pg_advisory_xact_lock(hashtextextended('signatures of reviews', 2));
   perform from keywarden.review where number = wanted for update;
   -- The token may have been revoked while this waited.
   select * into holder from keywarden.require_holder(credential, 'operator', true);

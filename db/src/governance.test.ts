@@ -242,7 +242,12 @@ test("the review that was signed last decides, also if the database's clock was 
   await store.sql`update keywarden.review_signature set signed_at = now() + interval '1 hour' where review_number = ${review}`;
   await signReview(report.sql, { review: first, principal: operator });
   const decided = { decision: 'revoke', review_number: first };
-  expect(await store.sql`select decision, review_number from keywarden.review_verdict`).toEqual([decided, decided]);
+  const verdicts = async () => await store.sql`select decision, review_number from keywarden.review_verdict`;
+  expect(await verdicts()).toEqual([decided, decided]);
+  // Without a signature, a review decides nothing.
+  await open();
+  await decide('keep');
+  expect(await verdicts()).toEqual([decided, decided]);
 });
 
 test('for the keys of a signed review whose rows change, no review decides, also no earlier one; it is an incident', async () => {

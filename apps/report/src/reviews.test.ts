@@ -72,7 +72,11 @@ test('an operator signs a fully decided review once; a signed review cannot chan
   const [from, until] = [exemption?.granted_at, exemption?.until].map((at) => Date.parse(String(at)));
   expect(Number(until) - Number(from)).toBe(Number(keepForDays) * 86_400_000);
   const [request] = (await fixture.ask('/v1/rotation-requests')).body.items;
-  expect(request).toMatchObject({ key: { id: '9007199254740993' }, reason: `access review ${review}: as agreed` });
+  expect(request).toMatchObject({
+    key: { id: '9007199254740993' },
+    requested_by: 'auditor (report token 2)',
+    reason: `access review ${review}: as agreed`,
+  });
   const id = await plan(fixture.daemon);
   const found = (await fixture.ask(`/v1/findings?plan_id=${id}&rule=access-review`)).body.items;
   expect(found).toEqual([

@@ -34,6 +34,16 @@ test('also in a transaction that began long before, only the newest plan is appr
   });
 });
 
+test("no plan is approved or divided while each was made when the database's clock was ahead", async () => {
+  for (const plan of ['p-old', 'p-new']) await make(plan, '1 day');
+  await store.sql`
+    insert into keywarden.plan (id, sha256, approves, policy_sha256, document, item_count, held_count, reported_count, last_made_at)
+    values ('p-ahead', '', '', 'v', '{"items": [{"key": {"number": "1"}, "sha256": ""}]}', 1, 0, 0, now() + interval '1 day')`;
+  const { credential } = operator;
+  for (const call of ["approve_plan($1, 'p-ahead')", "derive_plan($1, 'p-ahead', '{1}')"])
+    expect(await report.sql.unsafe(`select keywarden.${call} as made`, [credential])).toEqual([{ made: null }]);
+});
+
 test("a rejection is not dated by an approval of a time when the database's clock was ahead: a later approval stands", async () => {
   await store.sql`
     insert into keywarden.plan_approval (plan_id, approved_by, via, approved_at) values ('p-old', 'ada', 'report', now() + interval '1 day')`;
