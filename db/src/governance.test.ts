@@ -210,6 +210,8 @@ test('a signature needs every decision, and the document that has them', async (
       await report.sql`select keywarden.sign_review(${operator.credential}, ${review}, ${text})::text as signed`;
     return row?.signed === null ? null : (JSON.parse(String(row?.signed)) as unknown);
   };
+  const ofNone = { review, keys: [], decision: 'keep' as const, reason: 'x', principal: operator };
+  expect(await decideReview(report.sql, ofNone)).toBe('not its keys');
   expect(await sign(document)).toEqual({ undecided: 2 });
   await decide('keep');
   expect(await sign(document)).toEqual({ changed: true });

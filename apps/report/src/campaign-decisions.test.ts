@@ -71,6 +71,26 @@ test('the default waits for a decision in an open transaction, and does not over
   expect(await decisionOf(review, '13')).toMatchObject({ decision: 'keep', reason: 'in use' });
 });
 
+test('without a plan the findings are unknown, so every decision needs a reason', async () => {
+  const { review } = await open('other', { title: 'no plan', keep_needs_reason: 'finding' });
+  fixture.store.isTampered();
+  await fixture.store.sql`update keywarden.review_item set findings = '[]' where review_number = ${review}`;
+  await fixture.store.sql`update keywarden.review set plan_id = null where number = ${review}`;
+  const body = { keys: [fixture.keys['13']], decision: 'keep' };
+  const decided = await fixture.ask(`/v1/reviews/${review}/decisions`, { as: 'auditor', method: 'POST', body });
+  expect(decided.status).toBe(422);
+});
+
+test('a key that is named twice gets one decision', async () => {
+  const { review } = await open('other', { title: 'twice' });
+  const { sql } = await fixture.store.as('keywarden_report');
+  const key = fixture.keys['13'] ?? '';
+  await sql`select keywarden.decide_review(${credential()}, ${review}, ${[key, key]}::bigint[], 'keep', 'in use')`;
+  const decided = await fixture.store
+    .sql`select decision from keywarden.review_decision where review_number = ${review}`;
+  expect(decided).toEqual([{ decision: 'keep' }]);
+});
+
 const settings = JSON.stringify({
   title: 'by hand',
   split_by: 'organization',

@@ -207,14 +207,6 @@ test('a key that was kept by default is not exempt, and evidence counts it as no
   expect((await readItems(reader.db, unreviewed, 10)).map(({ id }) => id)).toEqual(['9007199254740993']);
 });
 
-test('without a plan the findings are unknown, so every decision needs a reason', async () => {
-  const { reviews } = await open({ keep_needs_reason: 'finding', keys: { organization_id: 'other' } });
-  const review = String(reviews[0]?.id);
-  await fixture.store.sql`update keywarden.review set plan_id = null where number = ${review}`;
-  const keep = { keys: [fixture.keys['13']], decision: 'keep' };
-  expect((await post(`/v1/reviews/${review}/decisions`, keep)).status).toBe(422);
-});
-
 test('the form of the page opens a campaign', async () => {
   const send = async (fields: Record<string, string>) =>
     await fixture.app.request('/campaigns', {

@@ -201,4 +201,6 @@ test('only an API key can be rotated, also by a login of the report without the 
     { is_made: false },
     { is_made: true },
   ]);
+  const made = await fixture.store.sql`select requested_by from keywarden.rotation_request where reason = 'leaked'`;
+  expect(made).toEqual([{ requested_by: 'operator (report token 3)' }]);
 });

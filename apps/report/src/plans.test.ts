@@ -110,7 +110,7 @@ test('an exemption is attributed when it is granted, shown and ended', async () 
   expect(held?.why_held).toContain('connection main itself uses this key');
   const end = async (as: string) =>
     await fixture.ask(`/v1/exemptions/${String(granted.body.id)}/end`, { as, method: 'POST' });
-  expect((await end('operator')).body).toMatchObject({ state: 'ended' });
+  expect((await end('operator')).body).toMatchObject({ state: 'ended', ended_by: 'operator (report token 3)' });
   expect((await end('operator')).status).toBe(409);
   const both = { ...body, keys: [fixture.keys['12'], fixture.keys['13']] };
   const wide = await fixture.ask('/v1/exemptions', { as: 'operator', method: 'POST', body: both });
@@ -163,6 +163,8 @@ test('an exemption that is asked for several times is granted once, so that one 
   expect(new Set([...others.map(({ body: { id } }) => String(id)), ...ids]).size).toBe(1 + others.length);
   const ended = await fixture.ask(`/v1/exemptions/${ids[0]}/end`, { as: 'operator', method: 'POST' });
   expect(ended.body).toMatchObject({ state: 'ended' });
+  const inForce = (await fixture.ask(`/v1/exemptions?key=${fixture.keys['13']}&state=in_force`)).body.items;
+  expect(inForce.map(({ id }) => id)).toEqual(expect.arrayContaining(others.map(({ body: { id } }) => id)));
   expect((await grant()).body.id).not.toBe(ids[0]);
 });
 
