@@ -39,7 +39,7 @@ test('a signature waits for one in an open transaction, and ends its exemption o
   });
   expect((await later)?.status).toBe(201);
   const { items } = (await fixture.ask(`/v1/exemptions?key=${String(fixture.keys['13'])}`)).body;
-  expect(items.map(({ state }) => state)).toEqual(['ended']);
+  expect(items).toMatchObject([{ state: 'ended', ended_by: 'operator (report token 3)' }]);
 });
 
 test('the default of a campaign waits for its cancellation in an open transaction, and then decides nothing', async () => {

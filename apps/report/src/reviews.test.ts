@@ -231,6 +231,12 @@ test('no exemption ends before it was granted, although the clock of its control
   expect([await isOrdered('kept early'), await isOrdered('granted early')]).toEqual([true, true]);
 });
 
+test('a signature exempts each key with a finding that is kept', async () => {
+  const review = await open({ keys: { organization_id: 'acme' } });
+  for (const id of ['12', '9007199254740993']) await decide(review, id, 'keep');
+  expect((await post(`/v1/reviews/${review}/signature`, undefined)).body).toMatchObject({ exemptions: 2 });
+});
+
 test('a review that keeps keys for no time exempts none', async () => {
   const review = await open({ keys: { organization_id: 'other' }, keep_for_days: 0 });
   await decide(review, '13', 'keep');
