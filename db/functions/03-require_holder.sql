@@ -1,5 +1,5 @@
 -- The live token of a credential, if it has the role or a higher one; with `sees_all`, only a token of all organizations. Raises KW002 without a
--- live token, and KW003 if the token may not do that.
+-- live token, and KW003 if the token may not do that. A transaction that a login keeps open must not decide by what was true when it began.
 create or replace function keywarden.require_holder(credential text, needed text, sees_all boolean)
   returns table (token_number bigint, name text, role text, organization_ids text[], session_number bigint, acts_as text)
   language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$

@@ -3,7 +3,7 @@
 create or replace function keywarden.forget_accesses(before interval) returns bigint
 language sql security definer set search_path = keywarden, pg_temp as $$
   with gone as (
-    delete from access_log where at < now() - greatest(before, interval '365 days') returning 1
+    delete from access_log where at < least(now() - before, now() - interval '365 days') returning 1
   )
   select count(*) from gone;
 $$;

@@ -11,7 +11,7 @@ declare
   part record;
 begin
   select * into holder from keywarden.require_holder(credential, 'auditor', true);
-  if jsonb_array_length(items) not between 1 and 20000 then
+  if coalesce(jsonb_array_length(items), 0) not between 1 and 20000 then
     return null;
   end if;
   if (settings ->> 'due_at')::timestamptz not between now() + interval '1 second' and now() + interval '366 days' then

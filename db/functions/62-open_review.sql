@@ -8,7 +8,7 @@ declare
   same bigint;
 begin
   select * into holder from keywarden.require_holder(credential, 'auditor', true);
-  if jsonb_array_length(items) not between 1 and 20000 then
+  if coalesce(jsonb_array_length(items), 0) not between 1 and 20000 then
     return null;
   end if;
   perform pg_advisory_xact_lock(hashtextextended('reviews by ' || holder.acts_as, 2));

@@ -1,5 +1,6 @@
 -- Records a row as an event of the ledger (see keywarden.ledger_kinds). What cannot be recorded does not happen: both are one transaction. The second argument
--- is true for rows with personal data. The content of a row that was deleted says only that.
+-- is true for rows with personal data. The content of a row that was deleted says only that. No verifier reads a time of another form, such as infinity: an event
+-- with one would spoil each copy of the ledger for good.
 create or replace function keywarden.record_event() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -16,6 +17,9 @@ begin
     end if;
     described := array[described[1], null, null, '{"deleted":"true"}'];
     salt := null;
+  end if;
+  if described[2] !~ '^[1-9]\d{3}-[-\d:.T]+Z$' then
+    raise exception 'the ledger has no event of the time %', described[2] using errcode = 'datetime_field_overflow';
   end if;
   perform keywarden.append_event(tg_argv[0], described, salt);
   return null;

@@ -157,6 +157,23 @@ test('keywarden_admin ends tokens and sessions for good, and lets none of them i
     await expectRefused(admin, statement);
 });
 
+// Postgres compares intervals with months of 30 days: this one is longer than a year, and ends in the future.
+test.each(["interval '0'", "interval '-8000 months 240366 days'", 'null'])(
+  'the daemon forgets no access of the last year, and no attempt of the last 30 days: before %s',
+  async (before) => {
+    await store.sql`
+      insert into keywarden.access_log (request_id, address, method, path, query, status, event)
+      values (gen_random_uuid(), '127.0.0.1', 'GET', '/', '', 200, 'request')`;
+    await daemon`
+      insert into keywarden.job_run (job_id, kind, account, attempt, replica)
+      values (gen_random_uuid(), 'sync', 'main', 1, gen_random_uuid())`;
+    await daemon.unsafe(`select keywarden.forget_accesses(${before}), keywarden.forget_old_jobs(${before})`);
+    const kept = store.sql`select from keywarden.access_log where at > now() - interval '1 minute'`;
+    expect(await kept).not.toEqual([]);
+    expect(await store.sql`select from keywarden.job_run`).not.toEqual([]);
+  },
+);
+
 test('the daemon creates partitions of plausible months only', async () => {
   for (const month of ['1999-12-01', '0001-01-01', '2090-01-01', 'infinity'])
     await expect(daemon`select keywarden.make_operation_partitions(${[month]}::text[]::date[])`).rejects.toMatchObject({

@@ -118,3 +118,12 @@ test('no role can change, delete or invent an event, and an event gets its place
   });
   await expect(store.sql`delete from keywarden.ledger_event`).rejects.toMatchObject({ code: '42501' });
 });
+
+test.each(['infinity', '-infinity', '10000-01-01', '1044-03-15 BC'])(
+  'a login of the daemon adds no row whose event no verifier could read: one of %s',
+  async (at) => {
+    const { sql } = await store.as('keywarden_daemon');
+    const incident = sql`insert into keywarden.incident (kind, scope, detail, opened_at) values ('breaker', 'x', '{}', ${at})`;
+    await expect(incident).rejects.toMatchObject({ code: '22008' });
+  },
+);
