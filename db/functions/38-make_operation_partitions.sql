@@ -19,9 +19,10 @@ begin
       if to_regclass(format('keywarden.%I', name)) is null then
         -- No partition may be attached while others read the table: a session that reads the list of partitions at that moment does not see the new
         -- one until the next change of the table, and then finds no rows in it (docs/adr/0031). This statement locks the table.
+        -- A time as Postgres writes it would mean another one under some settings of a session.
         -- A session that waited here may not know yet that another has created it.
         execute format('create table if not exists keywarden.%I partition of keywarden.%I for values from (%L) to (%L)',
-          name, parent, month at time zone 'UTC', (month + interval '1 month') at time zone 'UTC');
+          name, parent, to_char(month, 'YYYY-MM-DD"T00:00Z"'), to_char(month + interval '1 month', 'YYYY-MM-DD"T00:00Z"'));
       end if;
     end loop;
   end loop;

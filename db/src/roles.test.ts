@@ -184,6 +184,18 @@ test('the daemon creates partitions of plausible months only', async () => {
   expect(row?.n).toBe(1);
 });
 
+test('a month has its bounds in UTC under any settings of a session', async () => {
+  await daemon.begin(async (tx) => {
+    await tx`select set_config('DateStyle', 'SQL', true), set_config('TimeZone', '<+05>-03', true)`;
+    await tx`select keywarden.make_operation_partitions('{2026-07-01}')`;
+  });
+  const bounds = store.sql`
+    select pg_get_expr(relpartbound, oid) as bounds from pg_class where relname = 'operation_2026_07'`;
+  expect(await bounds).toEqual([
+    { bounds: "FOR VALUES FROM ('2026-07-01 00:00:00+00') TO ('2026-08-01 00:00:00+00')" },
+  ]);
+});
+
 test('the daemon cannot extend its own permissions, because retention and functions belong to the owner', async () => {
   await expectRefused(daemon, `insert into keywarden.operation_retention (keep) values ('300 days')`);
   await expectRefused(daemon, 'create table keywarden.mine (a int)');
