@@ -115,7 +115,7 @@ func verifyOperations(folder fs.FS, manifest string) {
 	require(len(projects) == len(parts) && manifest == fmt.Sprintf(`{"kind":"sealed-operations","from":"%s","to":"%s","retention":%s,"projects":[%s]}`,
 		asked.From, asked.To, retention, strings.Join(parts, ",")), "its files are not those of its manifest.json")
 	must(0, fs.WalkDir(folder, ".", func(name string, entry fs.DirEntry, err error) error {
-		isNamed := name == "manifest.json" || name == "VERIFY.md" || strings.Contains(manifest, `{"file":"`+name+`"`)
+		isNamed := name == "manifest.json" || name == "VERIFY.md" || !strings.Contains(name, `"`) && strings.Contains(manifest, `{"file":"`+name+`"`)
 		require(err == nil && (entry.IsDir() || isNamed && entry.Type().IsRegular()), "%q is not in its manifest.json", name)
 		return nil
 	}))

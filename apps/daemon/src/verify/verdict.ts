@@ -204,5 +204,7 @@ export class DamagedFile extends Error {
 export function damageInWords(error: unknown): string {
   if (error instanceof ZodError) return 'a record in it has an unknown form';
   if (error instanceof SyntaxError) return 'a record in it is no JSON';
+  if (error instanceof RangeError && error.message.includes('call stack'))
+    return 'a record in it has more objects and lists within each other than any file of ours';
   return error instanceof Error ? error.message : String(error);
 }

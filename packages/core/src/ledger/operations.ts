@@ -45,8 +45,11 @@ const writers: Record<ColumnType, (text: string) => Buffer> = {
     if (!/^-?\d{1,19}$/.test(text)) throw new TypeError(`${text.slice(0, 50)} is no whole number`);
     return int64(BigInt(text));
   },
-  // The first byte is the version of the format.
-  jsonb: (text) => Buffer.from(`\u0001${text}`),
+  jsonb(text) {
+    if (!isJson(text)) throw new TypeError('an object is no JSON');
+    // The first byte is the version of the format.
+    return Buffer.from(`\u0001${text}`);
+  },
 };
 
 /** Returns the hash of an operation as a leaf of a seal, from its members in an export. Throws a TypeError for members that are no operation. */
@@ -137,6 +140,16 @@ function microsecondsOf(text: string): bigint {
   const [, seconds, fraction = ''] = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?Z$/.exec(text) ?? [];
   if (seconds === undefined || !isInstant(text)) throw new TypeError(`${text.slice(0, 50)} is no time`);
   return BigInt(Date.parse(`${seconds}Z`) - epochMs) * 1000n + BigInt(fraction.padEnd(6, '0'));
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    // It is none.
+    return false;
+  }
 }
 
 const epochMs = Date.UTC(2000);

@@ -94,6 +94,13 @@ test('both refuse an archive of operations that looks like one of evidence', asy
     expect(await both({ ...mixed, 'manifest.json': manifest })).toEqual([1, 1]);
 });
 
+test('both refuse a file that is not in the manifest, also if its name looks like a part of that', async () => {
+  const files = archive([empty]);
+  const [, hash] = /"retention": \{[^}]+"sha256": "(\w+)"/.exec(files['manifest.json'] ?? '') ?? [];
+  for (const name of ['more.txt', `retention.ndjson","records":0,"sha256":"${hash}`])
+    expect(await both({ ...files, [name]: 'all is well' })).toEqual([1, 1]);
+});
+
 test('neither proves a day that was sealed again with fewer operations', async () => {
   expect(await both(archive(fewer))).toEqual([3, 3]);
 });

@@ -182,6 +182,14 @@ test.each<[string, (files: Files) => Files, RegExp]>([
     /unknown form/,
   ],
   [
+    'of lists within lists',
+    (files) =>
+      change(files, /manifest/, (text) =>
+        text.replace('"from"', `"x":${'['.repeat(90_000)}${']'.repeat(90_000)},"from"`),
+      ),
+    /has more objects and lists within each other than any file of ours/,
+  ],
+  [
     'of other files',
     (files) => change(files, /manifest/, (text) => text.replace(/"records": \d+/, '"records": 7')),
     /not the file that manifest.json names/,
