@@ -76,7 +76,7 @@ await runMain(async () => {
       now: Date.now,
       peerOf: (c) => getConnInfo(c).remote.address ?? '',
     });
-    const server = await listen(makeServer(app.fetch, tls), { host, port }).catch((error: unknown) => {
+    const server = await listen(makeServer(app.fetch, { tls }), { host, port }).catch((error: unknown) => {
       throw describeListenError(error, { host, port });
     });
     const url = `${tls === undefined ? 'http' : 'https'}://${server.address}`;

@@ -1,8 +1,11 @@
-import { connect } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { until } from '@keywarden/testkit';
 import { fixture, server, useServedFixture } from '@keywarden/testkit/report/served-fixture';
 import { expect, test } from 'vitest';
 import { sessionCookie } from './access/authenticate.ts';
+import { makeServer } from './server.ts';
 
 useServedFixture();
 
@@ -68,3 +71,23 @@ test.each(['//elsewhere.example', '/\\elsewhere.example', 'https://elsewhere.exa
     expect(await send(signIn(next))).toMatch(/^location: \/\r$/im);
   },
 );
+
+test('a reader that takes nothing of its answer is cut off; another one gets it whole', async () => {
+  const size = 50_000_000;
+  const large = makeServer(() => new Response('x'.repeat(size)), { stallMs: 200 }).listen(0, '127.0.0.1');
+  await once(large, 'listening');
+  const ask = () => connect((large.address() as AddressInfo).port, '127.0.0.1').setEncoding('latin1');
+  const request = 'GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n';
+  const reader = ask();
+  reader.write(request);
+  expect((await text(reader)).length).toBeGreaterThan(size);
+  const stalled = ask().pause();
+  stalled.on('error', () => undefined);
+  stalled.write(request);
+  await once(large, 'request');
+  await until(
+    async () => (await new Promise((resolve) => void large.getConnections((_, count) => resolve(count)))) === 0,
+  );
+  stalled.destroy();
+  large.close();
+});

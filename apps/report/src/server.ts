@@ -12,9 +12,12 @@ export interface Tls {
 
 /**
  * Returns a server for an app that never listens. What fails before a request reaches the app is answered like an error of the app: as
- * application/problem+json with security headers.
+ * application/problem+json with security headers. A reader that takes nothing of a complete answer for `stallMs` is cut off: answers that wait fill the memory.
  */
-export function makeServer(fetch: (request: Request) => Response | Promise<Response>, tls?: Tls): Server {
+export function makeServer(
+  fetch: (request: Request) => Response | Promise<Response>,
+  { tls, stallMs = 30_000 }: { tls?: Tls | undefined; stallMs?: number } = {},
+): Server {
   const answer = getRequestListener(fetch, {
     errorHandler: (error) => {
       const { status, headers, body } = describeRefusal(isRequestError(error) ? 400 : 500);
@@ -24,6 +27,7 @@ export function makeServer(fetch: (request: Request) => Response | Promise<Respo
   const listener = (request: IncomingMessage, response: ServerResponse) => {
     // HTTP/1.0 requires no Host header, and the health checks of some proxies send none.
     if (request.httpVersion === '1.0') request.headers.host ??= 'localhost';
+    response.once('prefinish', () => response.setTimeout(stallMs));
     void answer(request, response);
   };
   // The listener refuses an HTTP/1.1 request without a Host header; Node would do so without a body.
