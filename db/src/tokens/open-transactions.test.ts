@@ -112,3 +112,11 @@ test.each<[keyof typeof calls, lock: (actsAs: string) => string]>([
   });
   await expect(waiting).rejects.toMatchObject({ code: 'KW002' });
 });
+
+test('no review and no campaign of no key is opened, however that is written', async () => {
+  for (const items of ['null', `'[]'`])
+    for (const opening of [`open_review($1, 'x', now()`, `open_campaign($1, '{"due_at": "tomorrow"}', now()`])
+      expect(
+        await report.sql.unsafe(`select keywarden.${opening}, '{}', '[]', 1, ${items}) as made`, [operator.credential]),
+      ).toEqual([{ made: null }]);
+});
