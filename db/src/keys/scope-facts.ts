@@ -1,20 +1,19 @@
 import type { Facts, ScopeFacts } from '@keywarden/core/policy';
-import { dayMs, toMs } from '@keywarden/core/values';
 import type { OtherKind } from '@keywarden/core/wire';
-import { and, asc, count, desc, eq, isNull, ne, notExists, sql as raw } from 'drizzle-orm';
+import { and, asc, count, desc, eq, isNull, ne, notExists } from 'drizzle-orm';
 import { mayHaveRevoked } from '../revocations/revocations.ts';
 import { toInstant } from '../schema/columns.ts';
-import { connection, connectionScope, controlPlane, ownKey } from '../schema/connections.ts';
+import { connection } from '../schema/connections.ts';
 import { incident } from '../schema/incidents.ts';
 import { key } from '../schema/keys.ts';
 import { member } from '../schema/organizations.ts';
 import { planApproval } from '../schema/plans.ts';
 import { project } from '../schema/projects.ts';
 import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
-import { anyOf, countIf, type Db, hasValues, type Sql } from '../sql.ts';
+import { countIf, type Db, hasValues, type Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
-import { keysOfLineages } from './key-facts.ts';
 import { scopeKeyOf } from './key-listing.ts';
+import { readConnections, readOwnKeys, readUnknownOwnKeys } from './own-keys.ts';
 
 export interface FactsRequest {
   /** Returns a control plane's current time by its own Date, in ms; null if it is not known well enough to judge. */
@@ -74,67 +73,6 @@ export async function readScopes(
   return { scopes, ownKeys: await readOwnKeys({ db, sql }, connections) };
 }
 
-interface KnownConnection
-  extends Pick<typeof connection.$inferSelect, 'name' | 'controlPlaneNumber' | 'ownKeyId' | 'removedAt'> {
-  /** Null for a connection that never authenticated: its account and what it sees are unknown. */
-  accountId: string | null;
-}
-
-/** Returns every connection that ever authenticated, and the configured ones that did not. */
-async function readConnections(db: Db, configured: FactsRequest['configured']): Promise<KnownConnection[]> {
-  const idOf = new Map(configured.map(({ name, ownKeyId }) => [name, ownKeyId]));
-  const rows = await db.select().from(connection).orderBy(asc(connection.name));
-  // The configuration is newer than the row stored when the connection last authenticated.
-  const stored = rows.map((row): KnownConnection => ({ ...row, ownKeyId: idOf.get(row.name) ?? row.ownKeyId }));
-  const planes = await db.select().from(controlPlane);
-  const numberOf = new Map(planes.map((row) => [row.baseUrl, row.number]));
-  const unstored = configured
-    .filter(({ name }) => !stored.some((each) => each.name === name))
-    .flatMap(({ name, baseUrl, ownKeyId }): KnownConnection[] => {
-      const controlPlaneNumber = numberOf.get(baseUrl);
-      if (controlPlaneNumber === undefined) return []; // a control plane without stored data
-      return [{ name, controlPlaneNumber, ownKeyId, accountId: null, removedAt: null }];
-    });
-  return [...stored, ...unstored];
-}
-
-/** How long a connection's former key counts as one that it may still use, in ms. */
-const ownKeysKeptMs = 7 * dayMs;
-
-/**
- * Returns the own keys of connections: the current ones, and those that a connection had in the last week, which another replica may still
- * have. The keys of removed connections are included, because something else may use them.
- */
-async function readOwnKeys(
-  { db, sql }: Pick<Store, 'db' | 'sql'>,
-  connections: KnownConnection[],
-): Promise<Facts['ownKeys']> {
-  const earlier = await db
-    .select({ connection: ownKey.connection, keyId: ownKey.keyId })
-    .from(ownKey)
-    .where(raw`${ownKey.checkedAt} > now() - ${ownKeysKeptMs / 1000} * interval '1 second'`)
-    .orderBy(asc(ownKey.connection), asc(ownKey.keyId));
-  const now = connections.flatMap(({ name, ownKeyId }) =>
-    ownKeyId === null ? [] : [{ connection: name, keyId: ownKeyId }],
-  );
-  const own = [...now, ...earlier];
-  return [...own, ...(await readSuccessorsOfOwn(sql, own))];
-}
-
-/** Returns the keys in the lineages of connections' own keys. A connection uses or will use a successor. */
-async function readSuccessorsOfOwn(sql: Sql, own: Facts['ownKeys']): Promise<Facts['ownKeys']> {
-  const rows = await sql`
-    with kin as materialized ${keysOfLineages(sql)}
-    select distinct k.id, of_lineage.id as own_id from keywarden.key k join kin n on n.key_number = k.number
-      join kin m on m.lineage_number = n.lineage_number join keywarden.key of_lineage on of_lineage.number = m.key_number
-    where of_lineage.id = any(${own.map(({ keyId }) => keyId)}::text[]) and k.gone_at is null and k.id <> of_lineage.id order by 1, 2`;
-  return rows.flatMap((row) =>
-    own
-      .filter(({ keyId }) => keyId === String(row.own_id))
-      .map(({ connection }) => ({ connection, keyId: String(row.id) })),
-  );
-}
-
 type Listing = ScopeReference &
   Pick<ScopeFacts, 'listedAt' | 'priorListedAt' | 'hourPriorListedAt' | 'missing' | 'goneLately'>;
 
@@ -186,45 +124,6 @@ async function readListings(sql: Sql, one: ScopeReference | undefined): Promise<
     missing: Number(row.missing),
     goneLately: Number(row.gone_lately),
   }));
-}
-
-/** Returns the connections of each scope that see it, or may see it, and whose own key is unknown. */
-async function readUnknownOwnKeys(
-  db: Db,
-  { connections, ourNowMs }: { connections: KnownConnection[]; ourNowMs: number },
-): Promise<(controlPlane: string, scope: string) => string[]> {
-  const seen = await db.select().from(connectionScope);
-  const ownIds = connections.flatMap(({ ownKeyId }) => ownKeyId ?? []);
-  const listed = await db
-    .select({ controlPlane: key.controlPlaneNumber, id: key.id })
-    .from(key)
-    .where(and(anyOf(key.id, ownIds), isNull(key.goneAt)));
-  // An id that no listing has shown, or that is gone, is not the key that the connection uses. The true id is unknown.
-  const isKnown = ({ controlPlaneNumber, ownKeyId }: KnownConnection) =>
-    listed.some(({ controlPlane, id }) => controlPlane === controlPlaneNumber && id === ownKeyId);
-  // A removed connection may still belong to another process with a configuration of its own. It counts as long as own keys are kept.
-  const mayWork = ({ removedAt }: KnownConnection) => removedAt === null || toMs(removedAt) > ourNowMs - ownKeysKeptMs;
-  const unknown = connections
-    .filter((each) => mayWork(each) && !isKnown(each))
-    .map((each) => ({ each, seen: seen.filter((row) => row.connection === each.name) }));
-  return (controlPlane, scope) =>
-    unknown.filter(({ each, seen }) => maySee(each, { controlPlane, scope }, seen)).map(({ each }) => each.name);
-}
-
-/**
- * Returns whether a connection may see a scope. It has listed the scope, or the scope is its own account's. A connection that acts for a
- * user and has listed no keys yet counts too.
- */
-function maySee(
-  { controlPlaneNumber, accountId }: KnownConnection,
-  listing: { controlPlane: string; scope: string },
-  seen: (typeof connectionScope.$inferSelect)[],
-): boolean {
-  if (controlPlaneNumber !== listing.controlPlane) return false;
-  const isAccount = [`user:${accountId}`, `organization:${accountId}`].includes(listing.scope);
-  // Listings of a project's credentials do not show whose keys the connection sees.
-  const hasListedKeys = seen.some((row) => /^(user|organization):/.test(row.scope));
-  return isAccount || !hasListedKeys || seen.some((row) => row.scope === listing.scope);
 }
 
 /** Returns when each scope's keys were revoked, or may have been, automatically under a policy, except by one intent. */

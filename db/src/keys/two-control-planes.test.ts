@@ -1,3 +1,4 @@
+import { isOwn } from '@keywarden/core/policy';
 import { unknownCreator } from '@keywarden/core/wire';
 import { readFactsAt } from '@keywarden/testkit/store/facts';
 import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
@@ -8,6 +9,7 @@ import { beginRevocation, reconcileIntents } from '../revocations/revocations.ts
 import { readNow, type Store } from '../store.ts';
 import { scopeKeyOf } from './key-listing.ts';
 import { saveKeyListing } from './listing.ts';
+import type { FactsRequest } from './scope-facts.ts';
 
 // Two control planes in one store give the same ids to their own organizations and keys.
 
@@ -146,6 +148,69 @@ test('R2: an own key that only another control plane lists is unknown', async ()
     scopes.find((each) => each.scope === scopeKeyOf(controlPlane, scope))?.unknownOwnKey;
   expect(unknownAt(one)).toEqual([]);
   expect(unknownAt(other)).toEqual([nameOf(other)]);
+});
+
+test('R2: an own key is held at another address of its control plane, and another key of its id is not', async () => {
+  await list(one, ['1']);
+  await list(other, ['1']);
+  const isOwnAt = async (controlPlane: string) => {
+    const { ownKeys, keys } = await factsNow();
+    const key = keys.find((each) => each.scope === scopeKeyOf(controlPlane, scope));
+    const own = ownKeys.filter(({ connection }) => connection === nameOf(one));
+    return key !== undefined && own.some((each) => isOwn(each, key));
+  };
+  // One service may have two addresses: a record with the same creation time may be the same key.
+  expect([await isOwnAt(one), await isOwnAt(other)]).toEqual([true, true]);
+  const change = async (controlPlane: string, createdAt: string) =>
+    await store.sql`update keywarden.key set created_at = ${createdAt} where control_plane_number = ${controlPlane}`;
+  await change(other, '2026-01-01T00:00:00.7Z');
+  expect(await isOwnAt(other)).toBe(true);
+  await change(other, '2026-02-02T00:00:00Z');
+  expect([await isOwnAt(one), await isOwnAt(other)]).toEqual([true, false]);
+  // An impossible time identifies no key.
+  for (const impossible of ['1970-01-01T00:00:00Z', '2036-01-01T00:00:00Z']) {
+    await change(other, impossible);
+    expect(await isOwnAt(other)).toBe(true);
+    await change(other, '2026-02-02T00:00:00Z');
+    await change(one, impossible);
+    expect(await isOwnAt(other)).toBe(true);
+    await change(one, '2026-01-01T00:00:00Z');
+  }
+  // Where no list shows the own key, its creation time is unknown.
+  await store.sql`update keywarden.connection set own_key_id = '7' where name = ${nameOf(one)}`;
+  await store.sql`update keywarden.key set id = '7' where control_plane_number = ${other}`;
+  expect(await isOwnAt(other)).toBe(true);
+});
+
+test('R2: a former own key is held everywhere for a week', async () => {
+  await list(one, ['1', '2']);
+  await list(other, ['1'], { createdAt: '2026-02-02T00:00:00Z' });
+  await store.sql`update keywarden.connection set own_key_id = '2' where name = ${nameOf(one)}`;
+  const { ownKeys } = await factsNow();
+  expect(ownKeys.filter(({ connection }) => connection === nameOf(one))).toEqual(
+    ['2', '1'].map((keyId) => ({ connection: nameOf(one), keyId })),
+  );
+});
+
+test('R2: a connection whose address has changed and that has not listed its new scopes holds them until its own key is known', async () => {
+  await list(one, ['1', '5']);
+  await list(other, ['1']);
+  const name = nameOf(other);
+  const baseUrl = `sandbox one ${pairs}`;
+  const unknownAt = async (controlPlane: string, configured: FactsRequest['configured']) => {
+    const { scopes } = await readFactsAt(daemon, timeOf(hour), { configured });
+    return scopes.find((each) => each.scope === scopeKeyOf(controlPlane, scope))?.unknownOwnKey;
+  };
+  const moved = (ownKeyId: string | null) => [{ name, baseUrl, ownKeyId }];
+  // It cannot authenticate at the new address.
+  expect(await unknownAt(one, moved(null))).toEqual([name]);
+  expect(await unknownAt(one, moved('404'))).toEqual([name]);
+  expect(await unknownAt(one, moved('5'))).toEqual([]);
+  expect(await unknownAt(other, moved(null))).toEqual([]);
+  // It has authenticated, and what it has listed is elsewhere.
+  await makeControlPlane(daemon.sql, { name, baseUrl });
+  await store.sql`update keywarden.connection set own_key_id = null, account_id = 'bela' where name = ${name}`;
+  expect(await unknownAt(one, moved(null))).toEqual([name]);
 });
 
 test('R4: listings of one control plane end no intent of another one, and its own two do', async () => {

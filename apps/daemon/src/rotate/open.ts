@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { hashPolicy, makeMatch, type Policy, type Rule } from '@keywarden/core/policy';
+import { hashPolicy, isOwn, makeMatch, type Policy, type Rule } from '@keywarden/core/policy';
 import { makeRotationId } from '@keywarden/core/rotation';
 import { isKeyKind } from '@keywarden/core/wire';
 import {
@@ -53,13 +53,16 @@ export async function open(context: Context, { key, rule, sink, via, by, request
   if (!isKeyKind(kind)) return not(`a ${kind} is not an API key, and Keywarden cannot rotate it`);
   const nowMs = nowMsOf(run, facts.scope);
   if (nowMs === null) return not('the control plane’s time is not known well enough', true);
+  // A connection that is not usable in this pass may be the one that uses the key, or that can mint.
+  const isPart = run.connections.length < config.connections.length;
+  const own = run.facts.ownKeys.find((each) => isOwn(each, key));
+  const isUsed = run.connections.some((each) => each.controlPlane === key.controlPlane && each.ownKeyId === key.id);
+  if (own !== undefined && !isUsed)
+    return not(`it belongs to the lineage of connection ${own.connection}’s own key`, isPart);
   const settings = settingsFor(key, { connections: run.connections, rule, sink });
   if ('whyNot' in settings) return not(settings.whyNot);
-  const own = run.facts.ownKeys.find(({ keyId }) => keyId === key.id);
-  if (own !== undefined && run.connections.every(({ ownKeyId }) => ownKeyId !== key.id))
-    return not(`it belongs to the lineage of connection ${own.connection}’s own key`);
   const minter = await findMinter(context, { ...key, kind, projectId }, run.connections);
-  if ('whyNot' in minter) return not(minter.whyNot, run.connections.length < config.connections.length);
+  if ('whyNot' in minter) return not(minter.whyNot, isPart);
   if (await hasOpenOrphan(store.db, key.number))
     return not('a person must review an orphan of an earlier rotation first; see keywarden incidents');
   const lineage = facts.lineage?.number ?? key.number;

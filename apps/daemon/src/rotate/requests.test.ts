@@ -1,10 +1,41 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { policySchema } from '@keywarden/core/policy';
 import { requestRotation } from '@keywarden/db/report';
-import { pass, prepare, states, store, useRotateFixture } from '@keywarden/testkit/daemon/rotate-fixture';
+import {
+  fixture,
+  folder,
+  pass,
+  prepare,
+  states,
+  store,
+  useRotateFixture,
+} from '@keywarden/testkit/daemon/rotate-fixture';
 import { makePrincipal } from '@keywarden/testkit/store/principal';
 import { expect, test } from 'vitest';
+import { rotate } from './rotate.ts';
 
 useRotateFixture();
+
+test('a request for the key of a connection that cannot authenticate now waits until it can', async () => {
+  await prepare([], { policy: policySchema.parse({ rules: [] }) });
+  const own = await fixture.ask<{ id: number; key: string }>('POST', '/api_keys', { key_name: 'daemon' });
+  const [main] = fixture.context.config.connections;
+  if (main === undefined) throw new Error('the fixture has no connection');
+  const keyFile = join(folder, 'own');
+  writeFileSync(keyFile, own.key);
+  fixture.context.config.connections.push({ ...main, name: 'second', apiKey: own.key, keyId: String(own.id), keyFile });
+  await pass(60, { acts: false });
+  const [key] = await store.sql`select number from keywarden.key where name = 'daemon'`;
+  const principal = await makePrincipal(store, 'grace');
+  const report = (await store.as('keywarden_report')).sql;
+  await requestRotation(report, { key: String(key?.number), principal, reason: 'it leaked' });
+  const usable = fixture.connections.filter(({ name }) => name === 'main');
+  const { opened } = await rotate(fixture.context, usable);
+  expect(opened).toMatchObject([{ whyNot: 'it belongs to the lineage of connection second’s own key' }]);
+  await pass();
+  expect(await states()).toEqual(['daemon: delivered']);
+});
 
 test('a rotation begins together with the answer to its request: a pass that is cut off in between begins none, and the next pass begins it', async () => {
   const rule = { name: 'old', older_than: '90d', action: 'rotate', rotation: { sink: 'files' } };

@@ -137,12 +137,23 @@ export const nothingOfScope: Omit<ScopeFacts, 'scope'> = {
   unseenMembers: null,
 };
 
+/** A key that a connection uses. `otherKeys`: the numbers of keys with this id that are certainly other keys, of other control planes. */
+export interface OwnKey {
+  connection: string;
+  keyId: string;
+  otherKeys?: string[];
+}
+
+/** Returns whether a key is this own key, at any address of its control plane. */
+export const isOwn = ({ keyId, otherKeys }: OwnKey, { id, number }: Pick<KeyFacts, 'id' | 'number'>) =>
+  keyId === id && otherKeys?.includes(number) !== true;
+
 /** All facts that a judgement rests on. */
 export interface Facts {
   keys: KeyFacts[];
   scopes: ScopeFacts[];
   /** The known own keys of all connections that were ever configured. */
-  ownKeys: { connection: string; keyId: string }[];
+  ownKeys: OwnKey[];
   /** Keys whose revocation was done or begun in the last 24 hours, under any plan. */
   revokedLastDay: number;
 }

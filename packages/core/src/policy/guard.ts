@@ -46,7 +46,7 @@ function judge(policy: Policy, facts: Facts, { key, timed: { scope }, findings, 
     return stays({ kind: 'unknown', text: `${unknown.why} (${unknown.rule.name})` });
   const held =
     reportOnly(key) ??
-    ownKeyHold(facts, key.id) ??
+    ownKeyHold(facts, key) ??
     inRotation(key) ??
     identityHold(key) ??
     scopeHold(policy, scope, key.kind);

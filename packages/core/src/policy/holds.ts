@@ -1,7 +1,7 @@
 import { countOf } from '../values/index.ts';
 import { toMs } from '../values/time.ts';
 import { type CredentialKind, isKeyKind } from '../wire/index.ts';
-import type { Facts, KeyFacts, ScopeFacts } from './facts.ts';
+import { type Facts, isOwn, type KeyFacts, type ScopeFacts } from './facts.ts';
 import type { Finding } from './finding.ts';
 import type { Policy } from './schema.ts';
 
@@ -60,7 +60,7 @@ export function revocationHold(
     useInFlightHold(scope) ??
     dailyQuotaHold(policy, facts.revokedLastDay) ??
     (key === undefined ? null : identityHold(key)) ??
-    ownKeyHold(facts, id, exceptOwnOf)
+    ownKeyHold(facts, { id, number }, exceptOwnOf)
   );
 }
 
@@ -106,9 +106,13 @@ export function dailyQuotaHold({ quotas: { per_day: perDay } }: Policy, revoked:
   return { kind: 'over_quota', text: `the policy revokes at most ${countOf(perDay, 'key')} in 24 hours` };
 }
 
-/** R2: returns a hold for a connection's own key, through any connection and any address. */
-export function ownKeyHold({ ownKeys }: Facts, id: string, exceptOf?: ReadonlySet<string>): Hold | null {
-  const own = ownKeys.find(({ keyId, connection }) => keyId === id && exceptOf?.has(connection) !== true);
+/** R2: returns a hold for a connection's own key, through any connection and any address. `exceptOf` names connections that no longer use it. */
+export function ownKeyHold(
+  { ownKeys }: Facts,
+  key: Pick<KeyFacts, 'id' | 'number'>,
+  exceptOf?: ReadonlySet<string>,
+): Hold | null {
+  const own = ownKeys.find((each) => isOwn(each, key) && exceptOf?.has(each.connection) !== true);
   return own === undefined ? null : { kind: 'own_key', text: `connection ${own.connection} itself uses this key` };
 }
 

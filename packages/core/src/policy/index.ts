@@ -9,6 +9,7 @@ export {
   type Exemption,
   exemptionOf,
   type Facts,
+  isOwn,
   type KeyFacts,
   type Lineage,
   type ScopeFacts,

@@ -5,7 +5,10 @@ import type { Store } from '@keywarden/db/store';
 export async function readFactsAt(
   store: Pick<Store, 'db' | 'sql'>,
   at: string,
-  { maxEvidenceAgeMs = 86_400_000 }: { maxEvidenceAgeMs?: number } = {},
+  {
+    maxEvidenceAgeMs = 86_400_000,
+    configured = [],
+  }: Partial<Pick<Parameters<typeof readFacts>[1], 'maxEvidenceAgeMs' | 'configured'>> = {},
 ) {
   return await readFacts(store, {
     nowMs: () => Date.parse(at),
@@ -16,6 +19,6 @@ export async function readFactsAt(
     policySha256: '',
     addressesSinceMs: null,
     needsProjects: false,
-    configured: [],
+    configured,
   });
 }

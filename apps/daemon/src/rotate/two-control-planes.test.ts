@@ -1,0 +1,92 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { policySchema } from '@keywarden/core/policy';
+import { listLiveKeys } from '@keywarden/db/daemon';
+import { createSandbox, noLimits, type Sandbox } from '@keywarden/sandbox';
+import {
+  day,
+  fixture,
+  folder,
+  openIncidents,
+  pass,
+  prepare,
+  states,
+  useRotateFixture,
+} from '@keywarden/testkit/daemon/rotate-fixture';
+import { createControls } from '@keywarden/testkit/sandbox/controls';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { rotate } from './rotate.ts';
+
+// Two control planes give the same ids to their own accounts and keys. In both, the administrator's key has the id 1.
+
+useRotateFixture();
+
+let second: Sandbox;
+beforeEach(async () => {
+  await prepare([], { policy: policySchema.parse({ rules: [] }) });
+  // Its keys are older by an hour or more.
+  second = await createSandbox({ limits: noLimits, realNowMs: () => Date.now() - 3_600_000 });
+  const connection = {
+    name: 'second',
+    url: second.url,
+    identity: second.url,
+    keyId: '1',
+    keyFile: ownFile(),
+    share: 1,
+  };
+  writeFileSync(ownFile(), second.adminKey);
+  fixture.context.config.connections.push({ ...connection, apiKey: second.adminKey });
+});
+afterEach(async () => await second.close());
+
+const ownFile = () => join(folder, 'own-second');
+
+const askSecond = async (name: string, sink?: string) => {
+  const controlPlane = fixture.connections.find((each) => each.name === 'second')?.controlPlane;
+  const keys = await listLiveKeys(fixture.context.store.db);
+  const chosen = keys.filter((key) => key.name === name && key.controlPlane === controlPlane);
+  const { opened } = await rotate(fixture.context, fixture.connections, { keys: chosen, sink, by: 'ada' });
+  expect(opened).toMatchObject([{ whyNot: null }]);
+};
+
+const useSecond = async (secret: string) =>
+  (await fetch(`${second.url}/auth`, { headers: { authorization: `Bearer ${secret}` } })).status;
+
+/** Makes a pass a day while something uses the key. */
+async function passDays(secret: () => string): Promise<void> {
+  for (let days = 0; days < 10; days += 1) {
+    await useSecond(secret());
+    await createControls(second.controlUrl).advance(day);
+    await pass(day);
+  }
+}
+
+test('T1: the rotation of an own key ends while another control plane’s connection uses a key with the same id', async () => {
+  await pass(60, { acts: false });
+  await askSecond('keywarden');
+  await passDays(() => readFileSync(ownFile(), 'utf8'));
+  expect(await states()).toEqual(['keywarden: retired']);
+  expect(await useSecond(second.adminKey)).toBe(401);
+  expect(await useSecond(readFileSync(ownFile(), 'utf8'))).toBe(200);
+  expect(await openIncidents()).toEqual([]);
+});
+
+test('a key with the id of another control plane’s own key is rotated, and its successor after it', async () => {
+  const own = await fixture.ask<{ id: number; key: string }>('POST', '/api_keys', { key_name: 'daemon' });
+  Object.assign(fixture.context.config.connections[0] ?? {}, { apiKey: own.key, keyId: String(own.id) });
+  await fetch(`${second.url}/api_keys`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${second.adminKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ key_name: 'job' }),
+  });
+  await pass(60, { acts: false });
+  const delivered = () => readFileSync(join(folder, `key-${own.id}`), 'utf8');
+  await askSecond('job', 'files');
+  await passDays(delivered);
+  expect(await states()).toEqual(['job: retired']);
+  const keys = await listLiveKeys(fixture.context.store.db);
+  await askSecond(keys.find(({ name }) => name.startsWith('job'))?.name ?? '', 'files');
+  await passDays(delivered);
+  expect(await states()).toEqual([expect.stringMatching(/^job kw-.*: retired$/), 'job: retired']);
+  expect(await openIncidents()).toEqual([]);
+});
