@@ -7,6 +7,7 @@ import {
   pass,
   prepare,
   secretOf,
+  states,
   store,
   use,
   useRotateFixture,
@@ -139,5 +140,27 @@ test('a retirement that is refused repeatedly opens an incident, and is tried on
   const [tries] = await store.sql`select count(*)::int as n from keywarden.revocation_intent`;
   expect(tries?.n).toBe(3);
   await live(bot, 3);
+  await expectWhole(bot);
+});
+
+test('a retirement whose answer was lost, in an organization that is not listed any more, opens an incident, and settles when it is listed again', async () => {
+  const { bot } = await prepare(['bot', 'survivor']);
+  await exempt('survivor');
+  await pass();
+  const secret = secretOf(bot.id);
+  await fixture.controls.setFaults([{ ...revocation, kind: 'lose_response' }]);
+  while (!(await states()).includes('bot: retiring')) {
+    await use(secret);
+    await pass(day);
+  }
+  await fixture.controls.setFaults([{ ...list, times: 1000, kind: 'status', status: 404 }]);
+  await pass(13 * day);
+  expect(await openIncidents()).toEqual([]);
+  await pass(2 * day);
+  expect(await openIncidents()).toEqual([
+    ['rotation_stalled', 'bot', 'no listing shows whether the old key is revoked'],
+  ]);
+  await pass(day);
+  await live(bot, 4);
   await expectWhole(bot);
 });

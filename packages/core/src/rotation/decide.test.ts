@@ -105,6 +105,9 @@ test.each<[RotationState, [Given, string][]]>([
       [{ ...refusedThrice, refusals: 2 }, 'adopted'],
       [{ ...refusedThrice, wasRefusedLately: false }, 'adopted'],
       [{ ...refusedThrice, old: gone }, `retired: ${isRevoked}`],
+      // Keywarden itself may have revoked it.
+      [{ retirement: 'open', old: gone }, 'retired: the old key is gone'],
+      [{ retirement: 'ended', old: gone, successor: unused }, 'retired: the old key is gone'],
     ],
   ],
   [
@@ -127,6 +130,12 @@ test.each<[RotationState, [Given, string][]]>([
         { old: missing, retirement: 'open' },
         'wait: it is unknown whether the old key is revoked; the next listings show it',
       ],
+      [
+        { retirement: 'open', days: 14 },
+        'wait: it is unknown whether the old key is revoked; the next listings show it',
+      ],
+      [{ retirement: 'open', days: 15 }, 'stalled!: no listing shows whether the old key is revoked'],
+      [{ old: gone, retirement: 'open', days: 15 }, 'retired'],
       [{ old: missing, retirement: 'ended' }, 'adopted: the old key was not revoked'],
     ],
   ],

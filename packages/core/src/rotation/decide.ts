@@ -36,7 +36,7 @@ export function decide(rotation: Rotation, facts: RotationFacts): Step {
     case 'adopted':
       return retireOrGoBack(rotation, facts);
     case 'retiring':
-      return settleRetirement(facts);
+      return settleRetirement(rotation, facts);
     case 'orphaned':
       return afterOrphan(rotation, facts);
     case 'retired':
@@ -113,6 +113,8 @@ function settleStall(rotation: Rotation, facts: RotationFacts): Step {
   if (facts.sink === 'has') return { ...move('delivered', 'its sink has the secret'), outcome: 'delivered' };
   if (facts.sink === 'lacks') return { do: 'move', ...deliveryMove('lacks') };
   if (facts.refusals >= mostRefusals && facts.wasRefusedLately && facts.old.state !== 'gone') return wait(refused);
+  const mayBeOurs = facts.retirement !== 'none' && facts.refusals === 0;
+  if (facts.old.state === 'gone' && mayBeOurs) return move('retired', 'the old key is gone');
   return awaitAdoption(rotation, facts);
 }
 
@@ -138,10 +140,12 @@ function retireOrGoBack(rotation: Rotation, facts: RotationFacts): Step {
   return facts.refusals >= mostRefusals && facts.wasRefusedLately ? move('stalled', refused, true) : { do: 'retire' };
 }
 
-function settleRetirement({ old, retirement }: RotationFacts): Step {
+function settleRetirement(rotation: Rotation, { old, retirement, nowMs }: RotationFacts): Step {
   if (old.state === 'gone') return move('retired');
-  if (retirement === 'open') return wait('it is unknown whether the old key is revoked; the next listings show it');
-  return move('adopted', 'the old key was not revoked');
+  if (retirement !== 'open') return move('adopted', 'the old key was not revoked');
+  // Its scope may never be listed again, and a person can only give a stalled rotation up.
+  if (isOverdue(rotation, nowMs)) return move('stalled', 'no listing shows whether the old key is revoked', true);
+  return wait('it is unknown whether the old key is revoked; the next listings show it');
 }
 
 /** Mints another successor once the orphan is gone. An orphan that no listing has shown yet is not gone. */

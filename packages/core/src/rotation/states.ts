@@ -40,7 +40,7 @@ export const followers: Record<RotationState, readonly RotationState[]> = {
   overlapping: ['adopted', 'stalled', 'retired', 'failed'],
   stalled: ['delivered', 'orphaned', 'adopted', 'retired', 'failed'],
   adopted: ['retiring', 'overlapping', 'stalled', 'retired', 'failed'],
-  retiring: ['retired', 'adopted'],
+  retiring: ['retired', 'adopted', 'stalled'],
   orphaned: ['planned', 'failed'],
   retired: [],
   failed: [],

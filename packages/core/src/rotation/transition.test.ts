@@ -35,7 +35,11 @@ const events: [RotationEvent, RotationState[], RotationState][] = [
   [{ event: 'delivery_ended', answer: 'has', why: null }, ['minted', 'stalled'], 'delivered'],
   [{ event: 'delivery_ended', answer: 'lacks', why: 'full' }, ['minting', 'minted', 'stalled'], 'orphaned'],
   [{ event: 'retirement_begun' }, ['adopted'], 'retiring'],
-  [{ event: 'retirement_overdue', why: null }, ['minted', 'delivered', 'overlapping', 'adopted'], 'stalled'],
+  [
+    { event: 'retirement_overdue', why: null },
+    ['minted', 'delivered', 'overlapping', 'adopted', 'retiring'],
+    'stalled',
+  ],
   [{ event: 'retired' }, ['delivered', 'overlapping', 'stalled', 'adopted', 'retiring'], 'retired'],
   [{ event: 'orphan_kept', why: null }, unended, 'failed'],
   [{ event: 'given_up', by: 'ada' }, unended, 'failed'],
