@@ -165,6 +165,18 @@ export async function isSinkPathTaken(
   return rows.length > 0;
 }
 
+/** Returns whether an earlier mint in the scope of a rotation got this id. */
+export async function isMinted(db: Db, { key: { controlPlane, scope } }: StoredRotation, id: string): Promise<boolean> {
+  const rows = await db
+    .select({ attempt: rotationMint.attempt })
+    .from(rotationMint)
+    .innerJoin(rotation, eq(rotation.number, rotationMint.rotationNumber))
+    .innerJoin(key, eq(key.number, rotation.keyNumber))
+    .where(and(eq(rotationMint.keyId, id), hasValues(key, { controlPlaneNumber: controlPlane, scope })))
+    .limit(1);
+  return rows.length > 0;
+}
+
 /** Counts the open rotations that wait for a person to decide whether a sink has their secret. */
 export async function countUnclear(db: Db, sink: string): Promise<number> {
   const [row] = await db

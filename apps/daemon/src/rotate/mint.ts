@@ -5,6 +5,7 @@ import type { WireCreatedKey } from '@keywarden/core/wire';
 import {
   advanceRotation,
   countUnclear,
+  isMinted,
   isSinkPathTaken,
   listObservers,
   readRotation,
@@ -125,6 +126,9 @@ async function create(
           'the response to a mint names a key of another project, or of the whole organization',
         );
       const { id: keyId, secret } = created;
+      // The secret of another rotation, or of a key that was revoked as an orphan, must not be delivered.
+      if (await isMinted(store.db, begun, keyId))
+        throw new ControlPlaneError('outcome_unknown', 'the response to a mint names the key of an earlier mint');
       const minted = { event: 'minted', keyId, ...path, at: controlPlaneNow(minter) } as const;
       const moved = await advanceRotation(store.sql, begun, minted);
       // A store that lost the id lacks this mark too: without the id, no sink has the secret.

@@ -12,6 +12,7 @@ import {
   organization,
   pass,
   prepare,
+  secretOf,
   states,
   store,
   use,
@@ -48,6 +49,38 @@ test("T1: a mint answered with another live key's id retires nothing by that key
   expect(await liveNames()).toContain('survivor');
   expect((await states()).join()).toContain('bot: retired');
   expect(await use(minted.bot.key)).toBe(401);
+});
+
+test("T3: the answer to another rotation's mint is not delivered again, while a list does not show its key yet", async () => {
+  let first: Response | undefined;
+  let isOdd = false;
+  const repeating: typeof fetch = async (input, init) => {
+    const answer = await fetch(input, init);
+    if (!isOdd || !answer.ok) return answer;
+    if (init?.method === 'POST') return (first ??= answer).clone();
+    const url = input instanceof Request ? input.url : String(input);
+    if (!/organizations\/[^/]+\/api_keys$/.test(url)) return answer;
+    const rows = (await answer.json()) as { name: string }[];
+    return Response.json(
+      rows.filter(({ name }) => !name.includes(' kw-')),
+      { headers: answer.headers },
+    );
+  };
+  const minted = await prepare(['bot', 'other', 'survivor'], { client: { fetch: repeating }, policy: quiet });
+  isOdd = true;
+  await ask(['bot', 'other'], 'files');
+  isOdd = false;
+  const now = (await states()).map((state) => state.replace(/^.*: /, ''));
+  expect(now.toSorted()).toEqual(['delivered', 'minting']);
+  for (let passes = 0; passes < 4; passes += 1) {
+    await age();
+    await pass(3700, { acts: false });
+    await ask(['bot', 'other'], 'files');
+  }
+  expect((await states()).toSorted()).toEqual(['bot: overlapping', 'other: overlapping']);
+  expect(secretOf(minted.other.id)).not.toBe(secretOf(minted.bot.id));
+  expect(await liveNames()).toHaveLength(5);
+  expect(await openIncidents()).toEqual([]);
 });
 
 test('T2: a mint with a lost response, at a service that normalizes names, leaves no unreported orphan', async () => {
