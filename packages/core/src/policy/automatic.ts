@@ -1,6 +1,7 @@
 import { dayMs } from '../values/index.ts';
 import { sha256 } from '../values/json.ts';
 import { toMs } from '../values/time.ts';
+import { makeMatch } from './evaluate.ts';
 import { exemptionOf, type Facts, type ScopeFacts } from './facts.ts';
 import type { Finding } from './finding.ts';
 import { hasSeen } from './guard.ts';
@@ -88,8 +89,9 @@ export function automatic(
 const brokenInWords = 'the breaker of its scope is open, until a person applies a plan that flags these keys';
 
 /**
- * Returns why a rotation that the policy began must not retire its old key now (R6). Either the rule or the organization no longer enforces, or the
- * key is exempt. Returns null if nothing changed, and for a rotation that a person requested.
+ * Returns why a rotation that the policy began must not retire its old key now (R6). The rule or the organization no longer enforces, the rule no longer
+ * matches the key, or the key is exempt. Returns null if nothing changed, and for a rotation that a person requested. The rule's condition need not hold any
+ * more: a key that its clients leave may cease to meet it.
  */
 export function unwantedRotationHold(
   policy: Policy,
@@ -102,6 +104,7 @@ export function unwantedRotationHold(
   const key = facts.keys.find((each) => each.number === number);
   if (key === undefined) return 'the last listing does not show it';
   if (modeOf(policy, key) !== 'enforce') return 'its organization is no longer in mode: enforce';
+  if (!makeMatch(rule)({ key })) return `rule ${name} no longer matches it`;
   const exemption = exemptionOf(key, rule.name);
   return exemption === undefined
     ? null

@@ -84,6 +84,12 @@ test('R6: a rotation that the policy began needs the policy’s current consent;
   expect(unwantedRotationHold(rotating({ mode: 'plan' }), facts, begun)).toMatch(/no longer rotates/);
   expect(unwantedRotationHold(rotating({}, {}), facts, begun)).toMatch(/no longer in mode: enforce/);
   expect(unwantedRotationHold(rotating({}), makeFacts([]), begun)).toMatch(/does not show it/);
+  for (const [name, unwanted] of [
+    ['key*', null],
+    [key.name, null],
+    ['prod-*', 'rule old no longer matches it'],
+  ])
+    expect(unwantedRotationHold(rotating({ match: { name } }), facts, begun)).toBe(unwanted);
   const exemption = { number: '1', rules: null, reason: 'needed', grantedBy: 'ada', until: daysAgo(-9) };
   expect(unwantedRotationHold(rotating({}), makeFacts([makeKey(1, { exemptions: [exemption] })]), begun)).toMatch(
     /exempt from old until/,
