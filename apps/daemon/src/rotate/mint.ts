@@ -76,8 +76,9 @@ export async function whyNotReady(
       if (keyFile !== null && (await realPathOf(keyFile)) === file)
         return { why: `${sink.file} has the key of connection ${connection} itself`, isFinal: true };
     if (await isSinkPathTaken(store.db, { sinkPath: file, lineage })) {
-      const why = `another key has been delivered to ${sink.file}; let its path name the key, as {lineage} does`;
-      return { why, isFinal: true };
+      const isOne = new Set(config.connections.map(({ identity }) => identity)).size === 1;
+      const remedy = isOne ? 'let its path name the key, as {lineage} does' : 'use one sink for each control plane';
+      return { why: `another key has been delivered to ${sink.file}; ${remedy}`, isFinal: true };
     }
   }
   const why = await sink.check();

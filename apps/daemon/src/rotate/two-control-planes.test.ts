@@ -41,13 +41,20 @@ afterEach(async () => await second.close());
 
 const ownFile = () => join(folder, 'own-second');
 
-const askSecond = async (name: string, sink?: string) => {
-  const controlPlane = fixture.connections.find((each) => each.name === 'second')?.controlPlane;
+const ask = async (of: string, name: string, sink?: string) => {
+  const controlPlane = fixture.connections.find((each) => each.name === of)?.controlPlane;
   const keys = await listLiveKeys(fixture.context.store.db);
   const chosen = keys.filter((key) => key.name === name && key.controlPlane === controlPlane);
   const { opened } = await rotate(fixture.context, fixture.connections, { keys: chosen, sink, by: 'ada' });
-  expect(opened).toMatchObject([{ whyNot: null }]);
+  return opened.map(({ whyNot }) => whyNot);
 };
+
+const mintSecond = async (name: string) =>
+  await fetch(`${second.url}/api_keys`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${second.adminKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ key_name: name }),
+  });
 
 const useSecond = async (secret: string) =>
   (await fetch(`${second.url}/auth`, { headers: { authorization: `Bearer ${secret}` } })).status;
@@ -63,7 +70,7 @@ async function passDays(secret: () => string): Promise<void> {
 
 test('T1: the rotation of an own key ends while another control plane’s connection uses a key with the same id', async () => {
   await pass(60, { acts: false });
-  await askSecond('keywarden');
+  expect(await ask('second', 'keywarden')).toEqual([null]);
   await passDays(() => readFileSync(ownFile(), 'utf8'));
   expect(await states()).toEqual(['keywarden: retired']);
   expect(await useSecond(second.adminKey)).toBe(401);
@@ -74,19 +81,26 @@ test('T1: the rotation of an own key ends while another control plane’s connec
 test('a key with the id of another control plane’s own key is rotated, and its successor after it', async () => {
   const own = await fixture.ask<{ id: number; key: string }>('POST', '/api_keys', { key_name: 'daemon' });
   Object.assign(fixture.context.config.connections[0] ?? {}, { apiKey: own.key, keyId: String(own.id) });
-  await fetch(`${second.url}/api_keys`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${second.adminKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ key_name: 'job' }),
-  });
+  await mintSecond('job');
   await pass(60, { acts: false });
   const delivered = () => readFileSync(join(folder, `key-${own.id}`), 'utf8');
-  await askSecond('job', 'files');
+  expect(await ask('second', 'job', 'files')).toEqual([null]);
   await passDays(delivered);
   expect(await states()).toEqual(['job: retired']);
   const keys = await listLiveKeys(fixture.context.store.db);
-  await askSecond(keys.find(({ name }) => name.startsWith('job'))?.name ?? '', 'files');
+  const successor = keys.find(({ name }) => name.startsWith('job'))?.name ?? '';
+  expect(await ask('second', successor, 'files')).toEqual([null]);
   await passDays(delivered);
   expect(await states()).toEqual([expect.stringMatching(/^job kw-.*: retired$/), 'job: retired']);
   expect(await openIncidents()).toEqual([]);
+});
+
+test('two keys with one id, of two control planes, do not share the file of a sink, and the message says what to change', async () => {
+  await fixture.ask('POST', '/api_keys', { key_name: 'job' });
+  await mintSecond('job');
+  await pass(60, { acts: false });
+  expect(await ask('main', 'job', 'files')).toEqual([null]);
+  expect(await ask('second', 'job', 'files')).toEqual([
+    expect.stringMatching(/^sink files: another key has been delivered to .*; use one sink for each control plane$/),
+  ]);
 });
