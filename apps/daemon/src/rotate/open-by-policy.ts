@@ -79,9 +79,10 @@ async function endDueRules(db: Db, due: DueRules, left: Set<string>): Promise<vo
   }
 }
 
-function lastTime(schedule: string, nowMs: number): string | null {
-  const [last] = new Cron(schedule, { paused: true, timezone: 'UTC' }).previousRuns(1, new Date(nowMs));
-  return last === undefined ? null : last.toISOString();
+/** Returns the last time of a schedule before now. Before its first one, returns 1970, which counts as complete for a new rule. */
+function lastTime(schedule: string, nowMs: number): string {
+  const [last = new Date(0)] = new Cron(schedule, { paused: true, timezone: 'UTC' }).previousRuns(1, new Date(nowMs));
+  return last.toISOString();
 }
 
 const dueRuleOf = (scope: string, rule: string) => `${controlPlaneOf(scope)} ${rule}`;

@@ -15,7 +15,6 @@ import {
   pass,
   prepare,
   project,
-  rotating,
   secretOf,
   states,
   store,
@@ -98,21 +97,6 @@ test('the report may request a rotation, and change nothing else about it', asyn
     "update keywarden.rotation_mint set key_id = '1'",
   ])
     await expect(report.unsafe(statement)).rejects.toMatchObject(refused);
-});
-
-test('a rule with its own schedule begins rotations at its times, each once, and catches up missed ones', async () => {
-  await prepare(['bot', 'other'], { policy: rotating({ schedule: '0 9 1 * *' }) });
-  await pass();
-  expect(await states()).toEqual([]); // a time before the rule existed does not count
-  await pass(3 * 31 * day);
-  expect(await states()).toHaveLength(1); // one key goes first, and the time is not over
-  await pass();
-  expect(await states()).toHaveLength(2);
-  const slots = await store.sql`select slot from keywarden.rotation_slot`;
-  expect(slots).toHaveLength(2);
-  await fixture.ask('POST', `/organizations/${organization}/api_keys`, { key_name: 'late' });
-  await pass();
-  expect((await states()).toSorted()).toEqual(['bot: overlapping', 'other: overlapping']);
 });
 
 test('T4: a key in rotation is held, and no rule counts it twice; afterwards its lineage keeps its owner and exemptions', async () => {
