@@ -148,6 +148,24 @@ test('P3: an export of a project or plan that does not exist is no complete file
   expect((await fixture.ask('/v1/exports/operations?project_id=quiet-river', { as: 'acme' })).status).toBe(200);
 });
 
+test('P3: a time range whose end is before its beginning gives no empty list or file that looks complete', async () => {
+  const swapped = 'from=2026-05-02T00:00:00%2B00:00&to=2026-05-01T00:00:00Z';
+  for (const path of [
+    `/v1/operations?${swapped}`,
+    `/v1/exports/operations?${swapped}`,
+    `/v1/evidence?${swapped}`,
+    '/v1/exports/sealed-operations?from=2026-05-02&to=2026-05-01',
+    '/operations?from=2026-05-02&to=2026-05-01',
+  ]) {
+    const answer = await fixture.ask(path, { as: 'operator' });
+    expect([path, answer.status, answer.text]).toEqual([
+      path,
+      400,
+      expect.stringContaining('from, to: the end is before the beginning.'),
+    ]);
+  }
+});
+
 test('P2: keys with names of any length are paged by name', async () => {
   await fixture.store.sql`update keywarden.credential set name = repeat('😀', 3000) || id`;
   const ids: string[] = [];

@@ -64,6 +64,13 @@ export const range = {
   to: instant.optional().openapi({ description: 'Before this time' }),
 };
 
+/** Returns what is wrong with the time range of a query, if its end is before its beginning: its answer would be empty, and look complete. */
+export function whySwapped(query: object): string | undefined {
+  const { from, to } = query as { from?: unknown; to?: unknown };
+  if (typeof from !== 'string' || typeof to !== 'string' || !(Date.parse(from) > Date.parse(to))) return undefined;
+  return 'from, to: the end is before the beginning';
+}
+
 export const flag = z
   .enum(['true', 'false'])
   .transform((text) => text === 'true')

@@ -4,7 +4,8 @@ import type { Context, MiddlewareHandler } from 'hono';
 import { type Access, permitted } from './access/roles.ts';
 import type { Env } from './environment.ts';
 import { listOf, openCursor, pagingQuery, sealCursor } from './paging.ts';
-import { notFound, Problem, problemSchema } from './problem.ts';
+import { whySwapped } from './parameters.ts';
+import { badParameter, notFound, Problem, problemSchema } from './problem.ts';
 
 type Schema = z.ZodObject;
 
@@ -57,8 +58,8 @@ const problems = {
   413: problem('The body is too long'),
   415: problem('The body is not JSON'),
   422: problem('The request is valid but cannot be carried out'),
-  429: problem('Too many wrong tokens from this network, or too many exports at once'),
-  503: problem('The store does not answer in time'),
+  429: problem('Too many wrong tokens from this network, or too many requests or exports of this token'),
+  503: problem('The store does not answer in time, or the report is busy'),
 };
 
 /** Returns whether answers of a path have an ETag. Files need none; their last line has their hash. */
@@ -104,6 +105,11 @@ export function addRoute<
         ? { 304: { description: 'It has not changed since the answer with the ETag in If-None-Match' } }
         : {}),
       ...problems,
+      ...(method === 'post' && {
+        500: problem(
+          'It failed. With the title May have been done: look whether it was recorded before you send it again',
+        ),
+      }),
     },
   };
   const route = createRoute({
@@ -114,12 +120,15 @@ export function addRoute<
   app.openapi(route, (async (c: Context<Env>) => {
     // The validated values; undefined if the route has no schema for them.
     const checked = (what: 'param' | 'query' | 'json'): unknown => c.req.valid(what as never);
+    const query = checked('query') as z.output<Q>;
+    const swapped = whySwapped(query);
+    if (swapped !== undefined) throw badParameter(`${swapped}.`);
     const answer = await handle({
       c,
       principal: c.get('principal'),
       organizations: c.get('principal').organizations,
       params: checked('param') as z.output<P>,
-      query: checked('query') as z.output<Q>,
+      query,
       body: checked('json') as z.output<B>,
     });
     if (answer instanceof Response) return answer;

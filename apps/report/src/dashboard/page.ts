@@ -14,7 +14,7 @@ import { authenticated } from '../access/authenticate.ts';
 import { type Access, hasAccess, mayAct, permitted } from '../access/roles.ts';
 import type { Env, Services } from '../environment.ts';
 import { type ListAddress, mostCursor, openCursor, sealCursor } from '../paging.ts';
-import { camelled, type ListQuery, reason } from '../parameters.ts';
+import { camelled, type ListQuery, reason, whySwapped } from '../parameters.ts';
 import { issueInWords, Problem } from '../problem.ts';
 import { type Fields, fieldsFor } from './columns.ts';
 import { type Column, type Field, filterForm, type Html, type Part, table } from './html.ts';
@@ -215,10 +215,11 @@ export async function listPart<S extends z.ZodObject, F extends z.ZodRawShape, O
   );
   const shape = { ...filters, ...paging, ...(sorts && { sort: z.enum(sorts).optional() }) };
   const { error } = z.strictObject(shape).safeParse(query);
-  if (form.length > 0 && error !== undefined) {
+  const fault = error === undefined ? whySwapped(query) : issueInWords(error);
+  if (form.length > 0 && fault !== undefined) {
     // The page keeps what was typed.
     c.status(400);
-    return html`${filterForm(c.req.path, form, query)}<p class="notice bad" role="alert">${issueInWords(error)}.</p>`;
+    return html`${filterForm(c.req.path, form, query)}<p class="notice bad" role="alert">${fault}.</p>`;
   }
   const {
     cursor: _cursor,

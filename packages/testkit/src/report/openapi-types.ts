@@ -2582,6 +2582,15 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description It failed. With the title May have been done: look whether it was recorded before you send it again */
+        Refusal500: {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
     };
     parameters: never;
     requestBodies: never;
@@ -3074,7 +3083,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3083,7 +3092,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3166,7 +3175,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3175,7 +3184,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3278,7 +3287,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3287,7 +3296,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3375,7 +3384,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3384,7 +3393,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3455,7 +3464,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3464,7 +3473,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3543,7 +3552,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3552,7 +3561,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3631,7 +3640,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3640,7 +3649,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3711,7 +3720,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3720,7 +3729,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3799,7 +3808,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3808,7 +3817,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3887,7 +3896,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3896,7 +3905,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -3980,7 +3989,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3989,7 +3998,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4062,7 +4071,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4071,7 +4080,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4158,7 +4167,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4167,7 +4176,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4243,7 +4252,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4252,7 +4261,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4335,7 +4344,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4344,7 +4353,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4420,7 +4429,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4429,7 +4438,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4499,7 +4508,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4508,7 +4517,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4586,7 +4595,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4595,7 +4604,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4658,7 +4667,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4667,7 +4676,8 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            500: components["responses"]["Refusal500"];
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4737,7 +4747,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4746,7 +4756,8 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            500: components["responses"]["Refusal500"];
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4818,7 +4829,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4827,7 +4838,8 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            500: components["responses"]["Refusal500"];
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4905,7 +4917,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4914,7 +4926,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -4979,7 +4991,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -4988,7 +5000,8 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            500: components["responses"]["Refusal500"];
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5051,7 +5064,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -5060,7 +5073,8 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            500: components["responses"]["Refusal500"];
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5145,7 +5159,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -5154,7 +5168,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5224,7 +5238,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -5233,7 +5247,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5310,7 +5324,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -5319,7 +5333,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5384,7 +5398,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -5393,7 +5407,8 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            500: components["responses"]["Refusal500"];
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5471,7 +5486,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -5480,7 +5495,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5545,7 +5560,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -5554,7 +5569,8 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            500: components["responses"]["Refusal500"];
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5620,7 +5636,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -5629,7 +5645,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5699,7 +5715,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -5708,7 +5724,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5787,7 +5803,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -5796,7 +5812,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5874,7 +5890,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -5883,7 +5899,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5950,7 +5966,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -5959,7 +5975,8 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            500: components["responses"]["Refusal500"];
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6036,7 +6053,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6045,7 +6062,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6111,7 +6128,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6120,7 +6137,8 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            500: components["responses"]["Refusal500"];
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6198,7 +6216,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6207,7 +6225,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6272,7 +6290,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6281,7 +6299,8 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            500: components["responses"]["Refusal500"];
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6351,7 +6370,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6360,7 +6379,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6427,7 +6446,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6436,7 +6455,8 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            500: components["responses"]["Refusal500"];
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6521,7 +6541,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6530,7 +6550,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6604,7 +6624,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6613,7 +6633,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6692,7 +6712,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6701,7 +6721,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6787,7 +6807,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6796,7 +6816,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6872,7 +6892,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6881,7 +6901,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6959,7 +6979,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -6968,7 +6988,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7045,7 +7065,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7054,7 +7074,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7125,7 +7145,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7134,7 +7154,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7213,7 +7233,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7222,7 +7242,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7298,7 +7318,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7307,7 +7327,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7389,7 +7409,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7398,7 +7418,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7475,7 +7495,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7484,7 +7504,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7547,7 +7567,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7556,7 +7576,8 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            500: components["responses"]["Refusal500"];
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7620,7 +7641,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7629,7 +7650,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7697,7 +7718,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7706,7 +7727,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7791,7 +7812,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7800,7 +7821,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7870,7 +7891,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7879,7 +7900,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7942,7 +7963,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -7951,7 +7972,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8018,7 +8039,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -8027,7 +8048,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8095,7 +8116,7 @@ export interface operations {
             413: components["responses"]["Refusal413"];
             415: components["responses"]["Refusal415"];
             422: components["responses"]["Refusal422"];
-            /** @description Too many wrong tokens from this network, or too many exports at once */
+            /** @description Too many wrong tokens from this network, or too many requests or exports of this token */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -8104,7 +8125,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description The store does not answer in time */
+            /** @description The store does not answer in time, or the report is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
