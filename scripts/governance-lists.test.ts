@@ -19,10 +19,12 @@ test('a part of the plan is a plan of its own, and applies without the rest', as
   expect(sha256).toBe(row?.sha256);
   expect(items).toEqual([first]);
   expect((await keywarden('plan', '--rule', 'never-used')).stdout).toContain(whole.plan_id);
-  expect(await keywarden('plan', '--organization', 'nosuch')).toMatchObject({
-    code: 2,
-    stderr: expect.stringMatching(/Plan p-\w+ would revoke no key that matches; run keywarden plan without options/),
-  });
+  for (const [option, value, says] of [
+    ['--organization', 'nosuch', /There is no organization nosuch in the store; it has \w/],
+    ['--rule', 'nosuch', /The policy has no rule nosuch; it has .*never-used/],
+    ['--review', '7', /Plan p-\w+ would revoke no key that matches; run keywarden plan without options/],
+  ] as const)
+    expect(await keywarden('plan', option, value)).toMatchObject({ code: 2, stderr: expect.stringMatching(says) });
   const byId = await keywarden('plan', '--key', first?.key.id ?? '', '--organization', organization, '--json');
   expect(JSON.parse(byId.stdout)).toMatchObject({ plan_id: id });
   expect(await keywarden('plan', '--key', first?.key.id ?? '', 'x')).toMatchObject({

@@ -1,4 +1,5 @@
 import { userInfo } from 'node:os';
+import { type Policy, reviewRule } from '@keywarden/core/policy';
 import { addDays, isInstant, parseDuration, someOf, startOfDay } from '@keywarden/core/values';
 import { type listLostSuccessors, listOrganizationIds } from '@keywarden/db/daemon';
 import type { Db } from '@keywarden/db/store';
@@ -50,6 +51,13 @@ const mostNamed = 10;
 export function lostInWords(lost: Awaited<ReturnType<typeof listLostSuccessors>>): string {
   const names = lost.map(({ id, name, scope }) => `${printableCell(name)} (${id} of ${printableCell(scope)})`);
   return `This store does not have the rotations of these successors, and judges them like any other key: ${someOf(names, mostNamed)}.`;
+}
+
+/** Throws a UserError if the policy has no rule of one of these names. */
+export function requireRules({ rules }: Policy, names: string[]): void {
+  const known = [...rules.map(({ name }) => name), reviewRule.name];
+  const unknown = names.find((each) => !known.includes(each));
+  if (unknown !== undefined) throw usageError(`The policy has no rule ${unknown}; it has ${known.join(', ')}.`);
 }
 
 /** Throws a UserError if the store has no organization with this id. It names those that are meant most probably. */

@@ -1,4 +1,3 @@
-import { reviewRule } from '@keywarden/core/policy';
 import { countOf } from '@keywarden/core/values';
 import { type Exemption, endExemption, exemptionList, grantExemption, readItems } from '@keywarden/db/daemon';
 import { usageError } from '@keywarden/runtime';
@@ -7,7 +6,7 @@ import { controlPlaneNow } from '../control-plane-clock.ts';
 import { betweenMarks } from '../enforce/high-water-mark.ts';
 import { chooseKeys, patternInWords } from './choose-keys.ts';
 import { describeCommand } from './command.ts';
-import { parseUntil, requireNumber, userName, wholeList } from './common.ts';
+import { parseUntil, requireNumber, requireRules, userName, wholeList } from './common.ts';
 import { type Columns, list } from './output.ts';
 import { existingStore, storeOnly } from './session.ts';
 
@@ -34,9 +33,7 @@ export const exemptCommand = describeCommand({
     // The latest time, if there are several control planes.
     const now = connections.map(controlPlaneNow).toSorted().at(-1) ?? '';
     const end = parseUntil(until, { now, what: 'an exemption' });
-    const known = [...context.config.policy.rules.map(({ name }) => name), reviewRule.name];
-    const unknown = rule?.find((each) => !known.includes(each));
-    if (unknown !== undefined) throw usageError(`The policy has no rule ${unknown}; it has ${known.join(', ')}.`);
+    requireRules(context.config.policy, rule ?? []);
     const rules = rule === undefined ? null : [...new Set(rule)];
     const keys = await chooseKeys(context, { names, pattern });
     const granted = {

@@ -13,7 +13,7 @@ export const pauseCommand = describeCommand({
   options: { '--reason <text>': 'the reason, which incidents and check show' },
   output: 'result',
   examples: ['--reason "migration of the payment service"'],
-  needsPerson: 'the pause is in force, but this machine could not write its mark',
+  needsPerson: 'this machine could not write its mark',
   needs: inEmergency,
   /** Stops every replica before its next destructive call (R7), until `resume`. */
   async run(context, { reason = null }) {

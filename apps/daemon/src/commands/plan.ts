@@ -8,6 +8,7 @@ import { isClockTrusted } from '../control-plane-clock.ts';
 import { planKeys } from '../enforce/plan.ts';
 import { listKeysAfresh } from '../sync/keys.ts';
 import { describeCommand } from './command.ts';
+import { requireOrganization, requireRules } from './common.ts';
 import { describePlan, renderPlan, renderPlanRows } from './plan-text.ts';
 import { wholeContext } from './session.ts';
 
@@ -50,10 +51,12 @@ const isPart = ({ organization, review, rule, key }: PlanOptions) =>
 
 /** Stores the part of a plan that has only the chosen keys, and returns it as a plan. Throws a UserError if the plan has none of them. */
 async function takePart<T extends Plan>(
-  { store }: Context,
+  { store, config }: Context,
   whole: T,
   { organization, review, rule, key: keys }: PlanOptions,
 ): Promise<T> {
+  if (organization !== undefined) await requireOrganization(store.db, organization);
+  if (rule !== undefined) requireRules(config.policy, [rule]);
   const numbersOfKeys = keys?.map((text) => numberOf(whole, text));
   const chosen = await choosePart(store.db, whole.id, {
     organizationId: organization,
