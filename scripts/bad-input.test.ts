@@ -182,12 +182,13 @@ test('no bad input was stored', async () => {
 });
 
 test.each(['keywarden', 'sandbox'] as const)(
-  'a data folder below /proc or below a file: %s refuses it at once',
+  'a data folder below /proc, or that is a file or below one: %s refuses it at once',
   async (name) => {
     const command = name === 'keywarden' ? [...entry.keywarden, 'sync'] : entry[name];
     for (const [data, code] of [
       ['/proc/x', 'ENOENT'],
       ['/etc/passwd/x', 'ENOTDIR'],
+      ['/etc/passwd', 'ENOTDIR'],
     ] as const) {
       const ended = await run(command, { KEYWARDEN_DATA: data, SANDBOX_PORT: '0' });
       const sentence = `The data folder ${data} cannot be written (${code}); set KEYWARDEN_DATA to a writable folder.`;
@@ -253,6 +254,14 @@ test.each(['report', 'sandbox'] as const)('a taken port: the %s reports it in on
     `Port ${taken} is taken; end the program that listens there, or set ${name.toUpperCase()}_PORT to another port (0 picks a free one).`,
   );
   expect(ended.code).toBe(1);
+});
+
+test('files that are no certificate and key: the report reports it in one sentence', async () => {
+  const ended = await run(entry.report, { ...good(), REPORT_TLS_CERT: '/etc/passwd', REPORT_TLS_KEY: '/etc/passwd' });
+  expect(ended.stderr).toMatch(
+    /^REPORT_TLS_CERT \S+ and REPORT_TLS_KEY \S+ are not a certificate and its private key .* \(ERR_OSSL_\w+\); fix them\.\n$/,
+  );
+  expect(ended.code).toBe(2);
 });
 
 test.each([

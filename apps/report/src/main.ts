@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { createSecureContext } from 'node:tls';
 import { getConnInfo } from '@hono/node-server/conninfo';
 import { assertAppLogin, builderOver, openStore, type PoolOptions, probeSettings } from '@keywarden/db/store';
 import {
@@ -104,7 +105,15 @@ function readTls({ REPORT_TLS_CERT: cert, REPORT_TLS_KEY: key }: Environment): T
       throw usageError(`${name} ${file} cannot be read (${codeOf(error)}); set it to a readable PEM file.`);
     }
   };
-  return { cert: read('REPORT_TLS_CERT', cert), key: read('REPORT_TLS_KEY', key) };
+  const tls = { cert: read('REPORT_TLS_CERT', cert), key: read('REPORT_TLS_KEY', key) };
+  try {
+    createSecureContext(tls);
+  } catch (error) {
+    throw usageError(
+      `REPORT_TLS_CERT ${cert} and REPORT_TLS_KEY ${key} are not a certificate and its private key without a passphrase, in PEM (${codeOf(error)}); fix them.`,
+    );
+  }
+  return tls;
 }
 
 function describeListenError(error: unknown, { host, port }: { host: string; port: number }): UserError {

@@ -116,7 +116,8 @@ export function isLoopback(hostname: string): boolean {
 export function ensureDataFolder(folder: string): void {
   try {
     makeFolder(folder);
-    accessSync(folder, constants.W_OK | constants.X_OK);
+    // With the slash, a file is refused, too.
+    accessSync(`${folder}/`, constants.W_OK | constants.X_OK);
   } catch (error) {
     const message = `The data folder ${folder} cannot be written (${codeOf(error)}); set KEYWARDEN_DATA to a writable folder.`;
     throw new UserError('usage', message, { cause: error });

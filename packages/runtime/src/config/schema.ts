@@ -15,7 +15,10 @@ const connectionSchema = z
     api_key_env: z.string().optional(),
     api_key_file: z.string().optional(),
     key_id: z
-      .union([z.int().positive(), z.string().regex(/^\d{1,19}$/)])
+      .union([
+        z.int('key_id is a number; quote one above 2^53: "9007199254740993"').positive(),
+        z.string().regex(/^\d{1,19}$/, 'key_id is the number of a key'),
+      ])
       .transform(String)
       .optional(),
     share: z.number().min(leastShare).max(1).default(0.5),
