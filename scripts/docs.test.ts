@@ -1,5 +1,7 @@
-import { globSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { gauges } from '@keywarden/db/report';
+import { configJsonSchema } from '@keywarden/runtime/config';
 import { expect, test } from 'vitest';
 import { root } from './processes.ts';
 
@@ -19,6 +21,64 @@ test('every test file that a page names exists, and is the only one of that name
   );
   expect(unclear).toEqual([]);
 });
+
+const read = (file: string) => readFileSync(join(root, file), 'utf8');
+
+/** Returns the anchors of a page's headings. */
+const anchorsOf = (page: string) =>
+  [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  );
+
+test('every link of a page leads to a file, and to a heading of it', () => {
+  const links = list(pages).flatMap((page) =>
+    [...read(page).matchAll(/\]\((?!https?:)([^)#]*)#?([^)]*)\)/g)].map(([link, path = '', anchor = '']) => ({
+      where: `${page}: ${link}`,
+      file: path === '' ? page : join(dirname(page), path),
+      anchor,
+    })),
+  );
+  expect(links.length).toBeGreaterThan(80);
+  const broken = links.filter(
+    ({ file, anchor }) => !existsSync(join(root, file)) || (anchor !== '' && !anchorsOf(file).includes(anchor)),
+  );
+  expect(broken.map(({ where }) => where)).toEqual([]);
+});
+
+test('docs/OPERATIONS.md has each metric, and no other one', () => {
+  const sources = ['apps/daemon/src/observe/observer.ts', 'apps/report/src/metrics.ts'].map(read).join('\n');
+  const own = [...sources.matchAll(/name: '(keywarden_\w+)'/g)].map(([, name = '']) => name);
+  const section = read('docs/OPERATIONS.md').split('### Metrics')[1]?.split('\n### ')[0] ?? '';
+  const named = new Set(section.match(/keywarden_\w+/g));
+  expect(named.size).toBeGreaterThan(20);
+  expect([...named].toSorted()).toEqual([...new Set([...own, ...Object.keys(gauges)])].toSorted());
+});
+
+test('the pages have each setting of keywarden.yaml, and docs/REFERENCE.md no variable that is read nowhere', () => {
+  const text = ['POLICY', 'ROTATION', 'OPERATIONS'].map((page) => read(`docs/${page}.md`)).join('\n');
+  const settings = namesIn(configJsonSchema());
+  expect(settings.length).toBeGreaterThan(60);
+  expect(settings.filter((name) => !new RegExp(`\\b${name}\\b`).test(text))).toEqual([]);
+  const table = read('docs/REFERENCE.md').split('## Environment variables')[1] ?? '';
+  const variables = [...table.matchAll(/`([A-Z]+_[A-Z_]+)`/g)].map(([, name = '']) => name);
+  expect(variables.length).toBeGreaterThan(30);
+  const sources = list(['{apps,packages}/*/src/**/*.ts', 'vitest.config.ts']).map(read).join('\n');
+  // The library of traces reads its own.
+  const unread = variables.filter((name) => !sources.includes(name) && !name.startsWith('OTEL_EXPORTER_OTLP_'));
+  expect(unread).toEqual([]);
+});
+
+/** Returns the names of all properties that a JSON Schema describes. */
+function namesIn(schema: object): string[] {
+  return Object.entries(schema).flatMap(([key, value]: [string, unknown]) =>
+    typeof value !== 'object' || value === null
+      ? []
+      : [...(key === 'properties' ? Object.keys(value) : []), ...namesIn(value)],
+  );
+}
 
 test('a page runs the sources with the Node of the checkout: the one of the machine may be too old for them', () => {
   const commands = list(pages).flatMap((page) =>
