@@ -16,7 +16,7 @@ export const pagingQuery = {
     .min(1)
     .max(1000)
     .default(100)
-    .openapi({ type: 'integer', minimum: 1, maximum: 1000, description: 'Rows per page' }),
+    .openapi({ type: 'integer', minimum: 1, maximum: 1000, default: 100, description: 'Rows per page' }),
   cursor: z.string().min(1).max(mostCursor).optional().openapi({ description: "The previous page's next_cursor" }),
 };
 

@@ -246,7 +246,7 @@ function openForm(organizations: Suggestion[]): Html {
       <div class="field"><label for="c-title">Title</label><input id="c-title" name="title" required maxlength="150" placeholder="Second half of 2026" /></div>
       <div class="field"><label for="c-split">One review for each</label><select id="c-split" name="split_by"><option>organization</option><option>owner</option></select></div>
       <div class="field"><label for="c-due">Due</label><input id="c-due" name="due_at" type="date" required /></div>
-      <div class="field"><label for="c-remind">Reminders (days before)</label><input id="c-remind" name="remind_days" value="14, 7, 1" pattern="[0-9, ]*" /></div>
+      <div class="field"><label for="c-remind">Reminders (days before)</label><input id="c-remind" name="remind_days" value="7, 1" pattern="[0-9, ]*" /></div>
       ${selectField({ id: 'c-default', name: 'default_decision', label: 'Keys undecided at the due date' }, choicesOf(defaults))}
       ${selectField({ id: 'c-reason', name: 'keep_needs_reason', label: 'A reason to keep is required' }, choicesOf(reasons))}
       <div class="field"><label for="c-escalate">Escalate to</label><input id="c-escalate" name="escalate_to" maxlength="200" placeholder="security@example.com" /></div>
