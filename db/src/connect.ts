@@ -169,7 +169,7 @@ function describeConnectError(error: unknown, url: string, role: StoreRole | und
     return refused(`The database at ${host} ${refusal.replace('USER', username)}.`, code === '53300');
   if (role !== undefined && code === '42501')
     return refused(
-      `The database user ${username} may not act as ${role}; as its owner: GRANT ${role} TO "${username}".`,
+      `The database user ${username} may not act as ${role}; set DATABASE_URL to a login of that role (docs/ROLES.md), or grant it as its owner: GRANT ${role} TO "${username}".`,
     );
   if (code === '3D000')
     return refused(`There is no database ${pathname.slice(1)} at ${host}; create it, or fix DATABASE_URL.`);

@@ -1,10 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startPooler } from '@keywarden/testkit/store/pooler';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
-import { assertAppLogin, openStore } from './store.ts';
+import { assertAppLogin, openStore, readNow } from './store.ts';
 
 test('an embedded database with the migrations of another version is refused, and no connection to it stays open', async () => {
   const dataFolder = mkdtempSync(join(tmpdir(), 'keywarden-store-'));
@@ -53,6 +54,23 @@ test('each role has an ordinary login in the embedded database: it cannot return
     await Promise.all([daemon.close(), report.close()]);
     rmSync(dataFolder, { recursive: true, force: true });
   }
+});
+
+test('a login of another role is told to use its own login, before a grant', async () => {
+  const store = await createTestStore(inject('postgresUrl'));
+  const login = `other_${randomUUID().replaceAll('-', '')}`;
+  await store.sql.unsafe(`create user ${login} password 'x' in role keywarden_daemon`);
+  const url = new URL(store.url);
+  [url.username, url.password] = [login, 'x'];
+  const options = { databaseUrl: url.href, dataFolder: tmpdir(), applicationName: 'test' };
+  await expect(openStore({ ...options, role: 'keywarden_admin' })).rejects.toThrow(
+    `may not act as keywarden_admin; set DATABASE_URL to a login of that role (docs/ROLES.md), or grant it as its owner: GRANT keywarden_admin TO "${login}".`,
+  );
+  const daemon = await openStore({ ...options, role: 'keywarden_daemon' });
+  expect(await readNow(daemon.sql)).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+  await daemon.close();
+  await store.sql.unsafe(`drop user ${login}`);
+  await store.close();
 });
 
 test('R4: a commit is on disk before a call is sent, under any default of the server or database', async () => {

@@ -6,6 +6,7 @@ import { createEmbeddedLogins, embeddedLogin } from './embedded/logins.ts';
 import { createLocks, type Locks } from './locks.ts';
 import { assertCurrent, migrateStore } from './migrate.ts';
 import { setOperationRetention } from './operations/retention.ts';
+import { toInstant } from './schema/columns.ts';
 import { type Db, isTrue, type PoolOptions, readText, type Sql, type StoreRole } from './sql.ts';
 
 export { distributeOperations, listMisplacedTables } from './citus.ts';
@@ -178,7 +179,7 @@ export async function whyNotReady(sql: Sql, onFailure?: (err: unknown) => void):
   }
 }
 
-/** Returns the database's current time. */
+/** Returns the database's current time, as RFC 3339. */
 export async function readNow(sql: Sql): Promise<string> {
-  return await readText(sql`select clock_timestamp()`);
+  return toInstant(await readText(sql`select clock_timestamp()`));
 }
