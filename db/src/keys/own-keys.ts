@@ -74,13 +74,13 @@ export async function readOwnKeys(
 }
 
 /**
- * Adds the numbers of the keys that have the id of an own key and are certainly other keys: another control plane shows them, with another creation
- * time than every record of that id where the connection uses it. One service may have two addresses, so the address alone proves nothing.
+ * Adds the numbers of the keys that have the id of an own key and are certainly other keys: another control plane shows them, created over a day before or
+ * after every record of that id where the connection uses it. One service may have two addresses, so the address alone proves nothing.
  */
 async function addOthers(sql: Sql, own: OwnKey[]): Promise<Facts['ownKeys']> {
   const rows = await sql`
     with home as (
-      select own.place, own.control_plane_number, own.id, array_agg(date_trunc('second', k.created_at)) as created
+      select own.place, own.control_plane_number, own.id, array_agg(k.created_at) as created
       from unnest(${own.map(({ controlPlane }) => controlPlane)}::bigint[], ${own.map(({ keyId }) => keyId)}::text[])
           with ordinality own(control_plane_number, id, place)
         join keywarden.key k on k.control_plane_number = own.control_plane_number and k.id = own.id
@@ -88,7 +88,8 @@ async function addOthers(sql: Sql, own: OwnKey[]): Promise<Facts['ownKeys']> {
       having bool_and(k.created_at between '2000-01-01' and k.first_seen_at + interval '1 day'))
     select h.place, o.number from home h join keywarden.control_plane p on p.number <> h.control_plane_number
       join keywarden.key o on o.control_plane_number = p.number and o.id = h.id
-    where date_trunc('second', o.created_at) <> all(h.created) and o.created_at between '2000-01-01' and o.first_seen_at + interval '1 day'
+    where not exists (select from unnest(h.created) c where o.created_at between c - interval '1 day' and c + interval '1 day')
+      and o.created_at between '2000-01-01' and o.first_seen_at + interval '1 day'
     order by 1, 2`;
   const others = Map.groupBy(rows, ({ place }) => Number(place) - 1);
   return own.map(({ connection, keyId }, place) => {

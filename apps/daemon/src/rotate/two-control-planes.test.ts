@@ -24,8 +24,9 @@ useRotateFixture();
 let second: Sandbox;
 beforeEach(async () => {
   await prepare([], { policy: policySchema.parse({ rules: [] }) });
-  // Its keys are older by an hour or more.
-  second = await createSandbox({ limits: noLimits, realNowMs: () => Date.now() - 3_600_000 });
+  // Its first key is older by two days.
+  second = await createSandbox({ limits: noLimits, realNowMs: () => Date.now() - 2 * day * 1000 });
+  await createControls(second.controlUrl).advance(2 * day);
   const connection = {
     name: 'second',
     url: second.url,
