@@ -197,19 +197,20 @@ test('R2: a former own key is held everywhere for a week', async () => {
 
 test('R2: a connection whose address has changed and that has not listed its new scopes holds them until its own key is known', async () => {
   await list(one, ['1', '5']);
-  await list(other, ['1']);
+  const elsewhere = 'organization:globex';
+  await list(other, ['1'], {}, elsewhere);
   const name = nameOf(other);
   const baseUrl = `sandbox one ${pairs}`;
-  const unknownAt = async (controlPlane: string, configured: FactsRequest['configured']) => {
+  const unknownAt = async (controlPlane: string, configured: FactsRequest['configured'], of = scope) => {
     const { scopes } = await readFactsAt(daemon, timeOf(hour), { configured });
-    return scopes.find((each) => each.scope === scopeKeyOf(controlPlane, scope))?.unknownOwnKey;
+    return scopes.find((each) => each.scope === scopeKeyOf(controlPlane, of))?.unknownOwnKey;
   };
   const moved = (ownKeyId: string | null) => [{ name, baseUrl, ownKeyId }];
   // It cannot authenticate at the new address.
   expect(await unknownAt(one, moved(null))).toEqual([name]);
   expect(await unknownAt(one, moved('404'))).toEqual([name]);
   expect(await unknownAt(one, moved('5'))).toEqual([]);
-  expect(await unknownAt(other, moved(null))).toEqual([]);
+  for (const ownKeyId of [null, '404']) expect(await unknownAt(other, moved(ownKeyId), elsewhere)).toEqual([]);
   // It has authenticated, and what it has listed is elsewhere.
   await makeControlPlane(daemon.sql, { name, baseUrl });
   await store.sql`update keywarden.connection set own_key_id = null, account_id = 'bela' where name = ${name}`;

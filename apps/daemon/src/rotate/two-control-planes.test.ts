@@ -105,3 +105,13 @@ test('two keys with one id, of two control planes, do not share the file of a si
     expect.stringMatching(/^sink files: another key has been delivered to .*; use one sink for each control plane$/),
   ]);
 });
+
+test('a connection’s own key is not rotated into a sink through another address of its control plane', async () => {
+  const own = await fixture.ask<{ id: number; key: string }>('POST', '/api_keys', { key_name: 'daemon' });
+  writeFileSync(ownFile(), own.key);
+  const url = fixture.sandbox.url.replace('127.0.0.1', 'localhost');
+  Object.assign(fixture.context.config.connections[1] ?? {}, { url, identity: url, keyId: String(own.id) });
+  await pass(60, { acts: false });
+  expect(await ask('main', 'daemon', 'files')).toEqual(['it belongs to the lineage of connection second’s own key']);
+  expect(await ask('second', 'daemon')).toEqual([null]);
+});
