@@ -1,4 +1,5 @@
 import { isIP, isIPv6 } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { certificateFault, codeOf, deniedByDeno, storeError, UserError } from '@keywarden/runtime';
 import postgres from 'postgres';
 import { isSessionLost, mostIdleMs } from './silence.ts';
@@ -109,6 +110,12 @@ export function connect(
 }
 
 /**
+ * How long a server may take to answer the first statement, in ms. The driver connects again, without end, to a server that closes each connection before its
+ * session is ready.
+ */
+const longestFirstAnswerMs = 30_000;
+
+/**
  * Returns the version of the server. Throws a UserError if there is no session with the settings of `connect`, if triggers do not run in it, or if the
  * database cannot store every text.
  */
@@ -116,12 +123,17 @@ export async function readVersion(
   sql: Sql,
   url: string,
   role: StoreRole | undefined,
+  waitMs = longestFirstAnswerMs,
 ): Promise<{ name: string; number: number }> {
+  const answered = new AbortController();
+  const tooLate = sleep(waitMs, undefined, { signal: answered.signal }).then(() => {
+    throw new UserError('store', inWordsOfSilence(url), { canRetry: true });
+  });
   try {
-    const [row] =
-      await sql`select split_part(current_setting('server_version'), ' ', 1) as name, current_setting('server_version_num')::int as number,
+    const session = sql`select split_part(current_setting('server_version'), ' ', 1) as name, current_setting('server_version_num')::int as number,
         current_setting('role') as role, current_setting('search_path') as search_path, current_setting('session_replication_role') as replication,
         current_setting('server_encoding') as encoding`;
+    const [row] = await Promise.race([session, tooLate]);
     if (row?.search_path !== safeSearchPath || (role !== undefined && row.role !== role))
       throw storeError(inWordsOfPooler(url, 'drops'));
     if (row.replication !== 'origin') throw storeError(inWordsOfReplication(url));
@@ -129,8 +141,15 @@ export async function readVersion(
     return { name: String(row.name), number: Number(row.number) };
   } catch (error) {
     throw error instanceof UserError ? error : describeConnectError(error, url, role);
+  } finally {
+    answered.abort();
+    // The first answer decides; the other one is of no interest.
+    tooLate.catch(() => undefined);
   }
 }
+
+const inWordsOfSilence = (url: string) =>
+  `The server at ${new URL(url).host} accepts connections, and does not answer as Postgres does: it is another program, or a proxy whose database is down. Start the database, or fix DATABASE_URL.`;
 
 /** A pooler gives each transaction another session. The role of a process does not hold there, and its locks do not keep others out. */
 const inWordsOfPooler = (url: string, verb: string) =>

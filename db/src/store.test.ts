@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startPooler } from '@keywarden/testkit/store/pooler';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
+import { connect, readVersion } from './connect.ts';
 import { assertAppLogin, openStore, readNow } from './store.ts';
 
 test('an embedded database with the migrations of another version is refused, and no connection to it stays open', async () => {
@@ -54,6 +57,18 @@ test('each role has an ordinary login in the embedded database: it cannot return
     await Promise.all([daemon.close(), report.close()]);
     rmSync(dataFolder, { recursive: true, force: true });
   }
+});
+
+test('a server that closes each connection before its session is ready is reported, and not asked for ever', async () => {
+  const server = createServer((socket) => socket.end()).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo; // it listens on a port
+  const url = `postgres://u:hunter2@127.0.0.1:${port}/x`;
+  const sql = connect(url, { applicationName: 'test', pool: { max: 1 } });
+  const sentence = `The server at 127.0.0.1:${port} accepts connections, and does not answer as Postgres does`;
+  await expect(readVersion(sql, url, undefined, 50)).rejects.toThrow(sentence);
+  await sql.end({ timeout: 0 });
+  server.close();
 });
 
 test('a login of another role is told to use its own login, before a grant', async () => {
