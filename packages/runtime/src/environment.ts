@@ -44,6 +44,16 @@ const url = (...protocols: string[]) =>
     error: () => `must be an address that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
   });
 
+/** Returns whether each % of an address begins the escape of a character. */
+function isDecodable(address: string): boolean {
+  try {
+    decodeURIComponent(address);
+    return true;
+  } catch {
+    return false; // the only error of decodeURIComponent: a malformed escape
+  }
+}
+
 /** A name or address to listen on; an IPv6 address may have the brackets that it has in URLs. */
 const host = text.transform((value) => value?.replace(/^\[(.+)\]$/, '$1') ?? '127.0.0.1');
 
@@ -51,7 +61,9 @@ const host = text.transform((value) => value?.replace(/^\[(.+)\]$/, '$1') ?? '12
 const allowance = checked((value) => value === '1', '1 or unset').transform((value) => value === '1');
 
 const schema = z.object({
-  DATABASE_URL: url('postgres:', 'postgresql:'),
+  DATABASE_URL: url('postgres:', 'postgresql:').refine((value) => value === undefined || isDecodable(value), {
+    error: () => 'has a % that begins no escape; write a % of the password as %25',
+  }),
   ALLOW_OWNER_LOGIN: allowance,
   ALLOW_HTTP: allowance,
   KEYWARDEN_CONFIG: text,
