@@ -1,11 +1,12 @@
 -- Records a row as an event of the ledger (see keywarden.ledger_kinds). What cannot be recorded does not happen: both are one transaction. The second argument
--- is true for rows with personal data. The content of a row that was deleted says only that. No verifier reads a time of another form, such as infinity: an event
--- with one would spoil each copy of the ledger for good.
+-- is true for rows with personal data. The content of a row that was deleted says only that. No verifier reads a time of another form, such as infinity,
+-- and none reads megabytes in one row: an event with either would spoil each copy of the ledger, or each archive of evidence, for good.
 create or replace function keywarden.record_event() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   salt text;
   described text[];
+  longest int;
 begin
   if tg_argv[1]::boolean then
     salt := encode(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'hex');
@@ -18,8 +19,16 @@ begin
     described := array[described[1], null, null, '{"deleted":"true"}'];
     salt := null;
   end if;
-  if described[2] !~ '^[1-9]\d{3}-[-\d:.T]+Z$' then
-    raise exception 'the ledger has no event of the time %', described[2] using errcode = 'datetime_field_overflow';
+  if described[2] !~ '^[1-9]\d{3}-[-\d:.T]+Z$' or described[4] ~ '"(-?infinity|\d{5,}-[-\d:.T]+|[-\d:.T]+ BC)Z"' then
+    raise exception 'the ledger has no event with a time of another form' using errcode = 'datetime_field_overflow';
+  end if;
+  longest := octet_length(described[4]);
+  if salt is not null then
+    select greatest(longest, max(octet_length(to_jsonb(coalesce(new, old)) ->> p.name))) into longest
+      from keywarden.ledger_kinds() k, unnest(k.personal) p(name) where k.kind = tg_argv[0];
+  end if;
+  if longest > 4000000 then
+    raise exception 'the ledger has no event of so many bytes: %', longest using errcode = 'string_data_right_truncation';
   end if;
   perform keywarden.append_event(tg_argv[0], described, salt);
   return null;

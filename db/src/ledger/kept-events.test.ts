@@ -127,3 +127,13 @@ test.each(['infinity', '-infinity', '10000-01-01', '1044-03-15 BC'])(
     await expect(incident).rejects.toMatchObject({ code: '22008' });
   },
 );
+
+test.each([
+  ['22008', `'x', now(), 'infinity'`],
+  ['22008', `'x', now(), '20000-01-01'`],
+  ['22001', `repeat('x', 4000001), now(), now() + interval '1 day'`],
+])('an exemption that no verifier could compare is refused with %s: %s', async (code, values) => {
+  const { sql } = await store.as('keywarden_daemon');
+  const granted = sql.unsafe(`select keywarden.insert_exemption('ada', '{}', null, null, ${values})`);
+  await expect(granted).rejects.toMatchObject({ code });
+});
