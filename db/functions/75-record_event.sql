@@ -1,12 +1,13 @@
 -- Records a row as an event of the ledger (see keywarden.ledger_kinds). What cannot be recorded does not happen: both are one transaction. The second argument
 -- is true for rows with personal data. The content of a row that was deleted says only that. No verifier reads a time of another form, such as infinity,
--- and none reads megabytes in one row: an event with either would spoil each copy of the ledger, or each archive of evidence, for good.
+-- and none reads megabytes in one row, or a number above 10^308: an event with any of them would spoil each copy of the ledger, or each archive of evidence, for good.
 create or replace function keywarden.record_event() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   salt text;
   described text[];
   longest int;
+  is_huge boolean := false;
 begin
   if tg_argv[1]::boolean then
     salt := encode(sha256(uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid())), 'hex');
@@ -24,8 +25,12 @@ begin
   end if;
   longest := octet_length(described[4]);
   if salt is not null then
-    select greatest(longest, max(octet_length(to_jsonb(coalesce(new, old)) ->> p.name))) into longest
-      from keywarden.ledger_kinds() k, unnest(k.personal) p(name) where k.kind = tg_argv[0];
+    select greatest(longest, max(octet_length(r ->> p.name))), bool_or(jsonb_typeof(r -> p.name) <> 'string' and r ->> p.name ~ '\d{200}\d{109}')
+      into longest, is_huge
+      from to_jsonb(coalesce(new, old)) r, keywarden.ledger_kinds() k, unnest(k.personal) p(name) where k.kind = tg_argv[0];
+  end if;
+  if is_huge then
+    raise exception 'the ledger has no event with a number of so many digits' using errcode = 'numeric_value_out_of_range';
   end if;
   if longest > 4000000 then
     raise exception 'the ledger has no event of so many bytes: %', longest using errcode = 'string_data_right_truncation';

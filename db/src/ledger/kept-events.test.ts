@@ -137,3 +137,11 @@ test.each([
   const granted = sql.unsafe(`select keywarden.insert_exemption('ada', '{}', null, null, ${values})`);
   await expect(granted).rejects.toMatchObject({ code });
 });
+
+test('an incident with a number that no verifier can read is refused', async () => {
+  const { sql } = await store.as('keywarden_daemon');
+  const open = async (detail: string) =>
+    await sql`insert into keywarden.incident (kind, scope, detail) values ('breaker', ${detail}, ${detail}::text::jsonb)`;
+  await open('{"percent": 50.5, "of": [9007199254740993]}');
+  await expect(open('{"percent": 1e309}')).rejects.toMatchObject({ code: '22003' });
+});
