@@ -76,6 +76,32 @@ test('A2: an unreadable row takes back its time in its own project, unless a row
   expect(await takenBack(other)).toEqual([]);
 });
 
+test('A4: of operations of one instant and one state, only the one that a page shows otherwise changes', async () => {
+  const project = await newProject();
+  const at = (id: number, status?: string) => ({ ...operation(id, '07', status), updatedAt: second('08') });
+  await save(project, { operations: [at(2), at(1)] });
+  expect(await save(project, { operations: [at(1, 'finished')] })).toEqual({ inserted: 0, changed: 1 });
+  expect((await stored(project)).toSorted()).toEqual(['07.000 finished', '07.000 running']);
+});
+
+test('a page marks each sealed day that it changes: by its rows, and by rows that take back coverage', async () => {
+  const project = await newProject();
+  await store.sql`insert into keywarden.operation_sealing (project_number, sealed_to) values (${project}, '2026-05-20')`;
+  const marked = async (page: Partial<OperationPage>) => {
+    await store.sql`update keywarden.operation_sealing set changed = '{}', changed_at = null where project_number = ${project}`;
+    await save(project, page);
+    const [row] = await store.sql`
+      select array(select lower(day)::text from unnest(changed) day) as days from keywarden.operation_sealing where project_number = ${project}`;
+    return row?.days as string[];
+  };
+  const on = (id: number) => [makeWireOperation(id, { createdAt: '2026-05-07T00:00:00Z' })];
+  const unread = (at: string) => [{ id: 'odd', from: at, to: at }];
+  const proof = { from: second('00'), isFromIncluded: true, below: second('30') };
+  expect(await marked({ proof })).toEqual(['2026-05-05']);
+  expect(await marked({ operations: on(1), unread: unread(second('10')) })).toEqual(['2026-05-05', '2026-05-07']);
+  expect(await marked({ operations: on(2), unread: unread('2026-05-09T00:00:00Z') })).toEqual(['2026-05-07']);
+});
+
 test('rows of one instant keep their order in one project when another one shows more of them', async () => {
   const [one, other] = [await newProject(), await newProject()];
   const places = async (project: string) =>
@@ -106,6 +132,15 @@ test('rows that Postgres stores with one time keep the order of their page, howe
     from keywarden.operation where project_number = ${project} order by id`;
   expect(rows.map(({ place }) => Number(place))).toEqual(rows.map(({ expected }) => Number(expected)));
   expect(rows.map(({ place }) => Number(place))).toEqual(groups.flatMap((group) => group.map((_at, place) => place)));
+});
+
+test('of one id at two times, only the row of the time that shows more rows gets a higher place', async () => {
+  const project = await newProject();
+  await save(project, { operations: [operation(1, '09'), operation(1, '07')] });
+  await save(project, { operations: [operation(1, '09'), operation(1, '07'), operation(2, '07')] });
+  const rows = await store.sql`
+    select place from keywarden.operation where project_number = ${project} order by created_at, place`;
+  expect(rows.map(({ place }) => Number(place))).toEqual([0, 1, 0]);
 });
 
 test('a page of a project that the store does not have is refused', async () => {
