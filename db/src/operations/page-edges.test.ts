@@ -84,6 +84,17 @@ test('A4: of operations of one instant and one state, only the one that a page s
   expect((await stored(project)).toSorted()).toEqual(['07.000 finished', '07.000 running']);
 });
 
+test.each([
+  ['running', 'scheduling'],
+  ['finished', 'cancelled'],
+])('A4: %s stays although a page shows %s of an earlier time', async (newer, older) => {
+  const project = await newProject();
+  const at = (status: string, updated: string) => ({ ...operation(1, '07', status), updatedAt: second(updated) });
+  await save(project, { operations: [at(newer, '09')] });
+  expect(await save(project, { operations: [at(older, '08')] })).toEqual({ inserted: 0, changed: 0 });
+  expect(await stored(project)).toEqual([`07.000 ${newer}`]);
+});
+
 test('a page marks each sealed day that it changes: by its rows, and by rows that take back coverage', async () => {
   const project = await newProject();
   await store.sql`insert into keywarden.operation_sealing (project_number, sealed_to) values (${project}, '2026-05-20')`;
@@ -98,6 +109,7 @@ test('a page marks each sealed day that it changes: by its rows, and by rows tha
   const unread = (at: string) => [{ id: 'odd', from: at, to: at }];
   const proof = { from: second('00'), isFromIncluded: true, below: second('30') };
   expect(await marked({ proof })).toEqual(['2026-05-05']);
+  expect(await marked({ proof })).toEqual([]);
   expect(await marked({ operations: on(1), unread: unread(second('10')) })).toEqual(['2026-05-05', '2026-05-07']);
   expect(await marked({ operations: on(2), unread: unread('2026-05-09T00:00:00Z') })).toEqual(['2026-05-07']);
 });
