@@ -1,5 +1,4 @@
 import { isIP, isIPv6 } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { certificateFault, codeOf, deniedByDeno, storeError, UserError } from '@keywarden/runtime';
 import postgres from 'postgres';
 import { isSessionLost, mostIdleMs } from './silence.ts';
@@ -110,12 +109,6 @@ export function connect(
 }
 
 /**
- * How long a server may take to answer the first statement, in ms. The driver connects again, without end, to a server that closes each connection before its
- * session is ready.
- */
-const longestFirstAnswerMs = 30_000;
-
-/**
  * Returns the version of the server. Throws a UserError if there is no session with the settings of `connect`, if triggers do not run in it, or if the
  * database cannot store every text.
  */
@@ -123,17 +116,12 @@ export async function readVersion(
   sql: Sql,
   url: string,
   role: StoreRole | undefined,
-  waitMs = longestFirstAnswerMs,
 ): Promise<{ name: string; number: number }> {
-  const answered = new AbortController();
-  const tooLate = sleep(waitMs, undefined, { signal: answered.signal }).then(() => {
-    throw new UserError('store', inWordsOfSilence(url), { canRetry: true });
-  });
   try {
-    const session = sql`select split_part(current_setting('server_version'), ' ', 1) as name, current_setting('server_version_num')::int as number,
+    const [row] =
+      await sql`select split_part(current_setting('server_version'), ' ', 1) as name, current_setting('server_version_num')::int as number,
         current_setting('role') as role, current_setting('search_path') as search_path, current_setting('session_replication_role') as replication,
         current_setting('server_encoding') as encoding`;
-    const [row] = await Promise.race([session, tooLate]);
     if (row?.search_path !== safeSearchPath || (role !== undefined && row.role !== role))
       throw storeError(inWordsOfPooler(url, 'drops'));
     if (row.replication !== 'origin') throw storeError(inWordsOfReplication(url));
@@ -141,10 +129,6 @@ export async function readVersion(
     return { name: String(row.name), number: Number(row.number) };
   } catch (error) {
     throw error instanceof UserError ? error : describeConnectError(error, url, role);
-  } finally {
-    answered.abort();
-    // The first answer decides; the other one is of no interest.
-    tooLate.catch(() => undefined);
   }
 }
 
@@ -190,6 +174,7 @@ function describeConnectError(error: unknown, url: string, role: StoreRole | und
     return refused(
       `The database user ${username} may not act as ${role}; set DATABASE_URL to a login of that role (docs/ROLES.md), or grant it as its owner: GRANT ${role} TO "${username}".`,
     );
+  if (code === 'CONNECTION_CLOSED') return refused(inWordsOfSilence(url), true);
   if (code === '3D000')
     return refused(`There is no database ${pathname.slice(1)} at ${host}; create it, or fix DATABASE_URL.`);
   // A server without TLS takes its first bytes for a broken request.

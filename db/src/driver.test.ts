@@ -1,4 +1,5 @@
-import { createServer, connect as dial, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, connect as dial, type Socket } from 'node:net';
 import { Transform } from 'node:stream';
 import { codeOf } from '@keywarden/runtime';
 import { realTime, until } from '@keywarden/testkit';
@@ -257,4 +258,23 @@ test('a statement whose text takes long to send is not given up while the line t
   await patient.end({ timeout: 1 });
   await realTime(5 * pauseMs, 'the timer of this connection, which must not outlive it');
   other.close();
+});
+
+test('a statement fails on a server that closes each connection before its session is ready, and is not sent again without end', async () => {
+  let opened = 0;
+  const server = createServer((socket) => {
+    opened += 1;
+    socket.on('error', () => undefined).end();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo; // it listens on a port
+  const sql = connect(`postgres://u@127.0.0.1:${port}/x`, { applicationName: 'test', pool: { max: 2 } });
+  for (let time = 0; time < 2; time += 1) {
+    await expect(sql`select`).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' });
+    await expect(sql.begin(async (tx) => await tx`select`)).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' });
+    await expect(sql.reserve()).rejects.toMatchObject({ code: 'CONNECTION_CLOSED' });
+  }
+  expect(opened).toBeLessThan(13);
+  await sql.end({ timeout: 1 });
+  server.close();
 });
