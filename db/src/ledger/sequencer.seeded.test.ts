@@ -179,7 +179,7 @@ test.each([
   ['signature', `update keywarden.ledger_checkpoint set note = 'another note' where size = 1000`],
   [
     'hashes',
-    `update keywarden.ledger_tile set hashes = overlay(hashes placing '\\x00' from 5) where level = 0 and index = 3`,
+    `update keywarden.ledger_tile set hashes = set_byte(hashes, 4, (get_byte(hashes, 4) + 1) % 256) where level = 0 and index = 3`,
   ],
   ['hashes', 'delete from keywarden.ledger_tile where level = 1'],
   [
