@@ -1,4 +1,4 @@
-import { compareInstants, microsecondsOf, secondOf } from '@keywarden/core/values';
+import { compareInstants, roundedMicros, secondOf } from '@keywarden/core/values';
 import type { WireOperation } from '@keywarden/core/wire';
 import { codeOf } from '@keywarden/runtime';
 import { type Lease, withFence } from '../locks.ts';
@@ -111,7 +111,7 @@ function rangeOf(proof: Proof | null): string | null {
 function placesOf(page: WireOperation[]): number[] {
   const seen = new Map<number, number>();
   return page.map(({ createdAt }) => {
-    const time = microsecondsOf(createdAt);
+    const time = roundedMicros(createdAt);
     const place = seen.get(time) ?? 0;
     seen.set(time, place + 1);
     return place;

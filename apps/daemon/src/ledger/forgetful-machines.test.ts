@@ -4,6 +4,7 @@ import { interrupt, machines, owner, useMachines } from '@keywarden/testkit/daem
 import {
   createLogMachine,
   createSigner,
+  log,
   movedTo,
   startAnswer,
   startWitness,
@@ -81,12 +82,21 @@ test.each([
   expect(await hasOpenIncident(forgetful.store.db, 'ledger_inconsistent')).toBe(true);
 });
 
-test('a new ledger waits for a witness that does not answer, and for no witness that does not know it', async () => {
-  const first = await createLogMachine('http://127.0.0.1:9');
-  const waits = { state: 'unconfirmed', why: expect.stringContaining('does not answer') };
-  expect(await growLedger(first)).toMatchObject(waits);
+test.each([
+  ['does not answer', async () => 'http://127.0.0.1:9'],
+  ['it answers 502', async () => await startAnswer((response) => void response.writeHead(502).end())],
+  ['it answers 403', async () => await startWitness([createSigner(log.verifier.name, 'log').verifier])],
+])('a new ledger waits for a witness that may have seen more of it: %s', async (says, start) => {
+  const first = await createLogMachine(await start());
+  expect(await growLedger(first)).toMatchObject({ state: 'unconfirmed', why: expect.stringContaining(says) });
   expect(await readNewestCheckpoint(first.store.db)).toBeNull();
-  expect(await growLedger(movedTo(first, await startWitness([])))).toMatchObject({ state: 'grown' });
+});
+
+test.each([
+  ['does not know it', async () => await startWitness([])],
+  ['takes no empty tree', async () => await startAnswer((response) => void response.writeHead(400).end())],
+])('a new ledger begins although its witness %s', async (_what, start) => {
+  expect(await growLedger(await createLogMachine(await start()))).toMatchObject({ state: 'grown' });
 });
 
 test('a machine that creates the key of a new ledger asks no witness', async () => {

@@ -103,7 +103,7 @@ async function confirmNewest(
   const { size, note } = newest ?? { size: 0, note: signAndRemember(context, ledger.emptyTree, signers) ?? '' };
   const said = await confirmCheckpoint(context, { size, note });
   if (said.state === 'differs') return { state: 'inconsistent', why: said.why };
-  if (said.state !== 'cosigned' && !(size === 0 && said.state === 'refused'))
+  if (said.state !== 'cosigned' && !(size === 0 && said.state === 'unknown'))
     return {
       state: 'unconfirmed',
       why: `this machine remembers no checkpoint, and signs once a witness has confirmed the newest one; ${said.why}`,

@@ -135,9 +135,10 @@ test.each([
   [302, '', 'it answers 302'],
   [403, '', 'its operator gives it that key with --log'],
 ])('a proxy that answers %i opens no incident', async (status, text, why) => {
-  const place = await createLogMachine(await startAnswer((response) => void response.writeHead(status).end(text)));
+  const place = await createLogMachine(await startWitness());
   await growLedger(place);
-  expect(await askWitnesses(place)).toEqual([expect.stringContaining(why)]);
+  const url = await startAnswer((response) => void response.writeHead(status).end(text));
+  expect(await askWitnesses(movedTo(place, url))).toEqual([expect.stringContaining(why)]);
   expect(await hasOpenIncident(place.store.db, 'ledger_inconsistent')).toBe(false);
 });
 

@@ -35,10 +35,10 @@ const longestAnswer = 10_000;
  * What a witness says about a checkpoint.
  * - passed: it has seen more events than the checkpoint has, and the store has a newer one by now.
  * - differs: it has seen another history.
- * - refused: it answers, and does not say what it has seen of this ledger, such as before it knows the key.
+ * - unknown: it does not know this ledger, or takes no checkpoint of this form.
  * - failed: it says nothing about it.
  */
-type Said = { state: 'cosigned' } | { state: 'passed' | 'differs' | 'refused' | 'failed'; why: string };
+type Said = { state: 'cosigned' } | { state: 'passed' | 'differs' | 'unknown' | 'failed'; why: string };
 
 const hasCosigned: Said = { state: 'cosigned' };
 const failed = (why: string): Said => ({ state: 'failed', why });
@@ -73,7 +73,7 @@ export async function confirmCheckpoint(context: LedgerContext, checkpoint: Subm
     said.push(await askWitness(context, { witness, cosigned, checkpoint }));
   }
   const of = (state: Said['state']) => said.find((each) => each.state === state);
-  return of('differs') ?? of('cosigned') ?? of('refused') ?? said[0] ?? hasCosigned;
+  return of('differs') ?? of('cosigned') ?? of('unknown') ?? said[0] ?? hasCosigned;
 }
 
 /** Returns the size of the newest checkpoint with a valid cosignature of this witness; 0 if there is none. */
@@ -127,7 +127,11 @@ async function submit(context: LedgerContext, { witness, cosigned, checkpoint }:
     const isRefused = status === 422 && oldSize > 0;
     if (isRefused || known === oldSize) return { state: 'differs', why: 'it has seen other events than the store has' };
     if (known === null)
-      return { state: 'refused', why: `it answers ${status}${status === 403 || status === 404 ? unknownKey : ''}` };
+      return {
+        // With 403 it knows the ledger by another key, and may have seen more of it.
+        state: status === 400 || status === 404 ? 'unknown' : 'failed',
+        why: `it answers ${status}${status === 403 || status === 404 ? unknownKey : ''}`,
+      };
     if (known > size) {
       // Another machine with the key may have sent a newer checkpoint.
       const newest = await db.readNewestCheckpoint(store.db);

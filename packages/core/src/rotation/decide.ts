@@ -113,8 +113,8 @@ function settleStall(rotation: Rotation, facts: RotationFacts): Step {
   if (facts.sink === 'has') return { ...move('delivered', 'its sink has the secret'), outcome: 'delivered' };
   if (facts.sink === 'lacks') return { do: 'move', ...deliveryMove('lacks') };
   if (facts.refusals >= mostRefusals && facts.wasRefusedLately && facts.old.state !== 'gone') return wait(refused);
-  const mayBeOurs = facts.retirement !== 'none' && facts.refusals === 0;
-  if (facts.old.state === 'gone' && mayBeOurs) return move('retired', 'the old key is gone');
+  const mayHaveRevoked = facts.retirement !== 'none' && facts.refusals === 0;
+  if (facts.old.state === 'gone' && mayHaveRevoked) return move('retired', 'the old key is gone');
   return awaitAdoption(rotation, facts);
 }
 

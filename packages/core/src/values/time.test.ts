@@ -4,8 +4,8 @@ import {
   compareInstants,
   duration,
   isInstant,
-  microsecondsOf,
   parseDuration,
+  roundedMicros,
   schedule,
   secondOf,
 } from './time.ts';
@@ -71,7 +71,7 @@ test.each([
   ['1970-01-01T00:00:00.0000015Z', 2],
   ['1970-01-01T00:00:00.0000025Z', 2],
 ])('a time is rounded to microseconds, a half to the even number: %s', (at, micros) => {
-  expect(microsecondsOf(at)).toBe(micros);
+  expect(roundedMicros(at)).toBe(micros);
 });
 
 test('a time’s second is in UTC, and an earlier time drops what is smaller than a millisecond', () => {

@@ -18,7 +18,7 @@ export function toMs(at: string): number {
 }
 
 /** Returns the microseconds since 1970 of an RFC 3339 time. Digits below are rounded as Postgres does, a half to the even number. */
-export function microsecondsOf(at: string): number {
+export function roundedMicros(at: string): number {
   const micros = fractionOf(at) * 1_000_000;
   const rounded = Math.round(micros);
   const isOddHalf = rounded - micros === 0.5 && rounded % 2 === 1;
