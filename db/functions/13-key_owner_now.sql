@@ -4,10 +4,9 @@
 -- statistics would read all rotations once for each key.
 create view keywarden.key_owner_now with (security_invoker = true) as
   select k.number as key_number, f.number as lineage_number, coalesce(
-      (select o.owner from keywarden.key_owner o where o.key_number = f.number or o.key_number = any(array(
+      (select (array_agg(o.owner order by o.number desc))[1] from keywarden.key_owner o where o.key_number = any(f.number || array(
           select m.key_number from keywarden.rotation r join keywarden.minted_key m on m.rotation_number = r.number
-          where r.lineage_number = f.number and m.outcome is distinct from 'lost' and (m.outcome is not null or r.ended_at is null)))
-       order by o.number desc limit 1),
+          where r.lineage_number = f.number and m.outcome is distinct from 'lost' and (m.outcome is not null or r.ended_at is null)))),
       (select m.email from keywarden.member m where m.control_plane_number = k.control_plane_number and m.user_id = a.user_id
        order by m.left_at is null desc, m.last_seen_at desc, m.email limit 1),
       a.user_id) as owner

@@ -136,9 +136,10 @@ export async function readPageText(
   return { items: typeof row?.items === 'string' ? row.items : '', next };
 }
 
-/** Counts the items of a list; with `most`, up to that number. */
+/** Counts the items of a list, without making them; with `most`, up to that number. */
 export async function countItems(db: Reader, list: Query, most: number | null = null): Promise<number> {
-  return await readNumber(db.execute(sql`select count(*)::int as n from (${select(list, { limit: most })}) counted`));
+  const rows = select({ ...list, item: sql`null` }, { limit: most });
+  return await readNumber(db.execute(sql`select count(*)::int as n from (${rows}) counted`));
 }
 
 /** Returns the first item of a list as its JSON text. */

@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { time } from '../item.ts';
+import { ownerOfKey } from '../keys/reference.ts';
 import { keysNow } from '../keys/source.ts';
 import { type Reader, visible } from '../list.ts';
 
@@ -77,7 +78,7 @@ export async function breakDownKeys(
       ? [sql`k.organization_id`, sql``, sql`max(o.name)`]
       : [
           sql`w.owner`,
-          sql`join keywarden.key_owner_now w on w.key_number = k.number`,
+          sql`cross join lateral (select ${ownerOfKey} as owner offset 0) w`,
           sql`max(k.creator_name) filter (where k.creator_id = w.owner)`,
         ];
   const rows = await db.execute(sql`

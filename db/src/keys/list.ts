@@ -15,7 +15,7 @@ import {
   visible,
 } from '../list.ts';
 import { keyObservationEvents } from '../schema/keys.ts';
-import { keyReference } from './reference.ts';
+import { keyReference, ownerOfKey } from './reference.ts';
 import { creatorState, type InventoryKind, keysAsOf, keysNow, trustedListings } from './source.ts';
 
 const states = z.enum(['active', 'missing', 'gone', 'unknown']).meta({
@@ -91,7 +91,7 @@ const filtersAt = (judgedAt: SQL) => {
       where v.key_number = k.number and v.review_number = any(${intactReviews(since, judgedAt)})
         and v.decided_by is distinct from keywarden.campaign_default(w.campaign_number))`,
     creatorId: equals('k.creator_id'),
-    owner: equals('w.owner'),
+    owner: (owner: string) => sql`${ownerOfKey} = ${owner}`,
     /** Keys whose creator is known to be no longer a member of their organization. */
     creatorLeft: (only: boolean) => (only ? sql`${creatorState(judgedAt)} = 'left'` : undefined),
     /** A part of the name, in any case. */
@@ -158,15 +158,14 @@ function keysOf(of: InventoryKind, filter: KeyFilter, { organizations, sort = 'n
   return listOf(keyItem, 'k', {
     from: sql`${filter.asOf === undefined ? keysNow(of) : keysAsOf(filter.asOf, of)}
       join keywarden.control_plane c on c.number = k.control_plane_number
-      join keywarden.control_plane_now p on p.control_plane_number = k.control_plane_number
-      join keywarden.key_owner_now w on w.key_number = k.number`,
+      join keywarden.control_plane_now p on p.control_plane_number = k.control_plane_number`,
     item: {
       number: sql`k.number::text`,
       organization_name: sql`(select o.name from keywarden.organization o
         where o.control_plane_number = k.control_plane_number and o.id = k.organization_id)`,
       control_plane: sql`c.base_url`,
       creator: sql`json_build_object('id', k.creator_id, 'name', k.creator_name)`,
-      owner: sql`w.owner`,
+      owner: ownerOfKey,
       last_seen_at: time(sql`(select l.listed_at from ${trustedListings(sql`k`)}
           and l.listed_at < coalesce(k.missing_since, k.gone_at, ${filter.asOf ?? 'infinity'}::timestamptz + interval '1 microsecond')
         order by l.listed_at desc limit 1)`),

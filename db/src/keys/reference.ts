@@ -18,6 +18,12 @@ const fields = { number: sql`k.number::text` };
 /** The reference to the credential or key `k`. */
 export const referenceToKey = jsonOf(keyReference, 'k', fields);
 
+/**
+ * The owner of the credential or key `k`. A join with the view would let a planner that expects few keys compare each with all others, and would be made for
+ * counts too.
+ */
+export const ownerOfKey = sql`(select w.owner from keywarden.key_owner_now w where w.key_number = k.number)`;
+
 /** The fields of a reference that an item does not already have itself. */
 export const shortReference = keyReference.pick({ number: true, id: true, name: true });
 export const shortReferenceToKey = jsonOf(shortReference, 'k', fields);

@@ -2,7 +2,7 @@ import { and, eq, exists, gte, lt, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { coversOnlySeen } from '../exemptions/list.ts';
 import { instant, json } from '../item.ts';
-import { keyReference, referenceToKey } from '../keys/reference.ts';
+import { keyReference, ownerOfKey, referenceToKey } from '../keys/reference.ts';
 import {
   equals,
   type FilterOf,
@@ -71,7 +71,7 @@ export function findingList(filter: FindingFilter, organizations: string[] | nul
       key: referenceToKey,
       organization_name: sql`(select o.name from keywarden.organization o
         where o.control_plane_number = k.control_plane_number and o.id = k.organization_id)`,
-      owner: sql`(select w.owner from keywarden.key_owner_now w where w.key_number = k.number)`,
+      owner: ownerOfKey,
     },
     where: [
       filter.planId === undefined ? sql`f.plan_id = ${newest}` : sql`f.plan_id = ${filter.planId}`,
@@ -150,6 +150,10 @@ const planFilters = {
 /** `asOf` orders the plans as they were made until this time. */
 export type PlanFilter = FilterOf<typeof planFilters> & { asOf?: string | undefined };
 
+/** A column of the plan's standing. It is looked up for each plan that is shown, and for none that is only counted. */
+const standing = (column: string) =>
+  sql`(select s.${sql.raw(column)} from keywarden.plan_standing s where s.plan_id = p.id)`;
+
 /** Lists plans, newest first, each with its decisions and how far it was carried out. */
 export function planList({ asOf, ...filter }: PlanFilter = {}) {
   // A plan that the same facts made again after that time was made before it at the times that are known of it.
@@ -159,16 +163,16 @@ export function planList({ asOf, ...filter }: PlanFilter = {}) {
       else greatest(p.created_at, case when p.findings_at < ${at}::timestamptz then p.findings_at end) end as at) made`,
   );
   return listOf(planItem, 'p', {
-    from: sql`keywarden.plan p join keywarden.plan_standing s on s.plan_id = p.id ${made ?? sql``}`,
+    from: sql`keywarden.plan p ${made ?? sql``}`,
     item: {
       items: sql`p.item_count`,
       held: sql`p.held_count`,
       reported: sql`p.reported_count`,
       approvals: sql`(select count(*) from keywarden.plan_approval a where a.plan_id = p.id)`,
-      approvers: sql`s.approvers`,
-      approvers_needed: sql`s.approvers_needed`,
-      superseded_by: sql`s.superseded_by`,
-      blocked: sql`case when s.approvers > 0 and s.approvers >= s.approvers_needed then (
+      approvers: standing('approvers'),
+      approvers_needed: standing('approvers_needed'),
+      superseded_by: standing('superseded_by'),
+      blocked: sql`case when (select s.approvers > 0 and s.approvers >= s.approvers_needed from keywarden.plan_standing s where s.plan_id = p.id) then (
         select coalesce(e.why_not_approved, case when e.approvals_since >= (
             select max(a.approved_at) from keywarden.standing_approval a where a.plan_id = p.id and a.via = 'report')
           then 'it was approved before the daemon''s machine first saw this store; approve it again' end)

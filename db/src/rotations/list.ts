@@ -32,8 +32,11 @@ const moved = within(sql`e.at`);
 const filters = {
   id: equals('r.id'),
   /** The store's number of a key in its lineage. */
-  key: (number: string) => sql`(r.key_number = ${number}::bigint or r.lineage_number = ${number}::bigint or exists (
-    select from keywarden.key_lineage l where l.key_number = ${number}::bigint and l.rotation_number = r.number))`,
+  key: (number: string) => sql`r.number = any(array(
+    select o.number from keywarden.rotation o where o.key_number = ${number}::bigint or o.lineage_number = ${number}::bigint
+    union all
+    select m.rotation_number from keywarden.rotation_mint m where m.key_id = (select c.id from keywarden.credential c where c.number = ${number}::bigint)
+      and exists (select from keywarden.key_lineage l where l.rotation_number = m.rotation_number and l.key_number = ${number}::bigint)))`,
   state: (wanted: z.output<typeof state>) => sql`l.state = ${wanted}`,
   open: (open: boolean) => (open ? sql`r.ended_at is null` : sql`r.ended_at is not null`),
 };
