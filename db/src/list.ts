@@ -22,15 +22,9 @@ export interface PageRequest {
 export interface Query extends Order {
   /** The tables and their joins; only the joins if `rows` is given. */
   from: SQL;
-  /**
-   * Rows that a cluster may keep on other nodes, with the alias o. There, `where` and `order` alone cut them to the page. The rest of the
-   * query then reads only the page.
-   */
+  /** Rows that a cluster may keep on other nodes, with the alias o; `where` and `order` cut them to the page that the rest reads. */
   rows?: SQL;
-  /**
-   * The same query in parts, each bound to one node of a cluster. The parts are read separately and merged, so that no node must collect the rows of
-   * all others first.
-   */
+  /** The same query in parts, each of one node of a cluster, read separately and merged: no node collects all rows first. */
   parts?: Query[];
   /** The fields of an item by name, in order. For lists that are read by the thousand, its JSON as text. */
   item: Record<string, SQL> | SQL;
@@ -39,10 +33,7 @@ export interface Query extends Order {
   edition?: string | undefined;
 }
 
-/**
- * A query whose items have a schema. Postgres writes their JSON as the report serves it. Routes, pages, exports and evidence are derived
- * from the schema.
- */
+/** A query whose items have a schema, from which routes, pages, exports and evidence are derived. Postgres writes their JSON. */
 export interface List<S extends z.ZodObject = z.ZodObject> extends Query {
   schema: S;
   item: Fields<S>;
@@ -117,10 +108,7 @@ function toListRow({ order }: Query, row: Record<string, unknown>): ListRow {
 /** Returns the names of the columns in which a statement has the position of a row. */
 const positionNames = (order: Query['order']) => Object.keys(order).map((_column, index) => `at${index}`);
 
-/**
- * Returns the same page with its items as one text, separated by commas. A page of a thousand then costs little more than Postgres's
- * writing of it.
- */
+/** Returns the same page with its items as one text, separated by commas: a page of a thousand costs little more than writing it. */
 export async function readPageText(
   db: Reader,
   list: Query,
@@ -171,10 +159,7 @@ export function readerOf(run: Run): Reader {
   };
 }
 
-/**
- * Returns a list as one statement. Each row has its `item`, and its position as `at0`, `at1` and so on. Without a limit it returns all
- * rows.
- */
+/** Returns a list as one statement; each row has its `item`, and its position as `at0`, `at1` ... Without a limit it has all rows. */
 export function select(
   { from, rows, item, where, order, direction }: Query,
   {

@@ -18,10 +18,7 @@ export interface ListRow {
 /** Reads the next rows of an ordered stream. An empty list ends it. */
 type Pull = () => Promise<ListRow[]>;
 
-/**
- * Merges ordered streams to one in the order of their list. It holds one batch of each stream. The first rows come as soon as each stream has
- * returned its first batch.
- */
+/** Merges ordered streams to one in the list's order, with one batch of each in memory. It begins when each has returned one. */
 export async function* mergeOrdered(pulls: Pull[], order: Order): AsyncGenerator<ListRow[]> {
   const compare = comparePositions(order);
   const first = await pullAll(pulls);

@@ -184,10 +184,7 @@ function failureInWords(
   return `The control plane at ${url} does not answer (connection ${name}); ${repair}.`;
 }
 
-/**
- * Returns all connections, or the named ones, each authenticated. Throws at the first that cannot authenticate. With `skipFailing`, logs
- * and skips such a connection, and throws only if none is left.
- */
+/** Returns all or the named connections, authenticated. Throws at the first failure; with `skipFailing` only if no connection is left. */
 export async function connectionsOf(
   context: OpenOptions & { store: Store; log: Logger },
   { name, names, skipFailing = false }: { name?: string | undefined; names?: string[]; skipFailing?: boolean } = {},
@@ -210,10 +207,7 @@ export async function connectionsOf(
   );
 }
 
-/**
- * Returns the usable connections, and one sentence for each of the others. A person's command must not wait until every connection works.
- * Throws if none is usable.
- */
+/** Returns the usable connections, and a sentence for each other one: a command does not wait for them. Throws if none is usable. */
 export async function usableConnections(
   context: OpenOptions & { store: Store },
 ): Promise<{ connections: Connection[]; failures: string[] }> {

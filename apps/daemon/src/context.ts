@@ -34,10 +34,7 @@ export interface Context {
 /** What the work on the ledger needs. */
 export type LedgerContext = Pick<Context, 'store' | 'environment' | 'now' | 'signal'>;
 
-/**
- * Runs work that only one process may do at a time. `what` names it in the database and, if the work has to wait, for the user. The work's
- * own context is aborted when the lock is lost.
- */
+/** Runs work that only one process may do at a time; `what` names it. The work's context is aborted when the lock is lost. */
 export async function withProcessLock<T>(
   context: Context,
   what: string,

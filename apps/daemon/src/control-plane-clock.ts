@@ -91,10 +91,7 @@ const staleWords = 'a cache between answered';
 /** A Date has whole seconds: after this time, in ms, a new response has another Date. */
 const dateMovesMs = 2000;
 
-/**
- * Returns why a response may show an earlier state; null for a fresh one. A cache in between has kept it, or its Date is absent or wrong. Also compares a named
- * `list` with its last response.
- */
+/** Returns why a response may show an earlier state (a cache kept it, or its Date is absent or wrong); null for a fresh one. */
 export function whyStale(
   { skewMs, lastDates, time, isSandbox }: Pick<Connection, 'skewMs' | 'lastDates' | 'time' | 'isSandbox'>,
   { dateMs, ageMs, begunMs, list }: { dateMs: number | null; ageMs: number; begunMs: number; list?: string },

@@ -4,10 +4,7 @@ import { UserError } from '@keywarden/runtime';
 import type { Context } from './context.ts';
 import { assertStoreNotAhead, assertStoreNotBehind } from './control-plane-clock.ts';
 
-/**
- * Returns the dry run: the months of operations that exceed `retention.operations`. Throws if the database has another retention, or a clock that is behind
- * this machine's.
- */
+/** Returns the months that exceed `retention.operations`. Throws if the database has another retention, or a clock that is behind. */
 export async function findExpiredMonths(
   context: Pick<Context, 'store' | 'config' | 'now'>,
 ): Promise<db.ExpiredMonth[]> {

@@ -91,10 +91,7 @@ export function toProblem(error: unknown): Problem {
   return new Problem(500, 'Internal error', 'The request failed; find the details in the log by the request id.');
 }
 
-/**
- * Returns the Problem that the client sees for an error of its request, and logs what an operator must know. A client that has gone sees nothing, and is no
- * failure.
- */
+/** Returns the Problem of a request's error, and logs what an operator must know. A client that has gone is no failure. */
 export function toLoggedProblem(error: unknown, c: Context, log: Logger): Problem {
   const problem = c.req.raw.signal.aborted ? clientGone() : toProblemOf(error, c);
   if (problem.status >= 500) {

@@ -52,10 +52,7 @@ export async function saveConnection(
   });
 }
 
-/**
- * Lists the accounts of these connections, each with a unique name and its connections. A connection that never authenticated is its own
- * account.
- */
+/** Lists the accounts of these connections by unique names. A connection that never authenticated is an account of its own. */
 export async function listAccounts(sql: Sql, names: string[]): Promise<{ account: string; connections: string[] }[]> {
   return await sql<{ account: string; connections: string[] }[]>`
     select coalesce(c.control_plane_number || '/' || c.account_id, n.name) as account, array_agg(n.name order by n.ordinality) as connections

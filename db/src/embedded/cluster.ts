@@ -192,10 +192,7 @@ function isReady({ cluster }: Launch): boolean {
 const lowestPort = 1024;
 const highestPort = 65_535;
 
-/**
- * Returns the port of the last start, so that pools that lost their server find it again. Remains of a killed server may hold it for a
- * moment. Returns another port if it stays taken.
- */
+/** Returns the port of the last start, so that pools find the server again; another one if it stays taken for seconds. */
 async function choosePort(dataFolder: string): Promise<number> {
   const stored = readNumber(dataFolder, 'postgres-port') ?? 0;
   const last = stored >= lowestPort && stored <= highestPort ? stored : 0;

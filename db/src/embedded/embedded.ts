@@ -25,10 +25,7 @@ export interface EmbeddedPostgres {
   close(): Promise<void>;
 }
 
-/**
- * Joins the embedded Postgres of a data folder, and starts it if it is not running. While this process is a member, it restarts a Postgres
- * that dies.
- */
+/** Joins the embedded Postgres of a data folder. Starts it if it does not run, and again if it dies while this process is a member. */
 export async function openEmbedded(
   dataFolder: string,
   launch: Launch = planLaunch(dataFolder),

@@ -20,10 +20,7 @@ async function read(db: Reader, query: SQL): Promise<Figure[]> {
   return rows.map((row) => ({ group: String(row.group), count: Number(row.count) }));
 }
 
-/**
- * Counts live keys by time since creation and by time since last use. Ages use the control plane's clock. A key whose last use or creation is not
- * known is in a group of its own.
- */
+/** Counts live keys by age or by time since last use, by the control plane's clock. Unknown ones have a group of their own. */
 export async function countKeysByAge(
   db: Reader,
   of: 'created' | 'used',

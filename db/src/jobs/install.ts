@@ -11,10 +11,7 @@ export async function hasQueues(sql: Sql): Promise<boolean> {
   return found?.says === installedQueues;
 }
 
-/**
- * Creates or updates the queues and grants the daemon's role access to them. The owner runs it in one session. The daemon's role may use
- * the queues, but not create or drop any (`grants`).
- */
+/** Creates or updates the queues, as the owner in one session. The daemon's role may use them, but not create or drop any (`grants`). */
 export async function installQueues(session: Sql): Promise<void> {
   // Loaded here because every command imports this file and few of them migrate.
   const [{ PgBoss }, { overPostgres }] = await Promise.all([import('pg-boss'), import('./boss.ts')]);
@@ -62,10 +59,7 @@ async function distrustQueues(session: Sql): Promise<void> {
 const queueFigures = `monitor_claim_on, monitor_on, maintain_on, deferred_count, queued_count, ready_count, active_count, failed_count,
     total_count, created_delta, completed_delta, failed_delta, delta_on, delta_seconds, singletons_active, ready_history`;
 
-/**
- * The daemon works with jobs. It writes nothing that a migration by the owner executes: no command, no table name, no version. The report has no
- * access.
- */
+/** The daemon works with jobs, and writes nothing that the owner's migration executes (commands, table names, versions). */
 const grants = `
   revoke all on all tables in schema ${jobSchema} from keywarden_daemon, keywarden_report;
   revoke all on all sequences in schema ${jobSchema} from keywarden_daemon, keywarden_report;

@@ -27,10 +27,7 @@ export interface Assessed {
   unknown: { item: string; because: string }[];
 }
 
-/**
- * Assesses all keys, or all other credentials, that existed at a time, RFC 3339. The rules of a policy use the same conditions. For a key that may
- * have gone before that time, what holds is unknown.
- */
+/** Assesses all keys or credentials that existed at a time by the conditions of policies. For one that may have gone, they are unknown. */
 export async function* assess(
   snapshot: Snapshot,
   { of, measured, asOf }: { of: InventoryKind; measured: Measured; asOf: string },

@@ -89,10 +89,7 @@ async function readChanged(db: Db): Promise<Set<string | null>> {
   return new Set(rows.map(({ key }) => key));
 }
 
-/**
- * Returns the other scope of each live key that the lists of two scopes show. That happens if the rows of one scope come from another list.
- * A scope that is no longer listed does not count.
- */
+/** Returns the other scope of each live key that lists of two connected scopes show: the rows of one come from another list. */
 async function readOtherScopes(
   sql: Sql,
   one: ScopeReference | undefined,
@@ -147,10 +144,7 @@ function useOf({ kind, createdAt, lastUsedAt, lastUsedFrom, useWentBack }: KeyRo
   return { state: 'used', at: lastUsedAt, from: lastUsedFrom };
 }
 
-/**
- * Counts the revocations of the last 24 hours by each control plane's own clock. Every call that was sent counts as long as it may have
- * revoked.
- */
+/** Counts what the last 24 hours revoked, by each control plane's clock. A call that was sent counts while it may have revoked. */
 async function countRevokedLastDay(
   db: Db,
   nowMs: (controlPlane: string) => number,

@@ -15,10 +15,7 @@ export interface KeyListing {
   begunAt: string;
   /** Why the listing does not show the current state; null if it does. Of a stale listing only its arrival is stored. */
   stale?: string | null;
-  /**
-   * The number of rows beside `keys` that cannot be read. Any absent key may be one of them, and any listed key may have a later use in
-   * them.
-   */
+  /** The number of rows beside `keys` that cannot be read. Any absent key, and a later use of any listed one, may be among them. */
   unreadable?: number;
   /** Why only a part of the list was shown; null if all of it was. What was shown is stored; absences prove nothing. */
   partial?: string | null;

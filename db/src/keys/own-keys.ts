@@ -145,10 +145,7 @@ const isSeenBy =
   (row: typeof connectionScope.$inferSelect) =>
     row.connection === name && row.controlPlaneNumber === controlPlaneNumber;
 
-/**
- * Returns whether a connection may see a scope. It has listed the scope, or the scope is its own account's. A connection that acts for a
- * user and has listed no keys yet counts too.
- */
+/** Returns whether a connection may see a scope: it has listed it, it is its account's, or it acts for a user and has listed no keys yet. */
 function maySee(
   { controlPlaneNumber, accountId }: KnownConnection,
   listing: { controlPlane: string; scope: string },

@@ -76,10 +76,7 @@ export async function readScopes(
 type Listing = ScopeReference &
   Pick<ScopeFacts, 'listedAt' | 'priorListedAt' | 'hourPriorListedAt' | 'missing' | 'goneLately'>;
 
-/**
- * Returns the last trusted listing of each scope, and the previous ones that are in a row with it. No suspect listing is between them, and
- * each had ended when the last began.
- */
+/** Returns each scope's last trusted listing, and those before it without a suspect one between, which had ended when it began. */
 async function readListings(sql: Sql, one: ScopeReference | undefined): Promise<Listing[]> {
   const rows = await sql`
     with scopes as (

@@ -73,10 +73,7 @@ function isSuspectNow(db: Db, { controlPlane, scope }: KeyListing): SQL | undefi
 /** How long listings may stay suspect before an incident is opened, in s of the control plane's time. */
 const suspectForS = 86_400;
 
-/**
- * Opens an incident for a scope whose listings have all been suspect for long, because nothing governs the scope until then. Closes it once
- * a listing is trusted.
- */
+/** Opens an incident for a scope whose listings were all suspect for long: nothing governs it. A trusted listing closes it. */
 export async function reportSuspect(tx: Tx, listing: KeyListing, why: string | null): Promise<void> {
   const { controlPlane, scope, listedAt } = listing;
   const db = builderOf(tx);

@@ -72,10 +72,7 @@ function conditionOf(choice: EventChoice): SQL | undefined {
   return and(not(anyOf(type, ledger.leftOutOfEvidence)), gt(leafIndex, String(choice.after)));
 }
 
-/**
- * Returns the receipts of events in a tree. A receipt shows personal data only if the event's salt is there and the row still has the data that was
- * recorded.
- */
+/** Returns the receipts of events in a tree. Personal data is shown only with its salt, and if the row still has what was recorded. */
 export async function makeReceipts(db: Reader, events: PlacedEvent[], { size, note }: SignedTree): Promise<string[]> {
   const ranges = events.map(({ leafIndex }) => ledger.rangesOfInclusion(leafIndex, size));
   const tiles = await readTiles(db, ledger.tilesOf(ranges.flat()));

@@ -20,10 +20,7 @@ export interface NewMessage {
   reminder?: { reviews: string[]; step: string };
 }
 
-/**
- * Ends announcements whose finding no longer holds. Unaccepted messages about such an announcement are cancelled. Their other notices are
- * written again.
- */
+/** Ends announcements whose finding no longer holds. Cancels their unaccepted messages; the other notices of these are written again. */
 export async function endAnnouncements(sql: Sql, lapsed: { key: KeyFacts; rule: string }[]): Promise<void> {
   const rows = lapsed.map(({ key, rule }) => ({ key_number: key.number, rule }));
   await sql.begin(async (tx) => {
@@ -137,10 +134,7 @@ export type PendingMessage = Pick<
   'number' | 'id' | 'channel' | 'createdAt' | 'attempts' | 'body'
 > & { controlPlane: string };
 
-/**
- * Lists the messages that a channel has not yet accepted: fewest attempts first, then the oldest. No message can therefore block all
- * others.
- */
+/** Lists the messages that a channel has not accepted, fewest attempts first, then the oldest: no message blocks all others. */
 export async function listPending(db: Db, of: string): Promise<PendingMessage[]> {
   const { number, id, controlPlaneNumber, channel, createdAt, attempts, body, acceptedAt, cancelledAt } = noticeMessage;
   return await db

@@ -47,10 +47,7 @@ export interface OperationPage {
   lease?: Lease | undefined;
 }
 
-/**
- * Writes a page of a project's operations, its proof and the walk's progress, in one statement of one transaction (A3). Writing a page
- * twice changes nothing (A5). The partitions of its months are created first.
- */
+/** Writes a page of operations with its proof and the walk's progress in one transaction (A3). Twice changes nothing (A5). */
 export async function saveOperationPage(sql: Sql, page: OperationPage): Promise<{ inserted: number; changed: number }> {
   const createdAts = page.operations.map(({ createdAt }) => createdAt);
   return await withPartitions(sql, createdAts, async () => {

@@ -53,10 +53,7 @@ export async function makePartitionsAhead(sql: Sql, now: string): Promise<void> 
 
 const madeMonths = new WeakMap<Sql, Set<string>>();
 
-/**
- * Writes rows with these times after creating their partitions. A month that this process created may have been dropped since. It is then
- * created again.
- */
+/** Writes rows of these times after creating their partitions, again if a month that this process created was dropped since. */
 export async function withPartitions<T>(sql: Sql, createdAts: string[], write: () => Promise<T>): Promise<T> {
   await makeMissing(sql, createdAts);
   return await write().catch(async (error: unknown) => {

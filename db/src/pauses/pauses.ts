@@ -15,10 +15,7 @@ export async function readPause(db: Db): Promise<Pause | null> {
   return open ?? null;
 }
 
-/**
- * Stops every replica before its next destructive call (R7). Returns once no such call is running: after that nothing is revoked. Returns
- * false if a pause is already open.
- */
+/** Stops every replica before its next destructive call (R7), and waits for running ones. Returns false if a pause is already open. */
 export async function openPause(
   { db, locks }: Pick<Store, 'db' | 'locks'>,
   { by, reason }: { by: string; reason: string | null },

@@ -231,10 +231,7 @@ export function planDecisionList(filter: FilterOf<typeof decisionFilters>) {
   });
 }
 
-/**
- * Lists the policies of the plans that were produced in a period, oldest first, each with the time from which plans used it. Times are the database's; documents
- * are JSON.
- */
+/** Lists the policies of the plans of a period, oldest first, each with the time from which plans used it, by the database's clock. */
 export async function listPolicies(db: Reader, { from, to }: { from: string; to: string }) {
   const { sha256, firstUsedAt, document } = policyVersion;
   const { id, policySha256, lastMadeAt, createdAt } = planTable;

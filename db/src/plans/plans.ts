@@ -20,10 +20,7 @@ import {
 import { planStanding, standingApproval } from '../schema/views.ts';
 import { builderOf, type Db, hasValues, type Sql, toJson } from '../sql.ts';
 
-/**
- * Stores a plan with its findings and its policy. A plan with the same items is the same plan: what else it shows is replaced. Returns whether it is
- * new.
- */
+/** Stores a plan with its findings and policy. The same items are the same plan, whose other content is replaced. Returns whether it is new. */
 export async function savePlan(sql: Sql, plan: Plan, policy: Policy): Promise<boolean> {
   const { document } = plan;
   return await sql.begin(async (tx) => {

@@ -72,10 +72,7 @@ export function mayHaveRevoked(of: typeof credential | typeof key): SQL {
 
 export type Outcome = 'revoked' | 'gone' | 'not_revoked' | 'failed';
 
-/**
- * Commits the outcome of an intent. A key that we revoked is gone at once, and its observation names the revoker. A key that was used in
- * flight opens an incident (R5).
- */
+/** Commits the outcome of an intent. A key that we revoked is gone at once. One that was used in flight opens an incident (R5). */
 export async function recordOutcome(
   sql: Sql,
   intent: string,

@@ -187,10 +187,7 @@ export async function countUnclear(db: Db, sink: string): Promise<number> {
   return row?.n ?? 0;
 }
 
-/**
- * Returns when a rule's first automatic rotation into its sink was delivered, for each scope as plans name it. Null if one has begun and
- * was not delivered yet.
- */
+/** Returns when a rule's first automatic rotation into its sink was delivered, by scope; null if it began and was not delivered. */
 export async function readCanaries(
   db: Db,
   { rule, sink }: { rule: string; sink: string },

@@ -18,10 +18,7 @@ export async function startRun(
     insert into keywarden.sync_run (kind, connection, status) values (${kind}, ${connection}, 'running') returning number`);
 }
 
-/**
- * Returns whether a run of a kind has finished for a connection in the last hours, by the database's clock. An end that the clock wrote while it was ahead does
- * not count.
- */
+/** Returns whether a run of a kind has finished for a connection in the last hours. An end that the clock wrote while it was ahead does not count. */
 export async function hasFinishedRun(
   db: Db,
   { kind, connection, hours }: { kind: RunKind; connection: string; hours: number },

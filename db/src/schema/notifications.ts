@@ -5,10 +5,7 @@ import { controlPlane } from './connections.ts';
 import { incident } from './incidents.ts';
 import { credential } from './keys.ts';
 
-/**
- * A finding that is being announced. It ends with the finding; if the finding returns, it is announced again (R9). basis: the finding's
- * reason.
- */
+/** A finding that is being announced, for as long as it lasts; one that returns is announced again (R9). basis: its reason. */
 export const announcement = table(
   'announcement',
   {

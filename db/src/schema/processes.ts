@@ -2,10 +2,7 @@ import { sql } from 'drizzle-orm';
 import { jsonb, text, uniqueIndex, uuid } from 'drizzle-orm/pg-core';
 import { instant, int64, type JsonObject, table } from './columns.ts';
 
-/**
- * The requests that were reserved of an account, or of one of its routes, over all replicas. state has the limiter's own format, with times
- * by this database's clock.
- */
+/** The requests reserved of an account or a route, over all replicas. state is the limiter's, with times by this database's clock. */
 export const requestBudget = table('request_budget', {
   name: text('name').primaryKey(),
   version: int64('version').notNull().default(sql`0`),

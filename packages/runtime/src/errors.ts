@@ -47,10 +47,7 @@ export function storeError(message: string, options: { canRetry?: boolean; cause
   return new UserError('store', message, { ...options, exit: exitCode.usage });
 }
 
-/**
- * Returns the system's or Postgres's code of an error or of its cause (ENOENT, 42P01), otherwise its class. Never returns a message, which may
- * contain data.
- */
+/** Returns the code of an error or of its cause (ENOENT, 42P01), else its class. Never a message, which may contain data. */
 export function codeOf(error: unknown): string {
   // Some libraries pass on a copy of an error, without its class.
   for (let at = error; typeof at === 'object' && at !== null; at = 'cause' in at ? at.cause : null)
@@ -99,10 +96,7 @@ const exhausted: Record<string, string> = {
 /** Returns why the database lacks space, memory or time for a statement, or null for any other error. */
 export const whyExhausted = (error: unknown): string | null => exhausted[codeOf(error)] ?? null;
 
-/**
- * Returns whether the database failed inside (XX000). Citus gives this code also for a node that it has lost, and Postgres for damage and for defects of its
- * own.
- */
+/** Returns whether the database failed inside (XX000): of Citus also a lost node, of Postgres damage or a defect of its own. */
 export const isStoreFailure = (error: unknown): boolean => codeOf(error) === 'XX000';
 
 /** Returns one sentence that names the Deno permission to grant, or null for any other error. */

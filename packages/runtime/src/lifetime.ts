@@ -3,10 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 /** A terminal and npm both pass on one Ctrl-C. A second signal within this time counts as the same request. */
 const sameWishMs = 500;
 
-/**
- * Returns a signal that aborts on the first SIGINT, SIGTERM or SIGHUP, or when the parent process ends. A second signal ends the process at once,
- * with exit code 1.
- */
+/** Returns a signal that aborts on SIGINT, SIGTERM, SIGHUP, or the parent's end. A second signal ends the process with exit code 1. */
 export function stopSignal(): AbortSignal {
   const controller = new AbortController();
   let askedMs: number | undefined;

@@ -8,10 +8,7 @@ export type CheckReport = ReturnType<typeof createCheckReport>;
 
 const labelWidth = 14;
 
-/**
- * Creates the report of `check`: its lines are printed at once for people, or all at the end for machines. What is ok or blocked goes to standard output, and
- * the rest to standard error.
- */
+/** Creates the report of `check`, for people line by line (failures and warnings on standard error), for machines all at the end. */
 export function createCheckReport(form: Form | undefined = 'table') {
   const lines: { check: string; state: State; message: string }[] = [];
   let worst: number = exitCode.done;

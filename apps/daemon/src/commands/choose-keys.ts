@@ -5,10 +5,7 @@ import { usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 import { requireOrganization } from './common.ts';
 
-/**
- * Returns a function that finds a live key by its id, or by SCOPE/ID if two control planes or accounts share the id. It throws a UserError
- * that names the fix.
- */
+/** Returns a function that finds a live key by its id, or by SCOPE/ID where ids repeat. It throws a UserError that names the fix. */
 export function makeKeyFinder(keys: NamedKey[]): (name: string) => NamedKey {
   const byId = Map.groupBy(keys, ({ id }) => id);
   return (name) => findKey(byId, name);
@@ -37,10 +34,7 @@ export interface KeyPattern {
   kind?: string;
 }
 
-/**
- * Returns the live keys and other credentials that are named, or those that match a pattern. A pattern matches API keys unless it names
- * another kind.
- */
+/** Returns the live keys and credentials that are named, or that match a pattern: API keys, unless it names another kind. */
 export async function chooseKeys(
   { store }: Pick<Context, 'store'>,
   { names, pattern }: { names: string[]; pattern: KeyPattern },

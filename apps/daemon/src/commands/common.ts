@@ -22,10 +22,7 @@ export const wholeList = 1_000_000;
 /** Postgres and JavaScript write later years in different ways. */
 const latestMs = Date.parse('9999-01-01T00:00:00Z');
 
-/**
- * Returns when something ends: `text` is a day, which is included, an RFC 3339 time, or a duration from `now`. Error messages call it `what`. Throws a UserError
- * (exit 2).
- */
+/** Returns the end that `text` names: a day (included), an RFC 3339 time, or a duration from `now`. Throws a UserError that names `what`. */
 export function parseUntil(text: string, { now, what }: { now: string; what: string }): string {
   const lastingMs = parseDuration(text);
   const isDay = isInstant(`${text}T00:00:00Z`);

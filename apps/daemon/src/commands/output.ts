@@ -67,10 +67,7 @@ interface Shown {
   width?: number | undefined;
 }
 
-/**
- * Returns a list as a table for people, as CSV with the same columns, or as JSON. An apostrophe precedes each text that a spreadsheet would run as a
- * formula.
- */
+/** Returns a list as a table, as CSV with the same columns, or as JSON. `writeCsv` keeps spreadsheets from running a text as a formula. */
 export function renderList<T>(
   items: readonly T[],
   columns: Columns<T>,

@@ -93,10 +93,7 @@ function whyNotWorking(daemon: Daemon | undefined): string | null {
 
 const readyPauseMs = 5000;
 
-/**
- * Notifies the parent process, if it opened a channel (npm start), that the store is filled. A store failure at this point does not end the
- * daemon.
- */
+/** Notifies the parent process (npm start), if it opened a channel, that the store is filled. A failing store does not end the daemon. */
 async function notifyParent(context: Context, connections: Connection[]): Promise<void> {
   while (!context.signal.aborted) {
     try {

@@ -64,10 +64,7 @@ async function recordIncidents(
       await db.openIncident(store.db, { kind: 'breaker', scope, detail: { ...detail, plan_id: id } });
 }
 
-/**
- * Records, for the report, what this machine may carry out, and when its next pass begins. Returns the former. With `isFirst`, it records only what is
- * not recorded yet.
- */
+/** Records for the report what this machine may carry out and when its next pass begins; with `isFirst` only what is not recorded yet. */
 export async function recordState(
   context: Context,
   { isFirst = false }: { isFirst?: boolean } = {},

@@ -77,10 +77,7 @@ async function revokeOnce(context: Context, task: GuardedRevocation, target: Tar
   });
 }
 
-/**
- * R3: commits an intent, with a quota for all scopes while no other process commits one. The key is judged again first, because another scope may have used
- * the quota up meanwhile.
- */
+/** R3: commits an intent within the quota, under its lock. Judges again first: another scope may have used the quota up meanwhile. */
 async function withinQuota<T>(
   context: Context,
   { judge, judgeAgain = judge }: GuardedRevocation,

@@ -17,10 +17,7 @@ export interface ItemTask {
   item: PlanItem;
   planId: string;
   approval: string;
-  /**
-   * How the plan was approved. With `enforcement`, no person approved it: the conditions of automatic revocation are judged again, too
-   * (R6).
-   */
+  /** How the plan was approved. `enforcement`: by no person, so the conditions of automatic revocation are judged again, too (R6). */
   via: PlanApprovalVia;
   connections: Connection[];
   /** Names of connections whose credential was refused in this run. */
@@ -45,10 +42,7 @@ export async function applyItem(context: Context, task: ItemTask): Promise<Appli
   return { item, ...revocation };
 }
 
-/**
- * Judges by the policy in force now (R1). An approval covers the reason, too: a key that only another rule flags since is not what the
- * person approved.
- */
+/** Judges by the policy in force now (R1). The approval covers the reason: another rule's finding is not what the person approved. */
 async function judgeItem(
   context: Context,
   { item, planId, via, connections }: ItemTask,

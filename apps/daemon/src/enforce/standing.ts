@@ -8,10 +8,7 @@ import { type ApprovalScope, approvalScope, whyNotEnforcing, whyNotPermitted } f
 
 type Standing = Pick<Context, 'store' | 'environment' | 'config' | 'now' | 'signal'>;
 
-/**
- * Returns why nothing is revoked without a person at the command line. The store may be an older one, replicas may differ, or a person has
- * paused.
- */
+/** Returns why nothing is revoked without a person at the command line: the store may be older, replicas differ, or there is a pause. */
 export async function whyNotAutomatic(context: Standing): Promise<string | null> {
   return (await whyNotEnforcing(context)) ?? (await whyNothing(context));
 }

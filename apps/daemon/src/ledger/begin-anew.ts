@@ -44,10 +44,7 @@ export async function beginAnew(context: LedgerContext, { reason, by }: { reason
   forgetBegun(folder);
 }
 
-/**
- * Returns whether an earlier run began the ledger of this machine's key and did not finish it. A store that lacks what the key signed since was restored again: it
- * gets another ledger.
- */
+/** Returns whether an earlier run began this key's ledger and did not finish it. A store restored since gets another ledger. */
 async function isBegun(
   { store, environment }: LedgerContext,
   own: string | undefined,

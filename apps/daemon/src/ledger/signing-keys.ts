@@ -38,10 +38,7 @@ export function readSigningKeys({ LEDGER_KEY, KEYWARDEN_DATA }: SigningSettings)
 
 export type SigningSettings = Pick<Environment, 'LEDGER_KEY' | 'KEYWARDEN_DATA'>;
 
-/**
- * Creates the key of a new ledger in the data folder, unless there is one. Its name is unique, because it identifies the log everywhere. Returns whether it
- * was created.
- */
+/** Creates the key of a new ledger in the data folder, under a unique name that identifies the log. Returns false if there is one. */
 export function createLedgerKey({ KEYWARDEN_DATA }: SigningSettings, name = createName()): boolean {
   return createDataFile(KEYWARDEN_DATA, fileName, createSigningKey(name, 'log'));
 }

@@ -97,10 +97,7 @@ export function toNotifiedKey(
   return { id, kind, name, ...place, created_at: createdAt, last_used_at: lastUsedAt, ...why };
 }
 
-/**
- * Returns the same for a chat, as text only. A name from elsewhere cannot mention a person or add a line, and an address in it is not a
- * link.
- */
+/** Returns the same for a chat, as text only: a name from elsewhere mentions no person, adds no line and makes no link. */
 export function toSlack({ data }: Body): { text: string } {
   if ('checkpoint' in data) return { text: escapeSlack(checkpointLines(data)) };
   if ('reviews' in data) return { text: escapeSlack(reviewLines(data)) };

@@ -66,10 +66,7 @@ const oneOfEachControlPlane = (connections: Connection[]) => [
 /** In ms: how long a run sends to one channel. The revocations and rotations of the run wait for that. */
 const budgetMs = 120_000;
 
-/**
- * Sends what a channel has not accepted yet, each message once in a run. Leaves the rest to the next run if the channel is down, or slower than its time
- * allows.
- */
+/** Sends what a channel has not accepted yet, each message once, until the channel is down or its time is over. */
 export async function sendPending(
   { store, config, log, signal, now }: Context,
   { channel, connections }: { channel: ChannelConfig; connections: Connection[] },

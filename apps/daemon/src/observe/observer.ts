@@ -98,10 +98,7 @@ export async function readFigures(sql: Sql, witnesses: string[]): Promise<Figure
   return { figures, queues };
 }
 
-/**
- * Renders the store's figures from a registry of their own. A figure that leaves the store leaves the output, and a missing one is not
- * zero.
- */
+/** Renders the store's figures from a new registry: one that leaves the store leaves the output, and a missing one is not zero. */
 async function renderFigures({ figures, queues }: Figures): Promise<string> {
   const registers = [new Registry()];
   for (const [name, help] of Object.entries(gauges)) {

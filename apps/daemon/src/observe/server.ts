@@ -46,10 +46,7 @@ const figuresMs = 8000;
 
 const usualPort = 8830;
 
-/**
- * Listens, and returns a function that stops. If another replica on this machine has the default port, the daemon works without monitoring
- * and logs that.
- */
+/** Listens, and returns a function that stops. Only logs a warning if another replica of this machine has the default port. */
 export async function listenToObservers(
   app: Hono,
   { host, port, log }: { host: string; port: number | undefined; log: Logger },

@@ -9,10 +9,7 @@ import type { Delivered, OpenSink } from './sinks/sink.ts';
 /** A delivery that fails is tried once more, because the secret is lost afterwards. */
 const mostTries = 2;
 
-/**
- * Delivers a secret to its sink and records the result. Returns why the sink lacks the secret, or null. A process that is stopped meanwhile
- * records nothing: the next pass asks the sink.
- */
+/** Delivers a secret to its sink and records the result. Returns why the sink lacks it, or null. If stopped, the next pass asks the sink. */
 export async function deliver(
   context: Context,
   rotation: StoredRotation,
@@ -46,10 +43,7 @@ async function whyNotWrite({ store, lease }: Context): Promise<string | null> {
   }
 }
 
-/**
- * Returns whether the sink has the secret after a failed delivery. It certainly lacks the secret only if it was never reached, or can
- * confirm that.
- */
+/** Returns whether the sink has the secret after a failed delivery. It lacks it for certain only if unreached, or if it confirms that. */
 async function askAgain(
   sink: OpenSink,
   { mayHave, keyId, signal }: { mayHave: boolean; keyId: string; signal: AbortSignal },

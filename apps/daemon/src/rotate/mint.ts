@@ -31,10 +31,7 @@ import type { OpenSink } from './sinks/sink.ts';
 /** Why nothing was minted now. `isFinal`: a later try cannot succeed either. Null if the rotation has moved on. */
 type NotMinted = Skip | null;
 
-/**
- * Mints a successor and delivers its secret to the sink. It lists the scope, commits the intent, creates the key, commits its id and
- * delivers its secret. The secret exists only in this call.
- */
+/** Mints a successor: lists the scope, commits the intent, creates the key, commits its id, and delivers the secret, which exists only here. */
 export async function mintAndDeliver(context: Context, rotation: StoredRotation, run: Run): Promise<NotMinted> {
   const { rule, via } = rotation;
   const unwanted = unwantedRotationHold(context.config.policy, run.facts, { number: rotation.key.number, rule, via });
@@ -152,10 +149,7 @@ function nextMint(
   return { attempt, name, connection: minter.name, creatorId: minter.accountId, ...listed, ...unsettled };
 }
 
-/**
- * Returns a connection that can list the scope. A connection that can mint may be unable to list: a member mints a project-scoped key,
- * which administrators see.
- */
+/** Returns a connection that can list the scope. A member can mint project-scoped keys, and only administrators see them. */
 async function findLister(
   { store }: Context,
   { key }: StoredRotation,

@@ -87,10 +87,7 @@ function lastTime(schedule: string, nowMs: number): string {
 
 const dueRuleOf = (scope: string, rule: string) => `${controlPlaneOf(scope)} ${rule}`;
 
-/**
- * Returns the finding of the first automatically rotating rule from which the key is not exempt. Returns none if the key is already in
- * rotation.
- */
+/** Returns the finding of the first automatically rotating rule from which the key is not exempt; none if it is already in rotation. */
 function dueFinding(policy: Policy, { key, findings }: Run['judgements'][number]): Finding[] {
   if (key.lineage?.rotation != null || modeOf(policy, key) !== 'enforce') return [];
   const due = findings.find(

@@ -40,10 +40,7 @@ export interface Wish {
   request?: string;
 }
 
-/**
- * Opens one rotation if it is possible. If nothing can mint the successor or no sink can take it, no rotation opens, so the key stays
- * subject to the policy.
- */
+/** Opens one rotation, if a successor can be minted and a sink can take it. Otherwise the key stays subject to the policy. */
 export async function open(context: Context, { key, rule, sink, via, by, request }: Wish, run: Run): Promise<Opened> {
   const { store, config } = context;
   const not = (whyNot: string, isTransient = false) => refusal({ key, rule }, { whyNot, isTransient });

@@ -22,10 +22,7 @@ export function ownUsers(sink: string, connections: Connection[]): Connection[] 
   return connections.filter(({ keyFile }) => keyFile !== null && keyFile === own?.keyFile);
 }
 
-/**
- * Returns how a key is rotated. A connection's own key goes into the connection's file. Any other follows its rule or a person's request.
- * Returns the reason if neither specifies it.
- */
+/** Returns how a key is rotated: into its connection's file, or as its rule or a person specifies; the reason if neither does. */
 export function settingsFor(
   key: { id: string; controlPlane: string },
   { connections, rule, sink }: { connections: Connection[]; rule: Rule | undefined; sink: string | undefined },

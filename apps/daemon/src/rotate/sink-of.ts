@@ -49,10 +49,7 @@ export async function askSink(
   return await sink.ask(keyId, signal);
 }
 
-/**
- * Returns the sink for the file from which a connection takes its key. It rejects a key that the control plane does not identify as the
- * same account's.
- */
+/** Returns the sink for the file from which a connection takes its key. Rejects a key that is not certainly the same account's. */
 function ownSink(
   name: string,
   { config, connections }: { config: Context['config']; connections: Connection[] },

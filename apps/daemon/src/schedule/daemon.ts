@@ -36,10 +36,7 @@ const mostAtOnce = 4;
 /** The share of the stop time that is left when running jobs are handed back. */
 const handBackShare = 0.3;
 
-/**
- * Starts one replica, which ticks and works on jobs that any replica has enqueued. All replicas are equal: rows decide which one enqueues a
- * slot and which one does a job.
- */
+/** Starts one replica. All are equal: rows decide which one enqueues a slot and which one does a job. */
 export async function startDaemon(context: Context, options: DaemonOptions) {
   const { store, log, config } = context;
   const { replica, now, onFatal, superviseSeconds = 60, pollSeconds = 30 } = options;
@@ -148,9 +145,7 @@ export async function startDaemon(context: Context, options: DaemonOptions) {
   };
 }
 
-/**
- * Checks this machine's mark, adds waiting events to the ledger, and asks its witnesses. A failure delays the ledger, and must not delay the schedules.
- */
+/** Checks this machine's mark, adds waiting events to the ledger, and asks its witnesses. A failure must not delay the schedules. */
 async function sequence(
   context: Context,
   { signal, complainOfWitnesses }: { signal: AbortSignal; complainOfWitnesses: (error: unknown) => void },

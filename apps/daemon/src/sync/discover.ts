@@ -24,10 +24,7 @@ interface FailedOrganization {
   error: unknown;
 }
 
-/**
- * Lists and stores the organizations and projects that a connection sees. Marks what is missing or deleted. An organization whose projects cannot be listed
- * or stored stops no other.
- */
+/** Lists and stores a connection's organizations and projects, and marks what is missing. An organization's failure stops no other. */
 export async function syncProjects(
   context: Context,
   connection: Connection,

@@ -33,10 +33,7 @@ export function planWalk({
   return { floor: best.floor, firstLimit: firstLimitFor(best.rows, maxLimit) };
 }
 
-/**
- * Returns the number of requests for some rows: one if a page can hold them. Otherwise, each page but the last is requested twice, to prove
- * its last instant.
- */
+/** Returns the number of requests for some rows: each page but the last is requested twice, to prove its last instant. */
 function requestsFor(rows: number, maxLimit: number): number {
   return rows + slack <= maxLimit ? 1 : 2 * Math.ceil((rows + slack) / maxLimit) - 1;
 }

@@ -26,10 +26,7 @@ export async function syncOrganizations(
   return organizations;
 }
 
-/**
- * Returns the organization of a key that belongs to one. Throws a UserError if the key may not read it: the key is one of a project, and may read nothing that
- * Keywarden governs.
- */
+/** Returns the organization of a key that belongs to one. Throws a UserError if the key may not read it: it is one of a project. */
 export async function readOwnOrganization(
   { name, client, accountId }: Pick<Identity, 'name' | 'client' | 'accountId'>,
   signal: AbortSignal,

@@ -33,10 +33,7 @@ interface Task {
   seen: Walk['seen'];
 }
 
-/**
- * Brings the archive of one project up to date. It resumes an interrupted walk, then walks down from the newest operation. Then it requests
- * the unfinished operations below that walk.
- */
+/** Brings a project's archive up to date: resumes a walk, walks down from the newest operation, requests the unfinished ones below. */
 export async function syncProject(context: Context, task: Task): Promise<void> {
   const { operations: settings } = context.config;
   const maxLimit = settings.page_limit;
@@ -179,10 +176,7 @@ async function isCutShort(
   return await db.hasOthersBetween(store.sql, { project: project.number, since, below: reached, ids });
 }
 
-/**
- * Returns the control plane's time of a response, as RFC 3339. Throws for a response that may be from an earlier time, because it proves nothing about the
- * current one. That stops this project only.
- */
+/** Returns a response's time by the control plane, RFC 3339. Throws, for this project only, if it may be of an earlier state. */
 function freshDate(connection: Connection, answer: { dateMs: number | null; ageMs: number; begunMs: number }): string {
   const stale = whyStale(connection, answer);
   if (stale !== null) throw new ControlPlaneError('invalid_response', `a page of operations is stale: ${stale}`);

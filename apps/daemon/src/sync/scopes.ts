@@ -56,10 +56,7 @@ export interface Listing extends SavedListing, Pick<Shown, 'ended'> {
   keys: Shown['live'];
 }
 
-/**
- * Lists a scope, stores the listing, and ends the intents that it decides. The caller holds the scope's lock, so that no call runs
- * meanwhile, and passes the context that it got with the lock.
- */
+/** Lists a scope, stores the listing, and ends the intents that it decides. The caller holds the scope's lock and passes its context. */
 export async function listScope(
   context: Pick<Context, 'store' | 'signal' | 'lease' | 'log'>,
   connection: Connection,

@@ -172,10 +172,7 @@ export type StepBack =
 const belowOf = (above: string | undefined, at: string) =>
   above !== undefined && compareInstants(above, at) < 0 ? above : at;
 
-/**
- * Returns the cursor if it is truncated to fewer digits than its row's time. The next page starts below the cursor, and proves nothing
- * above it.
- */
+/** Returns the cursor if it has fewer digits than its row's time: the next page starts below it, and proves nothing above it. */
 function earlier(cursor: string, reached: string): string {
   return isInstant(cursor) && compareInstants(cursor, reached) < 0 ? cursor : reached;
 }

@@ -46,10 +46,7 @@ export interface WalkedPage {
   rejected: RejectedRow[];
   /** Where those are that lie between two readable rows. The archive lacks them, unless it has a readable version. */
   unread: UnreadRow[];
-  /**
-   * Whether the page has no unreadable row, and neither has the page above it. Otherwise it proves nothing, because that row's position is
-   * unknown.
-   */
+  /** Whether neither this page nor the one above has an unreadable row. Such a row's position is unknown, so the page proves nothing. */
   isWhole: boolean;
   /** The control plane's time when the walk began, and when it returned this page. */
   beganAt: string;

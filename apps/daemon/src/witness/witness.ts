@@ -33,10 +33,7 @@ export function createWitness(witness: Witness): Hono {
   return app;
 }
 
-/**
- * Holds a folder for one witness: two that read the same last checkpoint could each cosign another one. Returns what lets it go. Throws a UserError if another
- * witness holds it.
- */
+/** Holds a folder for one witness: two could each cosign another checkpoint. Returns what lets it go. Throws a UserError if it is held. */
 export function holdWitnessFolder(folder: string): () => void {
   const whyNot = `Another witness works in ${folder}; end it, or set KEYWARDEN_DATA to a folder of its own.`;
   return holdFolder(folder, whyNot, 'witness-lock');

@@ -2,10 +2,7 @@ import { z } from '@hono/zod-openapi';
 import { unwrap } from '@keywarden/db/report';
 import { csvCell, writeCsv } from '@keywarden/runtime';
 
-/**
- * Writes items as rows of CSV (RFC 4180), with a column for each field of their schema. Each field of a nested object has its own column
- * (`creator_id`). Lists and free-form objects are written as JSON.
- */
+/** Writes items as CSV, with a column for each field; nested objects have one for each inner field (`creator_id`), lists are JSON. */
 export function createCsvWriter(item: z.ZodObject): { header: string; rows: (items: string[]) => string } {
   const columns = columnsOf(item, []);
   return {

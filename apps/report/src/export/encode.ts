@@ -31,10 +31,7 @@ export interface Encoding {
   more: object;
 }
 
-/**
- * Yields an export line by line and returns its last line, which proves it complete. `head -n -1 FILE | sha256sum` prints its hash in
- * every format.
- */
+/** Yields an export by lines and returns its last, which proves it complete: `head -n -1 FILE | sha256sum` prints its hash. */
 export async function* encode({ format, item, batches, more }: Encoding): AsyncGenerator<Uint8Array, Ending> {
   const hash = createHash('sha256');
   const { head, line, end } = writers[format](item);

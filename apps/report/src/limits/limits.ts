@@ -18,10 +18,7 @@ const overloadedMs = 2000;
 
 export type Limits = ReturnType<typeof createLimits>;
 
-/**
- * Creates the limits of the report's requests. Light requests share `light`, and those that may read much share `heavy`, so that the latter never
- * keep the former waiting.
- */
+/** Creates the limits of requests. Light ones share `light`, and those that may read much `heavy`, so that they delay no light one. */
 export function createLimits(requestsPerMinute: number, { light, heavy }: { light: Sql; heavy: Sql }) {
   const gates = {
     light: createGate({ most: 32, mostOfOne: 8, mostWaiting: 200, waitMs: waitMs.light }),

@@ -115,10 +115,7 @@ export function unwantedRotationHold(
 /** After this long without an automatic revocation in a scope, a new canary is revoked first. */
 const canaryLastsMs = 30 * dayMs;
 
-/**
- * R6: returns why a key waits for the canary of its scope. One key is revoked first, the others `canary_wait` later. `taken` has the scopes
- * whose canary this plan chose.
- */
+/** R6: returns why a key waits for its scope's canary, which goes `canary_wait` before. `taken`: scopes whose canary is of this plan. */
 function waitsForCanary(
   { enforcement: { canary_wait: wait } }: Policy,
   { scope, nowMs, automatic: revoked }: ScopeFacts,

@@ -2,10 +2,7 @@ import type { KeyFacts } from './facts.ts';
 import type { Rule } from './schema.ts';
 import type { Grouping, TimedKey } from './timed-key.ts';
 
-/**
- * The facts that a condition was judged on. Contains only upstream data and policy settings, with names in order, so that it does not change as time
- * passes.
- */
+/** The facts that a condition was judged on: only upstream data and policy settings, so that it does not change as time passes. */
 export type Evidence =
   | { condition: 'unused_for'; last_used_at: string; limit: string }
   | { condition: 'never_used_for' | 'older_than'; created_at: string; limit: string }

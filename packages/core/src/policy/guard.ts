@@ -16,10 +16,7 @@ import { graceEnd } from './notices.ts';
 import { byUse, mostRecentlyUsed } from './ranks.ts';
 import { type Policy, restsOnUse } from './schema.ts';
 
-/**
- * Decides which of the flagged keys may be revoked, longest unused first, and holds the others. Quotas apply elsewhere. Pure; the order of the keys
- * does not matter.
- */
+/** Decides which flagged keys may be revoked, longest unused first, and holds the others; quotas apply elsewhere. Pure. */
 export function guard(policy: Policy, facts: Facts, judgements: Judgement[]): Verdict[] {
   const longestUnusedFirst = judgements.filter(isFlagged).toSorted(inRevocationOrder);
   const verdicts = longestUnusedFirst.map((judgement) => judge(policy, facts, judgement));
@@ -166,10 +163,7 @@ function unannounced({ endMs, missing }: ReturnType<typeof graceEnd>): Hold {
   return { kind: 'unannounced', text };
 }
 
-/**
- * R3: holds the keys beyond the quotas for a later plan, with the reason. Keys in `first` come before the others, and each group is ordered longest
- * unused first.
- */
+/** R3: holds the keys beyond the quotas for a later plan. Keys in `first` come before the others, each group longest unused first. */
 export function holdOverQuota(
   policy: Policy,
   { revokedLastDay }: Facts,

@@ -104,10 +104,7 @@ export function makePlan(policy: Policy, facts: Facts): Plan {
 
 const planId = (approves: string) => `p-${approves.slice(0, 12)}`;
 
-/**
- * Returns whether a document has the content that a person approves under an id. It recomputes each hash, so a document with other items does not
- * pass.
- */
+/** Returns whether a document is what a person approves under an id: each hash is computed again from its items. */
 export function isApprovedContent(document: PlanDocument, { id, approves }: Pick<Plan, 'id' | 'approves'>): boolean {
   const items = document.items.map(hashItem);
   const found = hashApproved({ policySha256: document.policy_sha256, breakers: document.breakers, items });

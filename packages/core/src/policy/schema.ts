@@ -177,10 +177,7 @@ export const policySchema = z
     },
   );
 
-/**
- * The rule for decisions of signed access reviews, which is part of every policy. A `reviewed_out` rule of the policy replaces it for the keys that
- * it matches.
- */
+/** The rule of signed access reviews, part of every policy. A `reviewed_out` rule replaces it for the keys that it matches. */
 export const reviewRule: Rule = {
   name: reviewRuleName,
   match: {},

@@ -58,10 +58,7 @@ function begin(rotation: Rotation, { old, nowMs }: RotationFacts): Step {
   return move('failed', `nothing was minted for ${daysInWords(rotation.adoptWithinMs)}`, true);
 }
 
-/**
- * Returns whether the rotation has been in its state for longer than adoption may take. An overdue rotation opens an incident, so that none waits
- * forever.
- */
+/** Returns whether the rotation is in its state for longer than adoption may take. It then opens an incident: none waits forever. */
 export function isOverdue(
   { since, adoptWithinMs }: Pick<Rotation, 'since' | 'adoptWithinMs'>,
   nowMs: number | null,

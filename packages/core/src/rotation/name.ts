@@ -17,10 +17,7 @@ export function lineageName(name: string): string {
   return name.replace(suffix, '');
 }
 
-/**
- * Returns the name of a successor: the lineage's name, the rotation's id and the attempt. It identifies a successor whose response was lost. Cut to
- * the control plane's 64 characters, never inside a character.
- */
+/** Returns a successor's name: the lineage's, the rotation's id and the attempt, cut to 64 characters. A lost response's successor is found by it. */
 export function successorName(name: string, { id, attempt }: { id: string; attempt: number }): string {
   const tail = ` kw-${id}-${attempt}`;
   let head = '';

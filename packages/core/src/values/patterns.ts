@@ -30,10 +30,7 @@ export function makeNetworkTest(networks: string[]): (address: string) => boolea
   };
 }
 
-/**
- * Returns the network whose members are one client for limits: an IPv4 address itself, and of an IPv6 address its first 64 bits. Returns any
- * other text unchanged.
- */
+/** Returns the network that is one client for limits: an IPv4 address, or 64 bits of an IPv6 address; any other text unchanged. */
 export function clientNetwork(address: string): string {
   if (!ipaddr.isValid(address)) return address;
   const parsed = ipaddr.process(address);

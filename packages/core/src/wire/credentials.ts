@@ -47,10 +47,7 @@ const make = (place: CredentialLocation, made: Made): WireCredential => ({
   createdAt: made.createdAt ?? unknownTime,
 });
 
-/**
- * Returns the control plane's own id of a branch credential. Our id has the branch as a prefix, because another branch's credential might have the
- * same upstream id.
- */
+/** Returns the control plane's id of a branch credential. Ours has the branch before it, because branches may share an id. */
 export const tokenIdOf = ({ id: ours, branchId }: Pick<WireCredential, 'id' | 'branchId'>) =>
   ours.slice((branchId ?? '').length + 1);
 

@@ -106,10 +106,7 @@ function readSecret(connection: ConfigFile['connections'][number], variables: No
   return readOutside(what, { variable, file: undefined }, variables);
 }
 
-/**
- * Returns a connection with the key that its file contains now. A rotation may have replaced the key and the id beside it. Throws a UserError that
- * names the fix.
- */
+/** Returns a connection with its file's current key and id, which a rotation may have replaced. Throws a UserError with the fix. */
 export function readCredential(connection: ConnectionConfig): ConnectionConfig {
   const { name, keyFile, keyId } = connection;
   if (keyFile === null) return connection;

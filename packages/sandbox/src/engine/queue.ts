@@ -34,10 +34,7 @@ export function hasOpen(db: State['db'], projectId: string): boolean {
   return db.get('select 1 from operation where project_id = ? and is_open = 1 limit 1', projectId) !== undefined;
 }
 
-/**
- * Queues the tasks of one request, all with one created_at, and returns their sequence numbers. The first runs at once if no other operation of its
- * project does.
- */
+/** Queues the tasks of one request with one created_at; returns their sequence numbers. The first runs at once in a free project. */
 export function enqueue(state: State, order: Order): number[] {
   const { db, work } = state;
   const wasFree = !hasOpen(db, order.projectId);
@@ -64,10 +61,7 @@ export function enqueue(state: State, order: Order): number[] {
   return queued;
 }
 
-/**
- * Returns the outcome of an operation. An operation that makes or removes something is retried until it is done: nothing could repair a half-made
- * object.
- */
+/** Returns an operation's outcome. One that makes or removes something is retried until it is done: nothing repairs half of it. */
 function outcomeOf(action: string, drawn: Outcome): Outcome {
   return drawn !== 'finish' && /^(create|delete)_/.test(action) ? 'retry' : drawn;
 }

@@ -54,10 +54,7 @@ function archivable({ db }: State, projectId: string, at: Micros): Row | undefin
   );
 }
 
-/**
- * Returns the task for a compute: by default a check that it can start. If the settings ask for more work, starts and new configurations occur as
- * well.
- */
+/** Returns the task for a compute: a check that it can start, or under settings with more work starts and new configurations. */
 function computeWork({ db, work }: State, projectId: string, at: Micros): Task | null {
   const endpoints = db.all(
     `select e.id, e.branch_id, e.state from endpoint e join branch b on b.id = e.branch_id

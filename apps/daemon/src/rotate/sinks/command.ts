@@ -58,10 +58,7 @@ export function commandSink(settings: CommandSettings, target: Target, variables
   };
 }
 
-/**
- * Returns the command's environment: what it needs to find its programs, the key's target, and the variables that the configuration passes
- * on.
- */
+/** Returns the command's environment: what finds its programs, the key's target, and the variables that the configuration passes on. */
 function environmentOf(
   { environment }: CommandSettings,
   { target, keyId, variables }: { target: Target; keyId: string; variables: NodeJS.ProcessEnv },
