@@ -10,8 +10,7 @@ import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
 import { makeId } from '../store/random.ts';
 import type { Micros } from '../store/time.ts';
-import { requireFreeName } from './branch-create.ts';
-import { branchWithCreator } from './branches.ts';
+import { branchWithCreator, requireFreeName } from './branches.ts';
 import { mutate, requireBranch, requireProjectId } from './mutate.ts';
 
 const restoreBody = z.object({

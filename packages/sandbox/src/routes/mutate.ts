@@ -18,10 +18,7 @@ export interface Change {
   order: (tasks: Task[]) => Record<string, unknown>[];
 }
 
-/**
- * Carries out one change of a project, completely or not at all. Throws 423 if the change schedules operations while others of the project are in
- * progress. The operations of one request have one created_at.
- */
+/** Carries out one change of a project, whole or not at all; its operations have one created_at. Throws 423 if others are in progress. */
 export function mutate<T>(c: Context<Env>, state: State, work: (change: Change) => T): T {
   return create(c, state, readPath(c, 'project_id'), (change) => {
     // Repeats the check: while the body arrived, the project may have gone, or the caller's right to it.

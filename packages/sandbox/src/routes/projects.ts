@@ -1,23 +1,28 @@
 import { isIP } from 'node:net';
 import type { Hono } from 'hono';
 import { z } from 'zod';
-import { requireOwnProject, requireProject } from '../access/rules.ts';
+import { requireOrganization, requireOwnProject, requireProject } from '../access/rules.ts';
 import { configureTasks } from '../engine/tasks.ts';
 import { Refusal } from '../http/errors.ts';
 import { readBody } from '../http/json.ts';
 import { readPath } from '../http/query.ts';
-import { renderBranch } from '../resources/branches.ts';
-import { listEndpoints } from '../resources/endpoints.ts';
-import { deleteProject, recoverProject, renderProject, requireRoomForProject } from '../resources/projects.ts';
+import { defaultBranch, insertBranch, renderBranch } from '../resources/branches.ts';
+import * as catalog from '../resources/catalog.ts';
+import { connectionDetails } from '../resources/connections.ts';
+import { insertEndpoint, listEndpoints, renderEndpoint } from '../resources/endpoints.ts';
+import * as projects from '../resources/projects.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
+import { makeId, makePassword } from '../store/random.ts';
+import { requireOrder } from './endpoints.ts';
 import { create, mutate, requireProjectId } from './mutate.ts';
+import { organizationOf } from './project-list.ts';
 
 const quota = z.int().min(0);
 const suspendTimeout = z.int().min(-1).max(604_800);
 
 /** The settings that the sandbox stores, and the parts that it validates. */
-export const settingsSchema = z.looseObject({
+const settingsSchema = z.looseObject({
   allowed_ips: z.looseObject({ ips: z.array(z.string().refine(isAddress, 'no address')).optional() }).optional(),
   quota: z
     .looseObject({
@@ -40,7 +45,29 @@ function isAddress(text: string): boolean {
   return isIP(address) !== 0 && isBlock && (to === from || isIP(to) === isIP(address));
 }
 
-export const retentionSchema = z.int().min(0).max(2_592_000);
+const retentionSchema = z.int().min(0).max(2_592_000);
+
+const name = z.string().min(1).max(256);
+const identifier = z.string().min(1).max(63);
+const computeUnits = z.number().min(0.25);
+
+const createBody = z.object({
+  project: z.object({
+    name: name.optional(),
+    org_id: z.string().optional(),
+    region_id: z.enum(projects.regions.map((region) => region.region_id)).default(projects.defaultRegion),
+    pg_version: z.int().min(14).max(18).default(17),
+    store_passwords: z.boolean().default(true),
+    history_retention_seconds: retentionSchema.default(86_400),
+    settings: settingsSchema.default({}),
+    default_endpoint_settings: settingsSchema.default({}),
+    autoscaling_limit_min_cu: computeUnits.default(0.25),
+    autoscaling_limit_max_cu: computeUnits.default(2),
+    branch: z
+      .object({ name: name.default('main'), role_name: identifier.optional(), database_name: identifier.optional() })
+      .default({ name: 'main' }),
+  }),
+});
 
 const updateBody = z.object({
   project: z.object({
@@ -57,7 +84,7 @@ export function projectRoutes(api: Hono<Env>, state: State): void {
 
   api.get('/projects/:project_id', (c) => {
     const row = requireProject(db, c.get('principal'), readPath(c, 'project_id'));
-    return c.json({ project: renderProject(row) });
+    return c.json({ project: projects.renderProject(row) });
   });
 
   api.patch('/projects/:project_id', async (c) => {
@@ -80,7 +107,7 @@ export function projectRoutes(api: Hono<Env>, state: State): void {
         ...(isStored ? [{ action: 'apply_storage_config' }] : []),
         ...(wanted.settings === undefined ? [] : active.flatMap((endpoint) => configureTasks(db, endpoint))),
       ]);
-      return c.json({ project: renderProject(db.require('project', { id })), operations });
+      return c.json({ project: projects.renderProject(db.require('project', { id })), operations });
     });
   });
 
@@ -91,26 +118,95 @@ export function projectRoutes(api: Hono<Env>, state: State): void {
     const branch = db.get(kept, id);
     if (branch !== undefined)
       throw new Refusal(422, `cannot delete a project that has a protected branch; branch_id:"${branch.id}"`);
-    db.transaction(() => deleteProject(db, id, state.clock.now()));
-    return c.json({ project: renderProject(row) });
+    db.transaction(() => projects.deleteProject(db, id, state.clock.now()));
+    return c.json({ project: projects.renderProject(row) });
   });
 
   api.post('/projects/:project_id/recover', (c) => {
     const id = readPath(c, 'project_id');
     const row = requireOwnProject(db, c.get('principal'), { projectId: id, to: 'recover projects', deleted: true });
-    requireRoomForProject(db, String(row.organization_id));
+    projects.requireRoomForProject(db, String(row.organization_id));
     return create(c, state, id, ({ at, order }) => {
-      recoverProject(db, id, at);
+      projects.recoverProject(db, id, at);
       order([{ action: 'tenant_attach' }]);
       const branches = db.all(
         'select * from branch where project_id = ? and deleted_at is null order by created_at, id',
         id,
       );
-      return c.json({ project: renderProject(db.require('project', { id })), branches: branches.map(renderBranch) });
+      return c.json({
+        project: projects.renderProject(db.require('project', { id })),
+        branches: branches.map(renderBranch),
+      });
     });
   });
 }
 
 function merge(stored: Row[string] | undefined, wanted: object | undefined): object {
   return { ...JSON.parse(String(stored)), ...wanted };
+}
+
+/** Adds the route that creates a project with a root branch, which is the default, and with a compute, a role and a database. */
+export function projectCreateRoute(api: Hono<Env>, state: State): void {
+  const { db, random } = state;
+
+  api.post('/projects', async (c) => {
+    const { project: wanted } = await readBody(c, createBody);
+    const principal = c.get('principal');
+    const organizationId = organizationOf(c, wanted.org_id);
+    requireOrganization(db, principal, organizationId);
+    projects.requireRoomForProject(db, organizationId);
+    requireOrder(wanted.autoscaling_limit_min_cu, wanted.autoscaling_limit_max_cu);
+    const ids = { project: makeId(random), branch: makeId(random, 'br'), endpoint: makeId(random, 'ep') };
+    return create(c, state, ids.project, ({ at, order }) => {
+      const {
+        branch,
+        org_id: _organization,
+        autoscaling_limit_min_cu: min,
+        autoscaling_limit_max_cu: max,
+        ...own
+      } = wanted;
+      const project = {
+        ...own,
+        id: ids.project,
+        name: own.name ?? ids.project,
+        organization_id: organizationId,
+        owner_id: principal.userId,
+        cpu_used_sec: 0,
+        created_at: at,
+        updated_at: at,
+      };
+      projects.insertProject(db, project, at);
+      const place = { project_id: ids.project, created_at: at };
+      const root = {
+        id: ids.branch,
+        parent_id: null,
+        name: branch.name,
+        created_by: principal.userId,
+        is_default: true,
+      };
+      insertBranch(db, { ...place, ...root });
+      const limits = { min_cu: min, max_cu: max };
+      insertEndpoint(db, { ...place, id: ids.endpoint, branch_id: ids.branch, type: 'read_write', ...limits });
+      const role = branch.role_name ?? 'neondb_owner';
+      catalog.insertRole(db, { branch_id: ids.branch, name: role, password: makePassword(random) }, at);
+      const database = { branch_id: ids.branch, name: branch.database_name ?? 'neondb', owner_name: role };
+      catalog.insertDatabase(db, database, at);
+      const operations = order([
+        { action: 'create_timeline', branchId: ids.branch },
+        { action: 'start_compute', branchId: ids.branch, endpointId: ids.endpoint },
+      ]);
+      return c.json(
+        {
+          project: projects.renderProject(db.require('project', { id: ids.project })),
+          connection_uris: connectionDetails(db, ids.branch),
+          roles: catalog.listRoles(db, ids.branch).map((row) => catalog.renderRole(row, { withPassword: true })),
+          databases: catalog.listDatabases(db, ids.branch).map(catalog.renderDatabase),
+          operations,
+          branch: renderBranch(defaultBranch(db, ids.project)),
+          endpoints: listEndpoints(db, { projectId: ids.project }).map(renderEndpoint),
+        },
+        201,
+      );
+    });
+  });
 }

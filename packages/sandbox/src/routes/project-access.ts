@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
 import { requireAdministrator, requireProject } from '../access/rules.ts';
@@ -7,6 +8,7 @@ import { pageSql, pageValues, pagination, readPage } from '../http/page.ts';
 import { readFlag, readLimit, readPath } from '../http/query.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
+import { mutate, requireBranch, requireProjectId } from './mutate.ts';
 
 const roleBody = z.object({ role: z.enum(['viewer', 'editor', 'admin']) });
 const levels: Record<string, string> = { viewer: 'VIEWER', editor: 'EDITOR', admin: 'ADMIN' };
@@ -92,3 +94,98 @@ function renderMember(row: Row): Record<string, unknown> {
     }),
   };
 }
+
+const grantBody = z.object({ email: z.email() });
+
+/** Adds the routes that share projects with people outside their organization. */
+export function projectSharingRoutes(api: Hono<Env>, state: State): void {
+  const { db, clock } = state;
+  /** Refuses project-scoped keys: a key of one project must not give access to others. */
+  const requireSharer = (c: Context<Env>): string => {
+    const projectId = requireProjectId(c, state);
+    if (c.get('principal').kind === 'project')
+      throw new Refusal(403, 'project-scoped API keys are not allowed to share projects');
+    return projectId;
+  };
+
+  api.get('/projects/:project_id/permissions', (c) => {
+    const projectId = requireProjectId(c, state);
+    const rows = db.all(
+      'select * from permission where project_id = ? and revoked_at is null order by granted_at, id',
+      projectId,
+    );
+    return c.json({ project_permissions: rows.map(renderPermission) });
+  });
+
+  api.post('/projects/:project_id/permissions', async (c) => {
+    const projectId = requireSharer(c);
+    const { email } = await readBody(c, grantBody);
+    const granted = db.find('permission', { project_id: projectId, email, revoked_at: null });
+    if (granted !== undefined) throw new Refusal(409, `the project is already shared with ${email}`);
+    const permission = { id: randomUUID(), project_id: projectId, email, granted_at: clock.now(), revoked_at: null };
+    db.insert('permission', permission);
+    return c.json(renderPermission(permission));
+  });
+
+  api.delete('/projects/:project_id/permissions/:permission_id', (c) => {
+    const projectId = requireSharer(c);
+    const named = { id: readPath(c, 'permission_id'), project_id: projectId, revoked_at: null };
+    const revoked = { ...found(db.find('permission', named), 'permission not found'), revoked_at: clock.now() };
+    db.update('permission', { id: named.id, revoked_at: revoked.revoked_at });
+    return c.json(renderPermission(revoked));
+  });
+}
+
+const renderPermission = (row: Row) => ({
+  ...columnsOf(row, 'id', 'granted_at'),
+  granted_to_email: row.email,
+  ...present(columnsOf(row, 'revoked_at')),
+});
+
+const addBody = z.object({
+  jwks_url: z.url({ protocol: /^https$/ }),
+  provider_name: z.string().min(1),
+  branch_id: z.string().optional(),
+  jwt_audience: z.string().optional(),
+  role_names: z.array(z.string()).max(10).default(['authenticator', 'authenticated', 'anonymous']),
+});
+
+/** Adds the routes of key sets that a project's databases trust. They accept a token that one of the keys has signed. */
+export function projectJwksRoutes(api: Hono<Env>, state: State): void {
+  const { db } = state;
+  const list = '/projects/:project_id/jwks';
+
+  api.get(list, (c) => {
+    const projectId = requireProjectId(c, state);
+    const rows = db.all('select * from jwks where project_id = ? order by created_at, id', projectId);
+    return c.json({ jwks: rows.map(renderJwks) });
+  });
+
+  api.post(list, async (c) => {
+    const projectId = requireProjectId(c, state);
+    const wanted = await readBody(c, addBody);
+    return mutate(c, state, ({ at, order }) => {
+      if (wanted.branch_id !== undefined) requireBranch(c, state, wanted.branch_id);
+      const id = randomUUID();
+      db.insert('jwks', { ...wanted, id, project_id: projectId, created_at: at, updated_at: at });
+      return c.json({ jwks: renderJwks(requireJwks(projectId, id)), operations: order([]) }, 201);
+    });
+  });
+
+  api.delete(`${list}/:jwks_id`, (c) => {
+    const projectId = requireProjectId(c, state);
+    const row = requireJwks(projectId, readPath(c, 'jwks_id'));
+    db.run('delete from jwks where id = ?', String(row.id));
+    return c.json(renderJwks(row));
+  });
+
+  function requireJwks(projectId: string, id: string): Row {
+    return found(db.find('jwks', { project_id: projectId, id }), 'jwks not found');
+  }
+}
+
+const renderJwks = (row: Row) => ({
+  ...columnsOf(row, 'id', 'project_id', 'jwks_url', 'provider_name', 'created_at', 'updated_at'),
+  role_names: JSON.parse(String(row.role_names)),
+  ...present(columnsOf(row, 'branch_id', 'jwt_audience')),
+});
