@@ -7,7 +7,6 @@ export { armMachine } from './enforce/high-water-mark.ts';
 export { planKeys, readDocument } from './enforce/plan.ts';
 export { growLedger } from './ledger/ledger.ts';
 export { silentProgress } from './progress.ts';
-export { ruleOf } from './rotate/open.ts';
 export { type Rotated, rotate } from './rotate/rotate.ts';
 export { startDaemon } from './schedule/daemon.ts';
 export { syncCredentials } from './sync/credentials.ts';

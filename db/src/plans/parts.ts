@@ -13,17 +13,17 @@ export interface PartFilter {
   /** A rule that flags the key. */
   rule?: string | undefined;
   /** A signed review that decided to revoke the key. */
-  review?: string | undefined;
+  reviewId?: string | undefined;
   /** The store's numbers of the keys. */
   keys?: string[] | undefined;
 }
 
 /** Returns the numbers of the keys that a plan would revoke and that the filter chooses. */
 export async function choosePart(db: Reader, plan: string, filter: PartFilter): Promise<string[]> {
-  const { organizationId, rule, review, keys } = filter;
+  const { organizationId, rule, reviewId, keys } = filter;
   const { number } = credential;
   const isReviewed = and(
-    fragment`${reviewItemNow.reviewNumber}::text = ${review ?? null}`,
+    fragment`${reviewItemNow.reviewNumber}::text = ${reviewId ?? null}`,
     hasValues(reviewItemNow, { keyNumber: number, decision: 'revoke' }),
   );
   const reviewed = db
@@ -40,7 +40,7 @@ export async function choosePart(db: Reader, plan: string, filter: PartFilter): 
         isPlanned(plan),
         when(organizationId, (id) => eq(credential.organizationId, id)),
         when(rule, (name) => eq(findingNow.rule, name)),
-        when(review, () => exists(reviewed)),
+        when(reviewId, () => exists(reviewed)),
         when(keys, (chosen) => anyOf(number, chosen)),
       ),
     )

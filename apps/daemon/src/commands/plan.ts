@@ -60,7 +60,7 @@ async function takePart<T extends Plan>(
   const numbersOfKeys = keys?.map((text) => numberOf(whole, text));
   const chosen = await choosePart(store.db, whole.id, {
     organizationId: organization,
-    review,
+    reviewId: review,
     rule,
     keys: numbersOfKeys,
   });
@@ -95,7 +95,6 @@ function numberOf({ id: plan, document: { items } }: Plan, text: string): string
   return found.key.number;
 }
 
-/** Returns what this plan cannot see or does not judge. */
 function describeBlindSpots({ config }: Context, connections: Connection[], { document }: Plan): string[] {
   const clocks = connections
     .filter((connection) => !isClockTrusted(config.policy, connection))

@@ -6,7 +6,7 @@ import { makePart } from '../actions/plans.ts';
 import { type Html, section, selectField } from '../dashboard/html.ts';
 import { type Pages, readForm, readParameter } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
-import { digits, word } from '../parameters.ts';
+import { camelled, digits, word } from '../parameters.ts';
 import { addRoute, requireOne } from '../route.ts';
 
 const operator = allowWhole('operator');
@@ -16,12 +16,6 @@ const partForms = z.strictObject({
   organization_id: word.optional(),
   rule: word.optional(),
   review_id: digits.optional(),
-});
-
-const toPartFilter = ({ organization_id: organizationId, rule, review_id: review }: z.infer<typeof partForms>) => ({
-  organizationId,
-  rule,
-  review,
 });
 
 /** Returns a plan as JSON. Throws a Problem (404) if it does not exist. */
@@ -42,13 +36,13 @@ export function addPlanParts(app: OpenAPIHono<Env>, pages: Pages, services: Serv
     status: 201,
     handle: async ({ params: { plan_id: plan }, body, principal }) => {
       await requirePlan(services.db, plan);
-      const filter = { ...toPartFilter(body), keys: body.keys };
-      return await requirePlan(services.db, await makePart(services, { plan, filter, principal }));
+      const part = await makePart(services, { plan, filter: camelled(body), principal });
+      return await requirePlan(services.db, part);
     },
   });
   pages.form('/plans/:plan/parts', operator, async ({ c, principal }, sent) => {
     const plan = readParameter(c, 'plan', word);
-    const filter = toPartFilter(readForm(sent, partForms.shape));
+    const filter = camelled(readForm(sent, partForms.shape));
     const part = await makePart(services, { plan, filter, principal });
     return { to: `/plans/${part}`, flash: 'made' };
   });

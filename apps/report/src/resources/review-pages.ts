@@ -77,7 +77,7 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
   form('/reviews/:review/plan', allowWhole('operator'), async (visit) => {
     const plan = await newestPlan(services);
     if (plan === undefined) throw notFound('plan', '/plans');
-    const filter = { review: idOf(visit) };
+    const filter = { reviewId: idOf(visit) };
     return {
       to: `/plans/${await makePart(services, { plan: plan.id, filter, principal: visit.principal })}`,
       flash: 'made',
@@ -96,7 +96,7 @@ const newestPlan = async ({ db }: Services) => (await store.readItems(db, store.
 /** Returns what follows from a signed review: the part of the newest plan that revokes what the review decided. */
 async function planForm(services: Services, { id, revoke }: Review): Promise<Html> {
   const plan = await newestPlan(services);
-  const keys = plan === undefined ? [] : await store.choosePart(services.db, plan.id, { review: id });
+  const keys = plan === undefined ? [] : await store.choosePart(services.db, plan.id, { reviewId: id });
   const state = await store.readEnforcementState(services.db);
   const next = state?.nextAt == null ? '' : html`, ${ago(state.nextAt)}`;
   const gone = await store.countRevokedKeys(services.db, id);
