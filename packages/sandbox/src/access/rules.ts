@@ -1,10 +1,10 @@
-import { notForOrganizationKeys, outsideProject, Refusal } from '../http/errors.ts';
+import { outsideProject, Refusal } from '../http/errors.ts';
 import type { Database, Row } from '../store/database.ts';
 import type { Principal } from './authenticate.ts';
 
 /** Throws the control plane's 404 for keys of organizations and projects: the route is for people. */
 export function requirePersonal(principal: Principal): Extract<Principal, { kind: 'personal' }> {
-  if (principal.kind !== 'personal') throw notForOrganizationKeys();
+  if (principal.kind !== 'personal') throw new Refusal(404, 'not allowed for organization API keys');
   return principal;
 }
 

@@ -30,15 +30,11 @@ function chooseTask(state: State, project: Row, at: Micros): Task | null {
   if (project.detached_at !== null)
     return Number(project.detached_at) <= at - reattachAfter ? { action: 'tenant_reattach' } : null;
   const isIdle = Number(project.last_active_at ?? project.created_at) <= at - detachAfter;
-  if (isIdle && !hasActive(state, String(project.id))) return { action: 'tenant_detach' };
+  const active = { project_id: String(project.id), state: 'active', deleted_at: null };
+  if (isIdle && state.db.find('endpoint', active) === undefined) return { action: 'tenant_detach' };
   const branch = archivable(state, String(project.id), at);
   if (branch !== undefined) return { action: 'timeline_archive', branchId: String(branch.id) };
   return computeWork(state, String(project.id), at);
-}
-
-function hasActive({ db }: State, projectId: string): boolean {
-  const row = db.find('endpoint', { project_id: projectId, state: 'active', deleted_at: null });
-  return row !== undefined;
 }
 
 /** Returns a branch to archive: old, idle and not the default. Using an archived branch restores it. */

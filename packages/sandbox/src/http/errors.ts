@@ -36,7 +36,6 @@ export function requestIdOf(c: Context): string {
 }
 
 export const unauthenticated = () => new Refusal(401, 'supplied credentials do not pass authentication');
-export const notForOrganizationKeys = () => new Refusal(404, 'not allowed for organization API keys');
 export const outsideProject = (projectId: string) =>
   new Refusal(
     404,

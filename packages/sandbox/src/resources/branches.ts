@@ -134,15 +134,16 @@ export function renderBranch(row: Row): Record<string, unknown> {
       ttl_interval_seconds:
         row.expires_at === null ? null : Math.round((Number(row.expires_at) - Number(row.updated_at)) / SECOND),
       created_by: row.creator === undefined || row.creator === null ? null : { name: row.creator, image: '' },
-      recovery: row.deleted_at === null ? null : renderRecovery(row),
+      recovery:
+        row.deleted_at === null
+          ? null
+          : {
+              ...columnsOf(row, 'deleted_at', 'deletion_method'),
+              recoverable_until: formatIfSet(row.purge_at),
+            },
     }),
   };
 }
-
-const renderRecovery = (row: Row) => ({
-  ...columnsOf(row, 'deleted_at', 'deletion_method'),
-  recoverable_until: formatIfSet(row.purge_at),
-});
 
 /** Returns the annotations that people wrote on a branch, in the shape that its routes return beside it. */
 export function renderAnnotation(row: Row): Record<string, unknown> {

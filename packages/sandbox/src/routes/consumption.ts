@@ -156,7 +156,11 @@ function period(row: Row, { frames }: ConsumptionQuery, consumption: (frame: Tim
       period_id: createRandom(seedOf(String(row.id))).uuid(),
       period_plan: 'scale',
       period_start: formatInstant(since),
-      consumption: seen.map((frame) => ({ ...renderTimeframe(frame), ...consumption(frame) })),
+      consumption: seen.map((frame) => ({
+        timeframe_start: formatInstant(frame.start),
+        timeframe_end: formatInstant(frame.end),
+        ...consumption(frame),
+      })),
     },
   ];
 }
@@ -186,11 +190,6 @@ function timeframes(granularity: Granularity, { from, to }: { from: Micros; to: 
     start = end;
   }
   return frames;
-}
-
-/** Returns a timeframe as responses show it. */
-function renderTimeframe({ start, end }: Timeframe): { timeframe_start: string; timeframe_end: string } {
-  return { timeframe_start: formatInstant(start), timeframe_end: formatInstant(end) };
 }
 
 /**

@@ -1,6 +1,5 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
-import { schema } from './schema.ts';
-import { upgrade } from './upgrade.ts';
+import { schema, upgrade } from './schema.ts';
 
 export type Row = Record<string, string | number | bigint | null>;
 
