@@ -13,8 +13,8 @@ import { whyNotApproved } from '../enforce/standing.ts';
 import { appliedToJson, renderApplied } from './applied.ts';
 import { describeCommand } from './command.ts';
 import { userName } from './common.ts';
-import { existingStore } from './session.ts';
 import { renderTable } from './table.ts';
+import { existingStore } from './with-context.ts';
 
 export const applyCommand = describeCommand({
   name: 'apply',

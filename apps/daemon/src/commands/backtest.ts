@@ -7,8 +7,8 @@ import { parseConfig } from '@keywarden/runtime/config';
 import { connectionsOf } from '../connect.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
 import { describeCommand } from './command.ts';
-import { existingStore, withContext } from './session.ts';
 import { renderTable } from './table.ts';
+import { existingStore, withContext } from './with-context.ts';
 
 export const backtestCommand = describeCommand({
   name: 'backtest',

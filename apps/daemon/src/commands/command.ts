@@ -2,7 +2,7 @@ import { usageError } from '@keywarden/runtime';
 import type { Command } from 'commander';
 import type { Context } from '../context.ts';
 import { type Answer, addOutput, type OutputOptions, printAnswer } from './output.ts';
-import { type Needs, withContext } from './session.ts';
+import { type Needs, withContext } from './with-context.ts';
 
 /** A command of the command line: its words, its help, and what it does. A file of this folder declares each. */
 export interface CommandOf {

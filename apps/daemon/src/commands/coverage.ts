@@ -14,7 +14,7 @@ import type { Db } from '@keywarden/db/store';
 import { usageError } from '@keywarden/runtime';
 import { describeCommand } from './command.ts';
 import { type Columns, type Listed, list } from './output.ts';
-import { inEmergency } from './session.ts';
+import { inEmergency } from './with-context.ts';
 
 export const coverageCommand = describeCommand({
   name: 'coverage',

@@ -3,7 +3,7 @@ import { usageError } from '@keywarden/runtime';
 import { describeCommand } from './command.ts';
 import { requireNumber, userName } from './common.ts';
 import { type Columns, list } from './output.ts';
-import { asAdmin } from './session.ts';
+import { asAdmin } from './with-context.ts';
 
 const mostListed = 1000;
 

@@ -3,7 +3,7 @@ import { type Enforced, enforce } from '../enforce/enforce.ts';
 import { listKeysAfresh } from '../sync/keys.ts';
 import { appliedToJson, renderApplied } from './applied.ts';
 import { describeCommand } from './command.ts';
-import { wholeContext } from './session.ts';
+import { wholeContext } from './with-context.ts';
 
 export const enforceCommand = describeCommand({
   name: 'enforce',

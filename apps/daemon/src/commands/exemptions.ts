@@ -8,7 +8,7 @@ import { chooseKeys, patternInWords } from './choose-keys.ts';
 import { describeCommand } from './command.ts';
 import { parseUntil, requireNumber, requireRules, userName, wholeList } from './common.ts';
 import { type Columns, list } from './output.ts';
-import { existingStore, storeOnly } from './session.ts';
+import { existingStore, storeOnly } from './with-context.ts';
 
 export const exemptCommand = describeCommand({
   name: 'exempt',

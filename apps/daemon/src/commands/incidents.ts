@@ -4,7 +4,7 @@ import { betweenMarks } from '../enforce/high-water-mark.ts';
 import { describeCommand } from './command.ts';
 import { requireNumber, userName, wholeList } from './common.ts';
 import { type Columns, list } from './output.ts';
-import { inEmergency } from './session.ts';
+import { inEmergency } from './with-context.ts';
 
 export const incidentsCommand = describeCommand({
   name: 'incidents',

@@ -5,8 +5,8 @@ import { makeKeyFinder } from './choose-keys.ts';
 import { describeCommand } from './command.ts';
 import { requireOrganization, wholeList } from './common.ts';
 import { type Columns, list } from './output.ts';
-import { storeOnly, withContext } from './session.ts';
 import { renderTable } from './table.ts';
+import { storeOnly, withContext } from './with-context.ts';
 
 const states = ['active', 'missing', 'gone'] as const;
 

@@ -12,7 +12,7 @@ import { readCheckpoint, readSeen } from '../ledger/seen-checkpoint.ts';
 import { addLedgerKey, endFormerKeys, readSigningKeys } from '../ledger/signing-keys.ts';
 import { describeCommand } from './command.ts';
 import { userName } from './common.ts';
-import { storeOnly } from './session.ts';
+import { storeOnly } from './with-context.ts';
 
 export const ledgerCommand = describeCommand({
   name: 'ledger',

@@ -3,7 +3,7 @@ import { distributeOperations, type Migrated, migrateStore, setOperationRetentio
 import { exitCode, print } from '@keywarden/runtime';
 import { hasConfigFile } from '@keywarden/runtime/config';
 import { describeCommand } from './command.ts';
-import { storeOnly } from './session.ts';
+import { storeOnly } from './with-context.ts';
 
 export const migrateCommand = describeCommand({
   name: 'migrate',

@@ -8,7 +8,7 @@ import { betweenMarks } from '../enforce/high-water-mark.ts';
 import { makeKeyFinder } from './choose-keys.ts';
 import { describeCommand } from './command.ts';
 import { userName } from './common.ts';
-import { storeOnly, withContext } from './session.ts';
+import { storeOnly, withContext } from './with-context.ts';
 
 export const ownerSetCommand = describeCommand({
   name: 'owner set',

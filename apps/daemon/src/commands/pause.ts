@@ -5,7 +5,7 @@ import type { Context } from '../context.ts';
 import { armMachine, betweenMarks, disarmMachine, moveMark, whyNotEnforcing } from '../enforce/high-water-mark.ts';
 import { describeCommand } from './command.ts';
 import { lostInWords, userName } from './common.ts';
-import { inEmergency, storeOnly } from './session.ts';
+import { inEmergency, storeOnly } from './with-context.ts';
 
 export const pauseCommand = describeCommand({
   name: 'pause',

@@ -10,7 +10,7 @@ import { listKeysAfresh } from '../sync/keys.ts';
 import { describeCommand } from './command.ts';
 import { requireOrganization, requireRules } from './common.ts';
 import { describePlan, renderPlan, renderPlanRows } from './plan-text.ts';
-import { wholeContext } from './session.ts';
+import { wholeContext } from './with-context.ts';
 
 interface PlanOptions {
   organization?: string;

@@ -4,7 +4,7 @@ import { dropDueMonths, findExpiredMonths } from '../retention.ts';
 import { describeCommand } from './command.ts';
 import { userName } from './common.ts';
 import { type Columns, list } from './output.ts';
-import { storeOnly } from './session.ts';
+import { storeOnly } from './with-context.ts';
 
 export const retentionCommand = describeCommand({
   name: 'retention',

@@ -9,8 +9,8 @@ import { makeKeyFinder } from './choose-keys.ts';
 import { describeCommand } from './command.ts';
 import { userName } from './common.ts';
 import { rotationToJson } from './rotations.ts';
-import { existingStore } from './session.ts';
 import { renderTable } from './table.ts';
+import { existingStore } from './with-context.ts';
 
 export const rotateCommand = describeCommand({
   name: 'rotate',

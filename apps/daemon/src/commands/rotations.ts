@@ -6,7 +6,7 @@ import { betweenMarks } from '../enforce/high-water-mark.ts';
 import { describeCommand } from './command.ts';
 import { userName, wholeList } from './common.ts';
 import { type Columns, list } from './output.ts';
-import { storeOnly } from './session.ts';
+import { storeOnly } from './with-context.ts';
 
 export const rotationsCommand = describeCommand({
   name: 'rotations',

@@ -13,7 +13,7 @@ import { createMetrics } from '../observe/observer.ts';
 import { createObserveApp, listenToObservers } from '../observe/server.ts';
 import { silentProgress } from '../progress.ts';
 import { type Daemon, startDaemon } from '../schedule/daemon.ts';
-import { withContext } from './session.ts';
+import { withContext } from './with-context.ts';
 
 /** Runs the daemon: does the configured work on schedule until it is stopped. It revokes automatically only in `mode: enforce` (R6). */
 export async function runDaemon(): Promise<number> {

@@ -8,7 +8,7 @@ import { syncKeys } from '../sync/keys.ts';
 import { syncOperations } from '../sync/operations.ts';
 import type { Counts } from '../sync/run.ts';
 import type { CommandOf } from './command.ts';
-import { withContext } from './session.ts';
+import { withContext } from './with-context.ts';
 
 interface SyncOptions {
   connection?: string;

@@ -3,7 +3,7 @@ import { printError, usageError } from '@keywarden/runtime';
 import { describeCommand } from './command.ts';
 import { parseUntil, requireNumber, requireOrganization, userName } from './common.ts';
 import { type Columns, list } from './output.ts';
-import { asAdmin, withContext } from './session.ts';
+import { asAdmin, withContext } from './with-context.ts';
 
 export const tokenCreateCommand = describeCommand({
   name: 'token create',

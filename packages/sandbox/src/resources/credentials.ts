@@ -34,13 +34,11 @@ export function rotateCredential(db: Database, tokenId: string): Row {
   return db.require('credential', { token_id: tokenId });
 }
 
-const shortOf = ({ token_id: id }: Row) => String(id).slice('nak_live_'.length, 'nak_live_'.length + 12);
-
 /** Returns a credential as lists show it, without secrets. */
 export function renderCredential(row: Row): Record<string, unknown> {
   return {
     ...columnsOf(row, 'token_id', 'branch_id', 'principal_type', 'created_at'),
-    token_id_short: shortOf(row),
+    token_id_short: String(row.token_id).slice('nak_live_'.length, 'nak_live_'.length + 12),
     scopes: JSON.parse(String(row.scopes)),
     ...present(columnsOf(row, 'name', 'last_used_at', 'revoked_at', 'expires_at')),
   };
