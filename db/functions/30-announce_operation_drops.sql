@@ -22,7 +22,7 @@ begin
     values (first, found_rows, table_bytes(format('keywarden.%I', name)::regclass)
       + table_bytes(format('keywarden.%I', replace(name, 'operation_', 'operation_version_'))::regclass))
     on conflict (month) do update set operations = excluded.operations, bytes = excluded.bytes,
-      announced_at = case when operation_drop.dropped_at is null then operation_drop.announced_at else now() end,
+      announced_at = case when operation_drop.dropped_at is null then operation_drop.announced_at else clock_timestamp() end,
       dropped_at = null, dropped_by = null;
   end loop;
   return query select * from operation_drop where dropped_at is null order by month;

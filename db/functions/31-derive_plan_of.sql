@@ -27,9 +27,9 @@ begin
     return made;
   end if;
   -- A former plan with the same keys becomes this part. If the newest facts give it again, savePlan makes it a plan of its own again.
-  insert into keywarden.plan as former (id, sha256, approves, document, item_count, held_count, reported_count, policy_sha256, derived_from, last_made_at)
+  insert into keywarden.plan as former (id, sha256, approves, document, item_count, held_count, reported_count, policy_sha256, derived_from, created_at, last_made_at)
     values (made, encode(sha256(convert_to(document, 'UTF8')), 'hex'), approved, document, chosen.count, 0, 0, whole.policy_sha256,
-      coalesce(whole.derived_from, whole.id), whole.last_made_at)
+      coalesce(whole.derived_from, whole.id), clock_timestamp(), whole.last_made_at)
     on conflict (id) do update set last_made_at = excluded.last_made_at, derived_from = excluded.derived_from, sha256 = excluded.sha256,
       document = excluded.document, held_count = 0, reported_count = 0,
       findings_at = case when former.sha256 = excluded.sha256 then former.findings_at else now() end;

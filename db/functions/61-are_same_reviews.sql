@@ -4,7 +4,7 @@ create or replace function keywarden.are_same_reviews(numbers bigint[], of_filte
   language sql stable set search_path = pg_catalog, pg_temp as $$
   select not exists (select from keywarden.review r left join keywarden.newest_plan p on true
       where r.number = any(numbers) and ((r.filter, r.holes, r.keep_for) <> (of_filter, of_holes, keep_days * interval '1 day')
-        or r.plan_id is distinct from p.id or r.opened_at <= p.findings_at or r.opened_at < now() - interval '10 minutes'))
+        or r.plan_id is distinct from p.id or r.opened_at <= p.findings_at or r.opened_at < clock_timestamp() - interval '10 minutes'))
     and not exists (select from keywarden.review_decision d where d.review_number = any(numbers))
     and not exists (
       select from jsonb_to_recordset(items) i (number bigint, key jsonb)

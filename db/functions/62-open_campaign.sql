@@ -14,12 +14,12 @@ begin
   if coalesce(jsonb_array_length(items), 0) not between 1 and 20000 then
     return null;
   end if;
-  if (settings ->> 'due_at')::timestamptz not between now() + interval '1 second' and now() + interval '366 days' then
-    return 0;
-  end if;
   perform pg_advisory_xact_lock(hashtextextended('reviews by ' || holder.acts_as, 2));
   -- The token may have been revoked while this waited.
   perform from keywarden.require_holder(credential, 'auditor', true);
+  if (settings ->> 'due_at')::timestamptz not between clock_timestamp() + interval '1 second' and clock_timestamp() + interval '366 days' then
+    return 0;
+  end if;
   select c.* into campaign from keywarden.review_campaign c
     where c.opened_by = holder.acts_as and c.canceled_at is null
       and (c.title, c.split_by, c.due_at, to_jsonb(c.remind_days), c.default_decision, c.keep_needs_reason, c.escalate_to, c.escalate_after_days)

@@ -37,7 +37,7 @@ begin
   insert into keywarden.review_signature (review_number, signed_by, signed_at, sha256, content_sha256)
     values (wanted, holder.acts_as, greatest(clock_timestamp(), (select max(s.signed_at) + interval '1 microsecond' from keywarden.review_signature s)),
       hash, keywarden.review_content_hash(wanted));
-  update keywarden.exemption e set ended_at = greatest(e.granted_at, v.at), ended_by = holder.acts_as
+  update keywarden.exemption e set ended_at = greatest(e.granted_at, v.at + (clock_timestamp() - now())), ended_by = holder.acts_as
     from (select x.exemption_number, max(p.at) as at from keywarden.review_item_now d
         join keywarden.exemption_key x on x.key_number = d.key_number join keywarden.credential k on k.number = d.key_number
         join keywarden.control_plane_now p on p.control_plane_number = k.control_plane_number
@@ -47,7 +47,7 @@ begin
       and exists (select from keywarden.review_signature g
         where g.signed_by = e.granted_by and starts_with(e.reason, format('access review %s: ', g.review_number)));
   for kept in
-    select d.key_number, d.reason, d.decided_by, p.at, p.at + r.keep_for as lasts_until,
+    select d.key_number, d.reason, d.decided_by, p.at + (clock_timestamp() - now()) as at, r.keep_for,
       array(select distinct f ->> 'rule' from jsonb_array_elements(d.findings) f where f ->> 'rule' <> 'access-review' order by 1) as rules
     from keywarden.review_item_now d join keywarden.review r on r.number = wanted join keywarden.credential k on k.number = d.key_number
       join keywarden.control_plane_now p on p.control_plane_number = k.control_plane_number
@@ -58,7 +58,7 @@ begin
     -- The rule of reviews is excluded, because its exemption would outlast the next review.
     continue when cardinality(kept.rules) = 0;
     perform keywarden.insert_exemption(holder.acts_as, array[kept.key_number], kept.rules, null,
-      format('access review %s: %s, decided by %s', wanted, kept.reason, kept.decided_by), kept.at, kept.lasts_until);
+      format('access review %s: %s, decided by %s', wanted, kept.reason, kept.decided_by), kept.at, kept.at + kept.keep_for);
     exempted := exempted + 1;
   end loop;
   insert into keywarden.rotation_request (key_number, requested_by, reason)

@@ -140,7 +140,11 @@ test('the daemon cannot make a key in use look unused, or invent an approval of 
   await expectRefused(daemon, approve('report', 'now()'));
   await expectRefused(daemon, approve('command line', `now() - interval '1 day'`));
   await expectRefused(daemon, approve('command line', `now() + interval '1 minute'`));
-  await daemon.unsafe(approve('command line', 'now()'));
+  await daemon.begin(async (tx) => {
+    await tx.unsafe(approve('command line', 'now()'));
+    const [approval] = await tx`select approved_at > now() as "isLater" from keywarden.plan_approval`;
+    expect(approval).toEqual({ isLater: true });
+  });
 });
 
 test('keywarden_admin ends tokens and sessions for good, and lets none of them in again', async () => {

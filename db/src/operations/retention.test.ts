@@ -105,6 +105,22 @@ test('a dropped month that exists again is announced again, and has its whole da
   await expect(drop('2020-02')).rejects.toThrow(/no dry run announced them a day ago/);
 });
 
+test('a month is announced now, for the first time and again, also in a transaction that began before', async () => {
+  await setOperationRetention(store.sql, Date.now() - Date.UTC(2020, 3, 2));
+  const undone = sql.begin(async (tx) => {
+    await tx`select now()`;
+    const [began] = await store.sql`select clock_timestamp()::text as at`;
+    await makeOperationPartitions(tx as unknown as Sql, ['2020-01']);
+    await announceExpiredMonths(tx as unknown as Sql);
+    const announced = await tx`
+      select month::text, announced_at > ${String(began?.at)}::timestamptz as "isLater" from keywarden.operation_drop
+      where month <> '2020-02-01' order by 1`;
+    expect(announced).toEqual(['2020-01-01', '2020-03-01'].map((month) => ({ month, isLater: true })));
+    throw new Error('undo');
+  });
+  await expect(undone).rejects.toThrow('undo');
+});
+
 test('a month that two processes drop at once is dropped once, and neither of them fails', async () => {
   await aDayPasses();
   let second: Promise<boolean> | undefined;

@@ -42,7 +42,7 @@ export const incident = table(
   {
     number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
     kind: text('kind', { enum: incidentKinds }).notNull(),
-    openedAt: instant('opened_at').notNull().default(sql`now()`),
+    openedAt: instant('opened_at').notNull().default(sql`clock_timestamp()`),
     keyNumber: refers(int64('key_number'), () => credential.number),
     intentNumber: refers(int64('intent_number'), () => revocationIntent.number),
     detail: jsonb('detail').$type<JsonObject>().notNull(),

@@ -134,7 +134,7 @@ export const operationRetention = table(
 /** A month over its retention: announced by a dry run, then dropped. */
 export const operationDrop = table('operation_drop', {
   month: date('month', { mode: 'string' }).primaryKey(),
-  announcedAt: instant('announced_at').notNull().default(sql`now()`),
+  announcedAt: instant('announced_at').notNull().default(sql`clock_timestamp()`),
   operations: bigint('operations', { mode: 'number' }).notNull(),
   bytes: bigint('bytes', { mode: 'number' }).notNull(),
   droppedAt: instant('dropped_at'),

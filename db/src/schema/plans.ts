@@ -69,7 +69,7 @@ export const planApproval = table(
     planId: refers(text('plan_id'), () => plan.id).notNull(),
     approvedBy: text('approved_by').notNull(),
     via: text('via', { enum: planApprovalVias }).notNull(),
-    approvedAt: instant('approved_at').notNull().default(sql`now()`),
+    approvedAt: instant('approved_at').notNull().default(sql`clock_timestamp()`),
   },
   (t) => [index('plan_approval_by_plan').on(t.planId, t.approvedAt)],
 );

@@ -39,6 +39,6 @@ export const highWaterMarkMadeBys = ['daemon', 'report'] as const;
 export const highWaterMark = table('high_water_mark', {
   number: int64('number').generatedAlwaysAsIdentity().unique('high_water_mark_number_key'),
   mark: uuid('mark').primaryKey(),
-  madeAt: instant('made_at').notNull().default(sql`now()`),
+  madeAt: instant('made_at').notNull().default(sql`clock_timestamp()`),
   madeBy: text('made_by', { enum: highWaterMarkMadeBys }).notNull().default('daemon'),
 });

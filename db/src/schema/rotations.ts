@@ -91,7 +91,7 @@ export const rotationRequest = table(
     keyNumber: refers(int64('key_number'), () => credential.number).notNull(),
     requestedBy: text('requested_by').notNull(),
     reason: text('reason').notNull(),
-    requestedAt: instant('requested_at').notNull().default(sql`now()`),
+    requestedAt: instant('requested_at').notNull().default(sql`clock_timestamp()`),
   },
   () => [
     check('rotation_request_reason_check', sql`reason <> ''`),

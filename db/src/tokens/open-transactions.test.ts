@@ -113,6 +113,65 @@ test.each<[keyof typeof calls, lock: (actsAs: string) => string]>([
   await expect(waiting).rejects.toMatchObject({ code: 'KW002' });
 });
 
+const times = `
+  select 'plan_approval' as "table", max(approved_at) as at from keywarden.plan_approval
+  union all select 'plan_rejection', max(rejected_at) from keywarden.plan_rejection
+  union all select 'plan', max(created_at) from keywarden.plan
+  union all select 'exemption', max(granted_at) from keywarden.exemption
+  union all select 'end of an exemption', max(ended_at) from keywarden.exemption
+  union all select 'rotation_request', max(requested_at) from keywarden.rotation_request
+  union all select 'review', max(opened_at) from keywarden.review
+  union all select 'review_campaign', max(opened_at) from keywarden.review_campaign
+  union all select 'end of a campaign', max(canceled_at) from keywarden.review_campaign
+  union all select 'review_decision', max(decided_at) from keywarden.review_decision
+  union all select 'review_signature', max(signed_at) from keywarden.review_signature
+  union all select 'report_session', max(created_at) from keywarden.report_session
+  union all select 'use of a session', max(last_seen_at) from keywarden.report_session
+  union all select 'expiry of a session', max(expires_at) - interval '12 hours' from keywarden.report_session
+  union all select 'end of a session', max(ended_at) from keywarden.report_session
+  union all select 'access_log', max(at) from keywarden.access_log
+  union all select 'incident', max(opened_at) from keywarden.incident
+  union all select 'high_water_mark', max(made_at) from keywarden.high_water_mark`;
+
+test('what a person does in a transaction that began before has the time at which they did it', async () => {
+  const { credential } = operator;
+  await store.sql`
+    insert into keywarden.plan (id, sha256, approves, policy_sha256, document, item_count, held_count, reported_count) values ('p-2', '', '', 'v',
+      ${JSON.stringify({ items: ['1', '2'].map((number) => ({ key: { number }, sha256: number })) })}, 2, 0, 0)`;
+  // The control plane has the time of the database.
+  await store.sql`update keywarden.key_listing set listed_at = received_at`;
+  const signed = await statementOf('sign_review', operator);
+  const acting = report.sql.begin(async (tx) => {
+    await tx`select now()`;
+    const [began] = await store.sql`select clock_timestamp()::text as at`;
+    await tx.unsafe(...signed);
+    for (const call of [
+      `approve_plan($1, 'p-2')`,
+      `reject_plan($1, 'p-2', 'not now')`,
+      `derive_plan($1, 'p-2', '{1}')`,
+      `grant_exemption($1, '{${key}}', null, 'a copy', now() + interval '1 year')`,
+      `end_exemption($1, (select max(number) from keywarden.exemption))`,
+      `request_rotation(${calls.request_rotation()})`,
+      `open_review(${calls.open_review()})`,
+      `open_campaign(${calls.open_campaign()})`,
+      `cancel_campaign($1, (select max(number) from keywarden.review_campaign), 'no')`,
+      `decide_review($1, (select max(number) from keywarden.review), '{${key}}', 'keep', 'in use')`,
+      `open_session($1, 'a session', '', '')`,
+      `end_session($1, (select max(number) from keywarden.report_session))`,
+      `record_accesses('[{"request_id": "${crypto.randomUUID()}", "address": "", "method": "GET", "path": "/", "query": "", "status": 200, "event": "request"}]')`,
+      'report_older_store()',
+      'add_report_mark(gen_random_uuid())',
+    ])
+      await tx.unsafe(`select keywarden.${call}, $1::text`, [credential]);
+    return String(began?.at);
+  });
+  const began = await acting;
+  const early = await store.sql.unsafe(`select "table" from (${times}) t where at > $1::timestamptz is not true`, [
+    began,
+  ]);
+  expect(early.map((row) => String(row.table))).toEqual([]);
+});
+
 test('no review and no campaign of no key is opened, however that is written', async () => {
   for (const items of ['null', `'[]'`])
     for (const opening of [`open_review($1, 'x', now()`, `open_campaign($1, '{"due_at": "tomorrow"}', now()`])
