@@ -15,7 +15,7 @@ begin
     return 'signed';
   end if;
   select array_agg(i.key_number) into found_keys from keywarden.review_item i where i.review_number = wanted and i.key_number = any(for_keys);
-  if exists (select from unnest(for_keys) k where not coalesce(k = any(found_keys), false)) or cardinality(for_keys) = 0 then
+  if exists (select from unnest(for_keys) k where not coalesce(k = any(found_keys), false)) or coalesce(cardinality(for_keys), 0) = 0 then
     return 'not its keys';
   end if;
   if decided = 'rotate' and exists (select from unnest(found_keys) k where not exists (select from keywarden.key where number = k)) then

@@ -179,3 +179,21 @@ test('no review and no campaign of no key is opened, however that is written', a
         await report.sql.unsafe(`select keywarden.${opening}, '{}', '[]', 1, ${items}) as made`, [operator.credential]),
       ).toEqual([{ made: null }]);
 });
+
+test.each(['null', `'{}'`])(
+  'no exemption of no key or of no rule is granted, and no decision is made about no key: %s',
+  async (none) => {
+    const daemon = await store.as('keywarden_daemon');
+    for (const lists of [`${none}, null`, `'{${key}}', '{}'`])
+      for (const [sql, granting] of [
+        [report.sql, `grant_exemption($1, ${lists}`],
+        [daemon.sql, `insert_exemption($1, ${lists}, null`],
+      ] as const) {
+        const until = granting.startsWith('grant') ? "'infinity'" : "now(), 'infinity'";
+        const granted = sql.unsafe(`select keywarden.${granting}, 'x', ${until})`, [operator.credential]);
+        await expect(granted).rejects.toMatchObject({ code: '22023' });
+      }
+    const decide = `select keywarden.decide_review($1, ${review}, ${none}, 'keep', 'x') as answer`;
+    expect(await report.sql.unsafe(decide, [operator.credential])).toEqual([{ answer: 'not its keys' }]);
+  },
+);
