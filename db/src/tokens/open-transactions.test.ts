@@ -113,6 +113,20 @@ test.each<[keyof typeof calls, lock: (actsAs: string) => string]>([
   await expect(waiting).rejects.toMatchObject({ code: 'KW002' });
 });
 
+test('the approvals of a token end when it is revoked, also one that an open transaction commits later', async () => {
+  await store.sql`update keywarden.plan set last_made_at = clock_timestamp() where id = 'p'`;
+  const thief = await makePrincipal(store, 'mallory');
+  for (const { credential } of [operator, thief]) await report.sql`select keywarden.approve_plan(${credential}, 'p')`;
+  const persons = async () =>
+    (await store.sql`select person from keywarden.standing_approval order by 1`).map((row) => String(row.person));
+  expect(await persons()).toEqual(['mallory', 'olga']);
+  await report.sql.begin(async (tx) => {
+    await tx`select keywarden.approve_plan(${thief.credential}, 'p')`;
+    await revoke(thief);
+  });
+  expect(await persons()).toEqual(['olga']);
+});
+
 const times = `
   select 'plan_approval' as "table", max(approved_at) as at from keywarden.plan_approval
   union all select 'plan_rejection', max(rejected_at) from keywarden.plan_rejection

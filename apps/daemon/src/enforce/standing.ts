@@ -56,7 +56,7 @@ export async function whyNotApproved(context: Standing, planId: string, via: Pla
     return (
       // A failover may have lost the approval.
       (await approvalScope(context)).why ??
-      `the approval of plan ${planId} is no longer valid: another run of the plan has ended, or a day has passed. Apply the plan again for the remaining keys`
+      `the approval of plan ${planId} is no longer valid: another run of the plan has ended, its token was revoked, or a day has passed. Apply the plan again for the remaining keys`
     );
   return `plan ${planId} needs approvals from ${needed} persons (second_person_above), and has ${approvers.length === 0 ? 'none' : `those of ${approvers.join(', ')}`}: ask another operator to approve it in the report, then apply again`;
 }
