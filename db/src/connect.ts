@@ -151,7 +151,6 @@ const inWordsOfEncoding = (url: string, encoding: string) =>
 const refusals: Record<string, string> = {
   '28P01': 'refuses user USER; fix the user or password in DATABASE_URL',
   '28000': 'refuses user USER; fix the user in DATABASE_URL, or add ?sslmode=require if its pg_hba.conf asks for TLS',
-  '42704': 'does not know a parameter of DATABASE_URL; only sslmode may follow the question mark',
   '53300':
     'has no connection left for user USER (53300); raise max_connections or the limit of the role, or end other sessions',
   XX000: 'has an internal error (XX000), such as a full disk; see its log',

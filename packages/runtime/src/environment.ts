@@ -18,6 +18,7 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import { isNetwork } from '@keywarden/core/values';
 import { z } from 'zod';
+import { whyNotDatabaseUrl } from './database-url.ts';
 import { codeOf, UserError, usageError } from './errors.ts';
 
 const text = z
@@ -44,16 +45,6 @@ const url = (...protocols: string[]) =>
     error: () => `must be an address that begins with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
   });
 
-/** Returns whether each % of an address begins the escape of a character. */
-function isDecodable(address: string): boolean {
-  try {
-    decodeURIComponent(address);
-    return true;
-  } catch {
-    return false; // the only error of decodeURIComponent: a malformed escape
-  }
-}
-
 /** A name or address to listen on; an IPv6 address may have the brackets that it has in URLs. */
 const host = text.transform((value) => value?.replace(/^\[(.+)\]$/, '$1') ?? '127.0.0.1');
 
@@ -61,8 +52,11 @@ const host = text.transform((value) => value?.replace(/^\[(.+)\]$/, '$1') ?? '12
 const allowance = checked((value) => value === '1', '1 or unset').transform((value) => value === '1');
 
 const schema = z.object({
-  DATABASE_URL: url('postgres:', 'postgresql:').refine((value) => value === undefined || isDecodable(value), {
-    error: () => 'has a % that begins no escape; write a % of the password as %25',
+  DATABASE_URL: text.transform((value, context) => {
+    const why = value === undefined ? null : whyNotDatabaseUrl(value);
+    if (why === null) return value;
+    context.addIssue({ code: 'custom', message: why });
+    return z.NEVER;
   }),
   ALLOW_OWNER_LOGIN: allowance,
   ALLOW_HTTP: allowance,
