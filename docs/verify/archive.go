@@ -154,7 +154,7 @@ func sealOf(from event) seal {
 	isNumbered := of.Number > 0 && from.leaf["subject"] == fmt.Sprintf("operation_seal/%d", of.Number)
 	isNext := of.Replaces == nil || *of.Replaces > 0 && *of.Replaces != of.Number
 	require(from.leaf["type"] == "archive.sealed" && isNumbered && isNext, "a receipt is of no seal, or of one with another number")
-	require(of.Operations >= 0 && isSha256.MatchString(of.Root) && strings.Contains(of.Project, " "), "the seal of %q has another form", of.Day)
+	require(of.Operations >= 0 && of.Operations < 1e15 && isSha256.MatchString(of.Root) && strings.Contains(of.Project, " "), "the seal of %q has another form", of.Day)
 	at, isIncluded := day(of.Day), false
 	end := at.AddDate(0, 0, 1)
 	isAfter := !instant(of.SealedAt).Before(end) && !instant(from.leaf["recorded"]).Before(end)
@@ -171,7 +171,11 @@ func sealOf(from event) seal {
 			at, isIncluded = each.To, each.ToIncluded
 		}
 	}
-	of.index, of.isWhole = from.index, len(read[[]interval](of.Gaps)) == 0 && !at.Before(end)
+	gaps := read[[]interval](of.Gaps)
+	for _, each := range gaps {
+		require(each.From.Location() == time.UTC && each.To.Location() == time.UTC, "the seal of %s has times that are not in UTC", of.Day)
+	}
+	of.index, of.isWhole = from.index, len(gaps) == 0 && !at.Before(end)
 	return of
 }
 

@@ -4,21 +4,22 @@ import { type Hash, rootOfLeaves } from './merkle.ts';
 import { hashOperation, isSealed, readMembers } from './operations.ts';
 import type { LoggedEvent, ProvenEvent } from './receipt.ts';
 
-const instant = z.string().refine(isInstant);
+/** A time in the form of the ledger, which all readers understand alike. */
+const instant = z.string().refine((at) => isInstant(at) && /:\d\d(\.\d{0,5}[1-9])?Z$/.test(at));
 const intervals = z.array(
-  z.object({
+  z.strictObject({
     from: instant,
     to: instant,
     from_included: z.boolean(),
     to_included: z.boolean(),
-    reason: z.string().optional(),
+    reason: z.string().min(1).optional(),
   }),
 );
 /** Why a project had no operations at a time that a seal counts as covered. */
 const emptyReasons = [undefined, 'not_created', 'deleted'];
 type Interval = z.output<typeof intervals>[number];
 const number = z.string().regex(/^[1-9]\d{0,18}$/);
-const sealSchema = z.object({
+const sealSchema = z.strictObject({
   number,
   project: z.string().includes(' '),
   day: z.iso.date(),

@@ -29,6 +29,8 @@ const withContent = (change: Record<string, string | null>): OwnEvent => ({
 });
 const covered = `[{"from":"${day}T00:00:00Z","from_included":true,"to":"2026-05-02T00:00:00Z","to_included":false}]`;
 const coveredAs = (from: string, to: string) => withContent({ covered: covered.replace(from, to) });
+const gap = `[{"from":"${day}T00:00:00Z","from_included":true,"reason":"gap","to":"${day}T02:00:00Z","to_included":false}]`;
+const gapAs = (from: string, to: string) => withContent({ gaps: gap.replace(from, to) });
 
 /** Seals that are none. */
 export const falseSeals: [string, OwnEvent][] = [
@@ -42,6 +44,12 @@ export const falseSeals: [string, OwnEvent][] = [
   ['an interval that ends at no time', coveredAs('2026-05-02T00', '2026-05-01T24')],
   ['intervals in another form', withContent({ gaps: '[ ]' })],
   ['no list of gaps', withContent({ gaps: 'null' })],
+  ['a member more', withContent({ other: '1' })],
+  ['a member of an interval more', coveredAs('"to":', '"other":"1","to":')],
+  ['a time with a zero as its last digit', coveredAs('2026-05-02T00:00:00Z', '2026-05-02T00:00:00.50Z')],
+  ['a gap without words as its reason', gapAs('"gap"', '""')],
+  ['a gap until a time that is not in UTC', gapAs('02:00:00Z', '02:00:00+01:00')],
+  ['more operations than a day has', withContent({ operations: '1000000000000000' })],
   ['a root in another form', withContent({ root: 'AB'.repeat(32) })],
   ['a recording before its day has ended', { ...empty, recorded: '2026-05-01T23:30:00Z' }],
 ];
