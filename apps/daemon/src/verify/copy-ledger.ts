@@ -180,7 +180,8 @@ async function download({ token, fetch, sleep, signal, nowMs }: Download, url: s
       if (status === 200) return body;
       why = `answers ${status}`;
       if (status < 500 && status !== 429) throw notAnswering(`${url} ${why}`);
-      waitMs = Math.max(waitMs, readRetryAfterMs(headers.get('retry-after'), nowMs));
+      const sentMs = Date.parse(headers.get('date') ?? '') || nowMs;
+      waitMs = Math.max(waitMs, readRetryAfterMs(headers.get('retry-after'), sentMs));
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof UserError) throw error;

@@ -131,6 +131,10 @@ test('a report that is busy is asked again, no sooner than it says', async () =>
   );
   const busy = await copy(newFolder(), { fetch: async (url, init) => odd.shift() ?? (await ask(url, init)) });
   expect(busy.waits).toEqual([1000, 2000, 300_000]);
+  const headers = { date: 'Wed, 21 Oct 2065 07:28:00 GMT', 'retry-after': 'Wed, 21 Oct 2065 07:28:09 GMT' };
+  const dated = [new Response('', { status: 503, headers })];
+  const later = await copy(newFolder(), { fetch: async (url, init) => dated.shift() ?? (await ask(url, init)) });
+  expect(later.waits).toEqual([9000]);
 });
 
 test('what cannot be copied is said in a sentence, and changes no earlier copy', async () => {
