@@ -100,7 +100,11 @@ test('a setting is a duration above 0, or a cron expression that runs at some ti
   for (const text of ['0s', '90', '365001d'])
     expect(duration.safeParse(text).error?.issues.map((issue) => issue.message)).toEqual([message]);
   expect(schedule.parse('15 * * * *')).toBe('15 * * * *');
-  for (const text of ['0 0 30 2 *', 'hourly', ''])
+  for (const text of ['0 0 30 2 *', '0 0 3 1 6 * 2020'])
+    expect(schedule.safeParse(text).error?.issues.map((issue) => issue.message)).toEqual([
+      'a schedule without a time from now on: its year is past, or no month has its day; change it, or remove it',
+    ]);
+  for (const text of ['0 3 1 6 * 2020', 'hourly', ''])
     expect(schedule.safeParse(text).error?.issues.map((issue) => issue.message)).toEqual([
       'not a cron expression; 15 minutes past each hour is "15 * * * *"',
     ]);

@@ -85,15 +85,17 @@ export const duration = z
     return z.NEVER;
   });
 
-/** A cron expression. */
-export const schedule = z
-  .string()
-  .refine(isSchedule, { error: 'not a cron expression; 15 minutes past each hour is "15 * * * *"' });
+/** A cron expression that has a time from now on. */
+export const schedule = z.string().superRefine((text, context) => {
+  const message = whyNotSchedule(text);
+  if (message !== null) context.addIssue({ code: 'custom', message });
+});
 
-function isSchedule(text: string): boolean {
+function whyNotSchedule(text: string): string | null {
   try {
-    return new Cron(text, { paused: true }).nextRun() !== null;
+    if (new Cron(text, { paused: true }).nextRun() !== null) return null;
+    return 'a schedule without a time from now on: its year is past, or no month has its day; change it, or remove it';
   } catch {
-    return false;
+    return 'not a cron expression; 15 minutes past each hour is "15 * * * *"';
   }
 }
