@@ -178,6 +178,8 @@ test('by default evidence covers the year before now, of all controls; file name
     expect.stringContaining('soc-2_CC6.2'),
     expect.stringContaining('evidence-soc-2_pci-dss-4.0.1-'),
   ]);
+  const days = [await nameOf('from=2026-02-01&to=2026-03-31'), await nameOf('from=2026-02-01&to=2026-03-31T12:00:00Z')];
+  expect(days).toEqual(Array(2).fill('keywarden-evidence-all-2026-02-01-2026-03-31.zip'));
 });
 
 test('evidence lists keys that were never reviewed; whether a key that one listing lacked existed is unknown', async () => {

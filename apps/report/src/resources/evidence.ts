@@ -30,7 +30,7 @@ function chooseControls(controls: Control[], request: string | string[] | undefi
   });
 }
 
-/** Returns a name that tells archives apart: the controls, or their frameworks if there are several, and the period. */
+/** Returns a name that tells archives apart: the controls, or their frameworks if there are several, and the first and the last day of the period. */
 function fileNameOf(chosen: Control[], { of, from, to }: { of: number; from: string; to: string }): string {
   const frameworks = [...new Set(chosen.map(({ id }) => id.split(':')[0] ?? ''))];
   const [only] = chosen;
@@ -40,7 +40,8 @@ function fileNameOf(chosen: Control[], { of, from, to }: { of: number; from: str
       : chosen.length === of
         ? 'all'
         : frameworks.join('_');
-  return `keywarden-evidence-${name}-${from.slice(0, 10)}-${to.slice(0, 10)}.zip`;
+  const last = new Date(Date.parse(to) - 1).toISOString();
+  return `keywarden-evidence-${name}-${from.slice(0, 10)}-${last.slice(0, 10)}.zip`;
 }
 
 function yearBefore(day: string): string {
