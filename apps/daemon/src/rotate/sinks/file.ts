@@ -36,6 +36,13 @@ export function fileSink(path: string, heldKeyId: string | null = null): OpenSin
         const realPath = await realPathOf(path);
         // Another process may write the note meanwhile, and that one must stay.
         if (!existsSync(realPath) && !existsSync(noteOf(realPath))) await createFile(noteOf(realPath), emptyNote);
+        // A secret that a full disk does not take would be lost, and its key minted in vain.
+        const probe = partialOf(partialOf(realPath));
+        try {
+          await writePartial(partialOf(realPath), ' '.repeat(probeBytes));
+        } finally {
+          await rm(probe, { force: true });
+        }
         return null;
       } catch (error) {
         return `${path} cannot be written (${codeOf(error)})`;
@@ -101,6 +108,9 @@ function readHeld(path: string, heldKeyId: string | null): HeldKey | null {
     return null; // the file does not exist
   }
 }
+
+/** More than a secret, its note and their blocks in the file system take. */
+const probeBytes = 32_768;
 
 /** Returns whether a path has the name of a note or of a partly written file. */
 const isOurOwn = (path: string) => path.endsWith(noteOf('')) || path.endsWith(partialOf(''));

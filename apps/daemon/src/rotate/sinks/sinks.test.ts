@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -61,6 +62,20 @@ test('a file contains only the secret, is readable only by its owner, and has a 
   expect(await sink.ask('12', signal)).toBe('has');
   expect(await sink.ask('11', signal)).toBe('lacks');
   expect(readdirSync(folder)).toHaveLength(2);
+});
+
+test('a disk that is full, or a quota, is found before a key is minted; nothing of the try stays', async () => {
+  const sink = file();
+  expect(await sink.prepare?.()).toBeNull();
+  expect(readdirSync(folder)).toEqual([`key-7${noteOf('')}`]);
+  const script = `
+    import { fileSink } from ${JSON.stringify(new URL('file.ts', import.meta.url).href)};
+    console.log(await fileSink(${JSON.stringify(path())}).prepare());`;
+  // The limit is 8 KiB a file.
+  const limited = `trap '' XFSZ; ulimit -f 8; exec "$0" --input-type=module --eval "$1"`;
+  const { stdout } = spawnSync('bash', ['-c', limited, process.execPath, script], { encoding: 'utf8' });
+  expect(stdout.trim()).toBe(`${path()} cannot be written (EFBIG)`);
+  expect(readdirSync(folder)).toEqual([`key-7${noteOf('')}`]);
 });
 
 test('killed between the note and the secret, or with a half-written file: the sink does not have the new one', async () => {
