@@ -15,6 +15,7 @@ import {
 } from 'drizzle-orm';
 import { scopeKeyOf } from '../keys/key-listing.ts';
 import { toInstant } from '../schema/columns.ts';
+import { controlPlane } from '../schema/connections.ts';
 import { incident } from '../schema/incidents.ts';
 import { key, keyListing } from '../schema/keys.ts';
 import { rotation, rotationEvent, rotationMint } from '../schema/rotations.ts';
@@ -136,9 +137,17 @@ export async function readFailures(sql: Sql): Promise<Map<string, { at: string; 
 }
 
 /** Returns the id and the name of a lineage's first key. */
-export async function readFirstKey(db: Db, lineage: string): Promise<{ id: string; name: string }> {
-  const [row] = await db.select({ id: key.id, name: key.name }).from(key).where(eq(key.number, lineage));
-  return { id: String(row?.id), name: String(row?.name) };
+export async function readFirstKey(
+  db: Db,
+  lineage: string,
+): Promise<{ id: string; name: string; controlPlane: string }> {
+  const [row] = await db
+    .select({ id: key.id, name: key.name, controlPlane: controlPlane.baseUrl })
+    .from(key)
+    .innerJoin(controlPlane, eq(controlPlane.number, key.controlPlaneNumber))
+    .where(eq(key.number, lineage));
+  if (row === undefined) throw new Error(`there is no key ${lineage}`);
+  return row;
 }
 
 /** Returns whether a file already holds another lineage's key. Two keys in one sinkPath would lose the first. */

@@ -23,7 +23,7 @@ import { type Identity, identify } from '../connect.ts';
 import { isClockTrusted } from '../control-plane-clock.ts';
 import { approvedByReport, whyNotAutomatic } from '../enforce/standing.ts';
 import { fileSink } from '../rotate/sinks/file.ts';
-import { openSink } from '../rotate/sinks/open.ts';
+import { listMixedSinks, openSink } from '../rotate/sinks/open.ts';
 import { readOwnOrganization } from '../sync/organizations.ts';
 import { type CheckReport, createCheckReport } from './check-report.ts';
 import { describeCommand } from './command.ts';
@@ -52,6 +52,7 @@ export const checkCommand = describeCommand({
     });
     if (stored !== undefined) reportStored(report, stored);
     for (const sink of config.sinks) await checkSink(report, sink);
+    for (const mixed of listMixedSinks(config)) report.add('sink', 'warning', mixed);
     for (const configured of config.connections) {
       let identity: Identity | undefined;
       await checkPart(report, 'credential', async () => {
@@ -166,6 +167,7 @@ async function ownKeyInWords(
 /** Checks a sink as far as that is possible without a key. */
 async function checkSink(report: CheckReport, sink: Config['sinks'][number]): Promise<void> {
   const target = {
+    controlPlane: 'x',
     lineage: '1',
     name: 'key',
     kind: 'organization',

@@ -12,6 +12,7 @@ import { readWitnesses } from '../ledger/witnesses.ts';
 import { createMetrics } from '../observe/observer.ts';
 import { createObserveApp, listenToObservers } from '../observe/server.ts';
 import { silentProgress } from '../progress.ts';
+import { listMixedSinks } from '../rotate/sinks/open.ts';
 import { type Daemon, startDaemon } from '../schedule/daemon.ts';
 import { withContext } from './with-context.ts';
 
@@ -38,6 +39,7 @@ async function run(context: Context): Promise<number> {
   const connections = await connectionsOf(context, { skipFailing: true });
   const names = config.connections.map(({ name }) => name);
   await removeOtherConnections(store.db, names);
+  for (const mixed of listMixedSinks(config)) log.warn(mixed);
   await ensureFirstToken(context, { isSandbox: connections.every((connection) => connection.isSandbox) });
 
   const over = new AbortController();

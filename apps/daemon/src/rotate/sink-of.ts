@@ -28,6 +28,7 @@ export async function sinkOf(
   if (sink === undefined) return { whyNot: `there is no sink ${name} in the configuration` };
   const first = await readFirstKey(store.db, lineage);
   const target = {
+    controlPlane: first.controlPlane,
     lineage: first.id,
     name: lineageName(first.name),
     kind: key.kind,

@@ -4,7 +4,7 @@ import { z } from 'zod';
 const name = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'sink names use lowercase letters, digits and hyphens');
 
 /** The placeholders, in braces, that a place may contain. */
-const placeholders = ['lineage', 'line', 'name', 'organization', 'project'] as const;
+const placeholders = ['lineage', 'line', 'name', 'organization', 'project', 'control_plane'] as const;
 
 const place = z
   .string()

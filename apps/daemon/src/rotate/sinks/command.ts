@@ -74,6 +74,7 @@ function environmentOf(
     KEYWARDEN_KEY_KIND: target.kind,
     KEYWARDEN_ORGANIZATION_ID: target.organization ?? '',
     KEYWARDEN_PROJECT_ID: target.project ?? '',
+    KEYWARDEN_CONTROL_PLANE: target.controlPlane,
     KEYWARDEN_LINEAGE: target.lineage,
     // The former name of KEYWARDEN_LINEAGE.
     KEYWARDEN_LINE: target.lineage,

@@ -1,4 +1,4 @@
-import type { Sink } from '@keywarden/runtime/config';
+import type { Config, Sink } from '@keywarden/runtime/config';
 import { commandSink } from './command.ts';
 import { fileSink } from './file.ts';
 import type { OpenSink, Target } from './sink.ts';
@@ -24,10 +24,28 @@ export function openSink(sink: Sink, target: Target, variables: NodeJS.ProcessEn
   }
 }
 
+const ofLineage = /\{line(age)?\}|KEYWARDEN_LINE(AGE)?\b/;
+const ofMore = /\{(control_plane|organization|project)\}|KEYWARDEN_(CONTROL_PLANE|ORGANIZATION_ID|PROJECT_ID)\b/;
+
+/** Lists, in words, the commands that would replace the secret of one control plane's key by that of another's: the id of a key is unique in one of them. */
+export function listMixedSinks({
+  sinks,
+  connections,
+}: Pick<Config, 'sinks'> & { connections: Pick<Config['connections'][number], 'identity'>[] }): string[] {
+  if (new Set(connections.map(({ identity }) => identity)).size < 2) return [];
+  return sinks.flatMap(({ name, ...sink }) => {
+    const words = sink.kind === 'command' ? sink.command.join(' ') : '';
+    return ofLineage.test(words) && !ofMore.test(words)
+      ? [`the command of sink ${name} does not tell control planes apart; add {control_plane} beside {lineage}`]
+      : [];
+  });
+}
+
 /** Replaces each name in braces by the key's value. A value can be any text: it cannot lead to another folder or become an option. */
-function fillIn(text: string, { lineage, name, organization, project }: Target): string {
+function fillIn(text: string, { controlPlane, lineage, name, organization, project }: Target): string {
   // `line` is the former name of `lineage`.
   const values: Record<string, string> = {
+    control_plane: controlPlane,
     lineage,
     line: lineage,
     name,

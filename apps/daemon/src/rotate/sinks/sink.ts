@@ -2,6 +2,8 @@ import type { SinkAnswer } from '@keywarden/core/rotation';
 
 /** The target of a secret: the values that a path may name and that a command gets. */
 export interface Target {
+  /** The identity of the control plane: its address. */
+  controlPlane: string;
   /** The id of the lineage's first key, which stays the same through all rotations. */
   lineage: string;
   name: string;

@@ -27,6 +27,7 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const target: Target = {
+  controlPlane: 'https://host.example/api/v2',
   lineage: '7',
   name: '../evil name',
   kind: 'project',
@@ -140,13 +141,24 @@ test('a command gets the secret on standard input, the target in its environment
     VAULT_ADDR: 'http://vault',
     CONTROL_PLANE_API_KEY: 'napi_ours',
   };
-  const sink = open({ kind: 'command', command: [command, 'secret/{line}'], environment: ['VAULT_ADDR'] }, variables);
+  const sink = open(
+    { kind: 'command', command: [command, '{control_plane}/{line}'], environment: ['VAULT_ADDR'] },
+    variables,
+  );
   expect(await sink.check()).toBeNull();
   expect(await sink.deliver(secret, '12', guard)).toEqual({ isDelivered: true });
   expect(readFileSync(join(folder, 'got'), 'utf8')).toBe(secret);
-  expect(readFileSync(join(folder, 'args'), 'utf8')).toBe('secret/7\n');
+  expect(readFileSync(join(folder, 'args'), 'utf8')).toBe('https___host.example_api_v2/7\n');
   const given = readFileSync(join(folder, 'env'), 'utf8');
-  const told = ['KEY_ID=12', 'KEY_KIND=project', 'ORGANIZATION_ID=org-1', 'PROJECT_ID=p-1', 'LINE=7', 'OLD_KEY_ID=6'];
+  const told = [
+    'CONTROL_PLANE=https://host.example/api/v2',
+    'KEY_ID=12',
+    'KEY_KIND=project',
+    'ORGANIZATION_ID=org-1',
+    'PROJECT_ID=p-1',
+    'LINE=7',
+    'OLD_KEY_ID=6',
+  ];
   for (const each of told) expect(given).toContain(`KEYWARDEN_${each}`);
   expect(given).toContain('VAULT_ADDR=http://vault');
   expect(given).not.toContain('napi_');
