@@ -47,3 +47,18 @@ test('a file that --key has taken for a key is asked for before the options', as
     "Missing required argument 'file'. Write it before the options.",
   );
 });
+
+test.each([
+  ['token', 'create', '--name', 'ada\nTokens: none', '--role', 'viewer'],
+  ['token', 'create', '--name=ada\tx', '--role', 'viewer'],
+  ['owner', 'set', '7', '--owner', 'ada\u0007'],
+  ['exempt', '7', '--reason', 'a\u001b[2J', '--until', '90d'],
+  ['pause', '--reason=a\rb'],
+])('no text on the command line has a control character: %j', async (...words) => {
+  await expect(runCommandLine(words)).rejects.toThrow(/has a control character/);
+});
+
+test('a reason may have several lines', async () => {
+  for (const words of [['--reason', 'a\nb\tc'], ['--reason=a\nb']])
+    await expect(runCommandLine(['pause', ...words, '--unknown'])).rejects.toThrow("Unknown option '--unknown'");
+});

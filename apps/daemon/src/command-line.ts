@@ -108,6 +108,7 @@ const completions: Record<string, string[]> = {
 
 /** Runs the command that `words` name and returns its exit code. Throws a UserError if they name no command. */
 export async function runCommandLine(words: string[]): Promise<number> {
+  refuseControlCharacters(words);
   let code: number = exitCode.done;
   try {
     await describe((each) => {
@@ -123,6 +124,22 @@ export async function runCommandLine(words: string[]): Promise<number> {
     throw usageError(`${sentence(error.message)} ${advice}`);
   }
   return code;
+}
+
+/** The options whose value is a text of several lines. */
+const longTexts = ['--reason', '--note', '--begin-anew'];
+
+/** A name with a line feed would forge a line wherever it is shown. */
+function refuseControlCharacters(words: string[]): void {
+  for (const [index, word] of words.entries()) {
+    const isLong = longTexts.some((option) => words[index - 1] === option || word.startsWith(`${option}=`));
+    if (/\p{Cc}/u.test(isLong ? word.replaceAll(/[\t\n]/g, '') : word))
+      throw usageError(
+        isLong
+          ? 'A text has a control character other than tab and line feed; remove it.'
+          : `${JSON.stringify(word)} has a control character; remove it.`,
+      );
+  }
 }
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {

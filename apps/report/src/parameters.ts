@@ -15,14 +15,19 @@ export const word = z
   .regex(/^[^\0]*$/, 'has a NUL character')
   .openapi(withoutNul);
 
-/** A reason in words. */
+/** A name that a person gives. A line feed in it would forge a line wherever it is shown. */
+export const givenName = word
+  .regex(/^\P{Cc}*$/u, 'has a control character')
+  .openapi({ pattern: String.raw`^[^\x00-\x1f\x7f-\x9f]*$` });
+
+/** A reason in words, perhaps of several lines. */
 export const reason = z
   .string()
   .trim()
   .min(1, 'is empty; say why')
   .max(1000)
-  .regex(/^[^\0]*$/, 'has a NUL character')
-  .openapi({ ...withoutNul, description: 'The reason, in words' });
+  .regex(/^[\P{Cc}\t\n]*$/u, 'has a control character other than tab and line feed')
+  .openapi({ pattern: String.raw`^[^\x00-\x08\x0b-\x1f\x7f-\x9f]*$`, description: 'The reason, in words' });
 
 /** The digits of an int64. */
 export const digits = z.string().regex(/^\d{1,18}$/, 'is not a number');

@@ -53,7 +53,7 @@ export const ownerImportCommand = describeCommand({
 
 const rowSchema = z.strictObject({
   key_id: z.string().min(1, 'key_id is empty'),
-  owner: z.string(),
+  owner: z.string().regex(/^\P{Cc}*$/u, 'owner has a control character'),
   scope: z.string().optional(),
 });
 

@@ -19,7 +19,7 @@ import {
 } from '../dashboard/html.ts';
 import { listPart, type Pages, readForm, readParameter, readReason } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
-import { dayOrInstant, digits, reason, word } from '../parameters.ts';
+import { dayOrInstant, digits, givenName, reason } from '../parameters.ts';
 import { addResource } from '../resource.ts';
 import { addRoute, requireItem, requireOne } from '../route.ts';
 import { choiceControls, choiceFields, coversBoth, coversOne, readChoice, toReviewRequest } from './review-choice.ts';
@@ -44,7 +44,7 @@ const settingFields = {
     .openapi({ description: 'How many days before the due date reviewers are reminded through the channels' }),
   default_decision: shape.default_decision.default('none'),
   keep_needs_reason: shape.keep_needs_reason.default('always'),
-  escalate_to: word.optional().openapi({ description: 'Who is notified of reviews that stay overdue' }),
+  escalate_to: givenName.optional().openapi({ description: 'Who is notified of reviews that stay overdue' }),
   escalate_after_days: z.int().min(1).max(365).default(3),
 };
 
@@ -140,7 +140,7 @@ function campaignPages({ page, form }: Pages, services: Services): void {
   form('/campaigns', auditor, async ({ principal }, sent) => {
     const given = readForm(sent, {
       ...settingFields,
-      title: word,
+      title: givenName,
       remind_days: z.preprocess(toNumbers, settingFields.remind_days),
       escalate_after_days: z.coerce.number().int().min(1).max(365),
     });

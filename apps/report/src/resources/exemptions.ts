@@ -7,14 +7,14 @@ import { columnsFor, withProof } from '../dashboard/columns.ts';
 import { link } from '../dashboard/html.ts';
 import { type Pages, readParameter } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
-import { digits, instant, lasting, reason, word } from '../parameters.ts';
+import { digits, givenName, instant, lasting, reason } from '../parameters.ts';
 import { addResource } from '../resource.ts';
 import { addRoute } from '../route.ts';
 
 const grant = z
   .strictObject({
     keys: z.array(digits).min(1).max(1000).openapi({ description: "The keys' numbers in Keywarden" }),
-    rules: z.array(word).min(1).max(100).nullable().default(null).openapi({ description: 'null: every rule' }),
+    rules: z.array(givenName).min(1).max(100).nullable().default(null).openapi({ description: 'null: every rule' }),
     reason,
     until: instant.optional(),
     for: lasting.optional().openapi({ description: 'A duration instead of until: 90d' }),

@@ -6,12 +6,12 @@ import type { ReviewRequest } from '../actions/reviews.ts';
 import { type Html, section, selectField } from '../dashboard/html.ts';
 import { readField, readForm } from '../dashboard/page.ts';
 import type { Services } from '../environment.ts';
-import { camelled, word } from '../parameters.ts';
+import { camelled, givenName } from '../parameters.ts';
 import { credentialFilters, keyFilters, requirePast, toKeyFilter } from './key-filters.ts';
 
 /** The fields of a body that opens a review or a campaign. */
 export const choiceFields = {
-  title: word,
+  title: givenName,
   keys: z
     .strictObject(keyFilters)
     .optional()

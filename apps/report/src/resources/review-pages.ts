@@ -20,7 +20,7 @@ import {
 } from '../dashboard/html.ts';
 import { confirmed, listPart, type Pages, readForm, readParameter, type Visit } from '../dashboard/page.ts';
 import type { Services } from '../environment.ts';
-import { digits, reason, word } from '../parameters.ts';
+import { digits, givenName, reason } from '../parameters.ts';
 import { notFound } from '../problem.ts';
 import { requireItem } from '../route.ts';
 import { type Campaign, findCampaign } from './campaigns.ts';
@@ -37,7 +37,7 @@ type Review = z.infer<typeof store.reviewItem>;
 export function reviewPages({ page, form }: Pages, services: Services): void {
   const { db } = services;
   form('/reviews', auditor, async ({ principal }, sent) => {
-    const { title } = readForm(sent, { title: word });
+    const { title } = readForm(sent, { title: givenName });
     const review = await readChoice(services, sent);
     return { to: `/reviews/${await openReview(services, { principal, title, review })}`, flash: 'opened' };
   });
