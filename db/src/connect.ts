@@ -174,12 +174,17 @@ function describeConnectError(error: unknown, url: string, role: StoreRole | und
       `The database user ${username} may not act as ${role}; set DATABASE_URL to a login of that role (docs/ROLES.md), or grant it as its owner: GRANT ${role} TO "${username}".`,
     );
   if (code === 'CONNECTION_CLOSED') return refused(inWordsOfSilence(url), true);
-  if (code === '3D000')
-    return refused(`There is no database ${pathname.slice(1)} at ${host}; create it, or fix DATABASE_URL.`);
+  if (code === '3D000') return refused(`There is no database ${database} at ${host}; create it, or fix DATABASE_URL.`);
   // A server without TLS takes its first bytes for a broken request.
   const why =
     code === 'ECONNRESET' && !unencrypted.includes(sslModeOf(parsed))
       ? 'ended the connection where TLS begins; turn on ssl there, or change sslmode in DATABASE_URL'
       : `cannot be reached (${code}); start it, or fix DATABASE_URL`;
   return refused(`The database at ${host} ${why}.`, deniedByDeno(error) === null);
+  const database = pathname.slice(1);
+  // Postgres has the same code for a login that may not act as the role.
+  if (code === '42501' && error instanceof postgres.PostgresError && error.routine === 'CheckMyDatabase')
+    return refused(
+      `The database user ${username} may not connect to the database ${database}; grant it as its owner: GRANT CONNECT ON DATABASE "${database}" TO "${username}".`,
+    );
 }

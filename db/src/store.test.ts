@@ -122,6 +122,20 @@ test.each(['drops settings', 'refuses settings'] as const)(
   },
 );
 
+test('a login that may not connect to the database is told the grant that it lacks', async () => {
+  const store = await createTestStore(inject('postgresUrl'));
+  const [{ name } = {}] = await store.sql`select current_database() as name`;
+  await store.sql.unsafe(`create role login_outside login password 'x' in role keywarden_daemon`);
+  await store.sql.unsafe(`revoke connect on database ${String(name)} from public`);
+  const databaseUrl = Object.assign(new URL(store.url), { username: 'login_outside', password: 'x' }).href;
+  const options = { databaseUrl, dataFolder: '.', applicationName: 'test' };
+  const advice = `grant it as its owner: GRANT CONNECT ON DATABASE "${String(name)}" TO "login_outside".`;
+  await expect(openStore({ ...options, role: 'keywarden_daemon' })).rejects.toThrow(advice);
+  await expect(openStore({ ...options, migrations: 'migrate' })).rejects.toThrow(advice);
+  await store.sql.unsafe('drop role login_outside');
+  await store.close();
+});
+
 test('a login of a role alone is accepted; a superuser, an owner and a member of the owner are refused', async () => {
   const store = await createTestStore(inject('postgresUrl'));
   const { pathname, username } = new URL(store.url);
