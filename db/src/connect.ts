@@ -120,9 +120,11 @@ export async function readVersion(
   try {
     const [row] =
       await sql`select split_part(current_setting('server_version'), ' ', 1) as name, current_setting('server_version_num')::int as number,
-        current_setting('role') as role, current_setting('search_path') as search_path, current_setting('session_replication_role') as replication,
+        current_setting('role') as role, current_setting('search_path') as search_path,
+        (select source from pg_settings where name = 'search_path') as source, current_setting('session_replication_role') as replication,
         current_setting('server_encoding') as encoding`;
-    if (row?.search_path !== safeSearchPath || (role !== undefined && row.role !== role))
+    // A login may have the same settings of its own, and then a pooler drops ours all the same.
+    if (row?.search_path !== safeSearchPath || row.source !== 'client' || (role !== undefined && row.role !== role))
       throw storeError(inWordsOfPooler(url, 'drops'));
     if (row.replication !== 'origin') throw storeError(inWordsOfReplication(url));
     if (row.encoding !== 'UTF8') throw storeError(inWordsOfEncoding(url, String(row.encoding)));

@@ -122,6 +122,25 @@ test.each(['drops settings', 'refuses settings'] as const)(
   },
 );
 
+test('a connection pooler is refused also where the login has the settings that it drops', async () => {
+  const store = await createTestStore(inject('postgresUrl'));
+  await store.sql.unsafe(`
+    create role login_pooled login password 'x' in role keywarden_daemon;
+    alter role login_pooled set role = keywarden_daemon;
+    alter role login_pooled set search_path = pg_catalog, pg_temp`);
+  const pooler = await startPooler(store.url, 'drops settings');
+  const open = async (url: string) => {
+    const databaseUrl = Object.assign(new URL(url), { username: 'login_pooled', password: 'x' }).href;
+    const options = { databaseUrl, dataFolder: '.', applicationName: 'test', role: 'keywarden_daemon' } as const;
+    await (await openStore(options)).close();
+  };
+  await open(store.url);
+  await expect(open(pooler.url)).rejects.toThrow('set DATABASE_URL to the address of the database itself');
+  pooler.close();
+  await store.sql.unsafe('drop role login_pooled');
+  await store.close();
+});
+
 test('a login that may not connect to the database is told the grant that it lacks', async () => {
   const store = await createTestStore(inject('postgresUrl'));
   const [{ name } = {}] = await store.sql`select current_database() as name`;
