@@ -79,6 +79,8 @@ test('a database with other migrations than ours is refused, not skipped', async
   await expect(assertCurrent(store.sql)).rejects.toThrow(/which do not match the \d+ of this version/);
   await store.sql`delete from keywarden.migration`;
   await expect(assertCurrent(store.sql)).rejects.toThrow(/run keywarden migrate/);
+  // As after a restore of the schema alone.
+  await expect(migrateStore(store.sql)).rejects.toThrow(/; restore the whole backup into an empty database\.$/);
 });
 
 test('a user without permission to migrate gets an error that names the required permissions', async () => {

@@ -5,7 +5,13 @@ import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import { migrate } from 'drizzle-orm/postgres-js/migrator';
 import { hasQueues, installQueues } from './jobs/install.ts';
-import { applyRepeatables, countStaleRepeatables, refuseDependents } from './repeatables.ts';
+import {
+  applyRepeatables,
+  countRepeatables,
+  countStaleRepeatables,
+  lacksGrants,
+  refuseDependents,
+} from './repeatables.ts';
 import { hasTable, type Sql } from './sql.ts';
 
 const config = {
@@ -21,7 +27,7 @@ const upgradeFolder = new URL('../upgrade/', import.meta.url);
 /** The result of a migration. */
 export interface Migrated {
   migrations: number;
-  /** The number of files in db/functions that were new or had changed. */
+  /** The number of files in db/functions that were applied: those that were new or had changed, or all after a restore without grants. */
   functions: number;
 }
 
@@ -52,8 +58,9 @@ async function migrateNow(sql: Sql): Promise<Migrated> {
     try {
       await adoptEarlyMigrations(reserved).catch(refuseWeakUser);
       const migrations = await countMissing(sql);
-      if (migrations > 0) await migrate(drizzle(sql), config).catch(refuseDependents).catch(refuseWeakUser);
-      const functions = await countStaleRepeatables(sql);
+      if (migrations > 0)
+        await migrate(drizzle(sql), config).catch(refuseDependents).catch(refuseWeakUser).catch(refusePartOfStore);
+      const functions = (await lacksGrants(sql)) ? countRepeatables() : await countStaleRepeatables(sql);
       if (functions > 0) await applyRepeatables(reserved).catch(refuseDependents).catch(refuseWeakUser);
       // No trigger sees a migration.
       await reserved`
@@ -107,9 +114,21 @@ function refuseWeakUser(error: unknown): never {
   );
 }
 
+/** Throws a UserError for tables whose migrations are not recorded. */
+function refusePartOfStore(error: unknown): never {
+  if (codeOf(error) !== '42P07') throw error;
+  throw storeError(
+    'The database has tables of Keywarden, and no record of the migrations that created them, as after a restore of the schema alone; restore the whole backup into an empty database.',
+    { cause: error },
+  );
+}
+
 /** Throws if the database's schema is not the one of this version. */
 export async function assertCurrent(sql: Sql): Promise<void> {
   const outdated = (message: string) => storeError(message, { canRetry: true });
+  // Without them, a role may not even look at the migrations.
+  if (await lacksGrants(sql))
+    throw outdated("The database lacks the roles' rights, as after a restore without them; run keywarden migrate.");
   const missing = await countMissing(sql);
   if (missing > 0) throw outdated(`The database lacks ${missing} of this version's migrations; run keywarden migrate.`);
   const stale = await countStaleRepeatables(sql);

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { sha256 } from '@keywarden/core/values';
 import { codeOf, storeError } from '@keywarden/runtime';
-import { hasTable, type Sql } from './sql.ts';
+import { hasTable, isTrue, type Sql, storeRoles } from './sql.ts';
 
 // Functions, views, triggers, roles and grants: each file in db/functions defines one of them. When the hash of a file has changed, all are
 // applied again in the order of their names.
@@ -56,6 +56,15 @@ export function readRepeatable(name: string): string {
   const found = readRepeatables().find((each) => each.name === name);
   if (found === undefined) throw new Error(`db/functions has no ${name}`);
   return found.text;
+}
+
+export const countRepeatables = () => readRepeatables().length;
+
+/** Returns whether a database with our schema lacks a role or its rights. A backup has no roles, and may be restored without its grants. */
+export async function lacksGrants(sql: Sql): Promise<boolean> {
+  return await isTrue(sql`
+    select exists (select from pg_namespace n where n.nspname = 'keywarden' and ${storeRoles.length} > (
+      select count(*) from pg_roles r where r.rolname = any(${[...storeRoles]}) and has_schema_privilege(r.oid, n.oid, 'usage')))`);
 }
 
 /** Returns the number of files that the database lacks, has in another version, or has although they no longer exist. */

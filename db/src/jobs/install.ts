@@ -4,10 +4,11 @@ import { failedQueue, failedQueueSettings, jobKinds, jobSchema, queueSettings } 
 /** The schema's comment once these queues are installed. A test compares the version with that of the package. */
 export const installedQueues = 'pg-boss 12.35.0, queues 3';
 
-/** Returns whether the database has the queues of this version. */
+/** Returns whether the database has the queues of this version, and the daemon's role may use them. */
 export async function hasQueues(sql: Sql): Promise<boolean> {
   const [found] = await sql`
-    select obj_description(oid, 'pg_namespace') as says from pg_namespace where nspname = ${jobSchema}`;
+    select obj_description(n.oid, 'pg_namespace') as says from pg_namespace n, pg_roles r
+    where n.nspname = ${jobSchema} and r.rolname = 'keywarden_daemon' and has_schema_privilege(r.oid, n.oid, 'usage')`;
   return found?.says === installedQueues;
 }
 
