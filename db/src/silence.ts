@@ -1,3 +1,4 @@
+import { countOf } from '@keywarden/core/values';
 import { within } from '@keywarden/runtime';
 import type { Sql } from './sql.ts';
 
@@ -41,5 +42,30 @@ export async function endStuckSessions(sql: Sql, stuckMs = mostIdleMs): Promise<
       where usename = session_user and datname = current_database() and state = 'active' and wait_event = 'ClientRead'
         and state_change < clock_timestamp() - ${stuckMs} * interval '1 ms'`;
     return rows.length;
+  });
+}
+
+/** How long a statement may wait for a lock before `check` names the session that has it. */
+const longWaitMs = 60_000;
+
+/**
+ * Lists, in words, the sessions and prepared transactions for whose locks statements of this database have waited for `waitedMs`. A transaction that a person
+ * left open stops a sync as long as it is open, and no timeout ends either.
+ */
+export async function listBlockers(sql: Sql, waitedMs = longWaitMs): Promise<string[]> {
+  const rows = await sql`
+    select holder.pid, u.usename as name, extract(epoch from max(clock_timestamp() - l.waitstart))::int / 60 as minutes
+    from pg_locks l join pg_stat_activity a on a.pid = l.pid and a.datname = current_database(), unnest(pg_blocking_pids(l.pid)) as holder(pid)
+      left join pg_stat_activity u on u.pid = holder.pid
+    where not l.granted and l.waitstart < clock_timestamp() - ${waitedMs} * interval '1 ms'
+      and not exists (select from pg_locks w where w.pid = holder.pid and not w.granted)
+    group by holder.pid, u.usename order by holder.pid`;
+  return rows.map(({ pid, name, minutes }) => {
+    // Postgres has the number 0 for all of them.
+    const whose =
+      pid === 0
+        ? 'a prepared transaction (pg_prepared_xacts): commit it, or roll it back'
+        : `session ${String(pid)} of the user ${String(name)}: end its transaction, or run SELECT pg_terminate_backend(${String(pid)}) as a superuser`;
+    return `a statement has waited ${countOf(Number(minutes), 'minute')} for a lock of ${whose}`;
   });
 }

@@ -14,6 +14,7 @@ export { probeSettings, whyNodesMissing } from './cluster.ts';
 export type { Lease } from './locks.ts';
 export { assertCurrent, type Migrated, migrateStore } from './migrate.ts';
 export { setOperationRetention } from './operations/retention.ts';
+export { listBlockers } from './silence.ts';
 export type { Db, PoolOptions, Sql, StoreRole } from './sql.ts';
 
 /** The audit store: one pool, used through drizzle where it suffices and as SQL otherwise. */

@@ -5,6 +5,7 @@ import { listLastingTokens, listLostSuccessors, listSuspectScopes } from '@keywa
 import {
   assertAppLogin,
   isEncrypted,
+  listBlockers,
   listMisplacedTables,
   listUnsafeSettings,
   openStore,
@@ -35,7 +36,8 @@ export const checkCommand = describeCommand({
   about: 'Check the configuration, the database, the credentials and the clock',
   output: 'list',
   examples: [''],
-  needsPerson: 'a listing is suspect, a setting of the server is unsafe, or a table of a cluster is in the wrong place',
+  needsPerson:
+    'a listing is suspect, a setting of the server is unsafe, a statement waits for a lock, or a table of a cluster is in the wrong place',
   /** Checks the configuration, database, credentials and clock, and prints one line for each. A failed check does not skip the others. */
   async run({ output }): Promise<number> {
     const report = createCheckReport(output);
@@ -87,7 +89,11 @@ async function readStored(config: Config, environment: Environment) {
       description: store.description,
       enforcement: await describeEnforcement(context),
       approvals: await describeApprovals(context),
-      unsafe: [...(await listUnsafeSettings(store.sql)), ...(await listMisplacedTables(store.sql))],
+      unsafe: [
+        ...(await listUnsafeSettings(store.sql)),
+        ...(await listMisplacedTables(store.sql)),
+        ...(await listBlockers(store.sql)),
+      ],
       exposures: listExposures({
         databaseUrl: environment.DATABASE_URL,
         isEncrypted: await isEncrypted(store.sql),
