@@ -12,6 +12,13 @@ test.each([
   ['53300', true],
   ['ECONNREFUSED', true],
   ['CONNECTION_CLOSED', true],
+  ['28P01', true], // the password of the login was changed, or has expired
+  ['28000', true],
+  ['3D000', true], // the database was renamed, as during a restore
+  ['ENOTFOUND', true], // its name was not resolved
+  ['EAI_AGAIN', true],
+  ['EHOSTUNREACH', true],
+  ['ETIMEDOUT', true],
   ['57014', false], // a statement that took too long
   ['42501', false],
   ['23505', false],

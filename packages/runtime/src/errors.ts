@@ -56,12 +56,12 @@ export function codeOf(error: unknown): string {
 }
 
 /**
- * Returns whether the database, or a node of its cluster, cannot be reached or takes no more connections, so that a retry may help. Source: Postgres's
- * classes 08 (connections) and 57P (operators' interventions), 53300 (too many connections), 25006 (read-only, as after a failover), and the driver's own
- * codes.
+ * Returns whether the database, or a node of its cluster, cannot be reached or takes no connection, so that a retry may help. Source: Postgres's classes 08
+ * (connections), 28 (the login, such as a password that was changed) and 57P (operators' interventions), 3D000 (no such database, as during a restore), 53300
+ * (too many connections), 25006 (read-only, as after a failover), and the codes of the driver and of the network.
  */
 export const isStoreUnavailable = (error: unknown): boolean =>
-  /^(ECONN|CONNECT|57P|08|53300|25006)/.test(codeOf(error));
+  /^(ECONN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ENOTFOUND|EAI_|CONNECT|57P|08|28|3D000|53300|25006)/.test(codeOf(error));
 
 const notTrusted =
   'has a certificate that this machine does not trust; set NODE_EXTRA_CA_CERTS to the file of its authority';
@@ -163,7 +163,7 @@ function whyFailed(error: unknown): string {
   if (codesOfFullDisks.includes(code))
     return `A file cannot be written (${code}), because the disk of KEYWARDEN_DATA or of another folder is full or damaged; free space, then try again.`;
   if (isStoreUnavailable(error))
-    return `The database does not answer (${code}); check that it runs, and on a cluster each of its nodes, then try again.`;
+    return `The database does not answer (${code}); check that it runs and takes the user of DATABASE_URL, and on a cluster each of its nodes, then try again.`;
   if (isStoreFailure(error))
     return 'The database has an internal error (XX000). On a cluster, keywarden check names a node that does not answer; otherwise see the log of the database.';
   const heading = `Unexpected error (${code}); please report it with these lines:`;
