@@ -65,7 +65,7 @@ const cases: Case[] = [
     name: 'a wrong database password',
     env: () => ({ DATABASE_URL: store.url.replace(/:[^:@]+@/, ':hunter2@') }),
     code: 1,
-    says: /refuses user keywarden; fix the user or password in DATABASE_URL\.$/,
+    says: /refuses user keywarden; fix the user or password in DATABASE_URL, or renew a password that has expired\.$/,
   },
   {
     name: 'a database without our tables',

@@ -53,6 +53,7 @@ export function connect(
   const isVerified = !unverified.includes(sslModeOf(parsed));
   const server = {
     ...address,
+    database: nameDatabase(parsed),
     ...(isVerified && isIP(host) !== 0 ? { ssl: { host } } : {}),
     connect_timeout: 10,
     onnotice: () => undefined,
@@ -108,6 +109,9 @@ export function connect(
   });
 }
 
+/** Returns the name of the database in an address. The driver would take its escapes as they are. */
+const nameDatabase = (url: URL) => decodeURIComponent(url.pathname.slice(1));
+
 /**
  * Returns the version of the server. Throws a UserError if there is no session with the settings of `connect`, if triggers do not run in it, or if the
  * database cannot store every text.
@@ -151,8 +155,9 @@ const inWordsOfEncoding = (url: string, encoding: string) =>
 
 /** Why a database refuses a connection, and what to change, by the code of the error. */
 const refusals: Record<string, string> = {
-  '28P01': 'refuses user USER; fix the user or password in DATABASE_URL',
-  '28000': 'refuses user USER; fix the user in DATABASE_URL, or add ?sslmode=require if its pg_hba.conf asks for TLS',
+  '28P01': 'refuses user USER; fix the user or password in DATABASE_URL, or renew a password that has expired',
+  '28000':
+    'refuses user USER; fix the user in DATABASE_URL, or its pg_hba.conf, which may ask for TLS (?sslmode=require) or for a client certificate (not supported)',
   '53300':
     'has no connection left for user USER (53300); raise max_connections or the limit of the role, or end other sessions',
   XX000: 'has an internal error (XX000), such as a full disk; see its log',
@@ -161,7 +166,9 @@ const refusals: Record<string, string> = {
 /** Returns the error for a database that cannot be used. It never contains the URL, which holds a password. */
 function describeConnectError(error: unknown, url: string, role: StoreRole | undefined): UserError {
   const parsed = new URL(url);
-  const { host, pathname, username } = parsed;
+  const { host } = parsed;
+  const username = decodeURIComponent(parsed.username);
+  const database = nameDatabase(parsed) || username;
   const code = codeOf(error);
   // protocol_violation: a startup parameter that a pooler does not pass on.
   if (code === '08P01') return storeError(inWordsOfPooler(url, 'refuses'), { cause: error });
@@ -171,6 +178,11 @@ function describeConnectError(error: unknown, url: string, role: StoreRole | und
   const refusal = refusals[code] ?? certificateFault(code);
   if (refusal !== undefined)
     return refused(`The database at ${host} ${refusal.replace('USER', username)}.`, code === '53300');
+  // Postgres has the same code for a login that may not act as the role.
+  if (code === '42501' && error instanceof postgres.PostgresError && error.routine === 'CheckMyDatabase')
+    return refused(
+      `The database user ${username} may not connect to the database ${database}; grant it as its owner: GRANT CONNECT ON DATABASE "${database}" TO "${username}".`,
+    );
   if (role !== undefined && code === '42501')
     return refused(
       `The database user ${username} may not act as ${role}; set DATABASE_URL to a login of that role (docs/ROLES.md), or grant it as its owner: GRANT ${role} TO "${username}".`,
@@ -183,10 +195,4 @@ function describeConnectError(error: unknown, url: string, role: StoreRole | und
       ? 'ended the connection where TLS begins; turn on ssl there, or change sslmode in DATABASE_URL'
       : `cannot be reached (${code}); start it, or fix DATABASE_URL`;
   return refused(`The database at ${host} ${why}.`, deniedByDeno(error) === null);
-  const database = pathname.slice(1);
-  // Postgres has the same code for a login that may not act as the role.
-  if (code === '42501' && error instanceof postgres.PostgresError && error.routine === 'CheckMyDatabase')
-    return refused(
-      `The database user ${username} may not connect to the database ${database}; grant it as its owner: GRANT CONNECT ON DATABASE "${database}" TO "${username}".`,
-    );
 }

@@ -111,3 +111,17 @@ test('the address of a database may be an IPv6 address, with or without a port',
   expect(of('postgres://u:p@[::1]/x')).toEqual([['::1'], [5432]]);
   expect(of('postgres://u:p@db.example:5433/x')).toEqual([['db.example'], [5433]]);
 });
+
+test('the name of a database may have any characters, as escapes in its address', async () => {
+  const options = { databaseUrl: inject('postgresUrl'), dataFolder: '', applicationName: 'odd defaults' };
+  const administrator = await openStore({ ...options, migrations: 'none', maxConnections: 1 });
+  const name = `test_${randomBytes(6).toString('hex')} ä/%2F`;
+  const databaseUrl = Object.assign(new URL(inject('postgresUrl')), { pathname: `/${encodeURIComponent(name)}` }).href;
+  await expect(openStore({ ...options, databaseUrl })).rejects.toThrow(`There is no database ${name} at `);
+  await administrator.sql.unsafe(`create database "${name}"`);
+  const other = await openStore({ ...options, databaseUrl, migrations: 'none' });
+  expect(await other.sql`select current_database() as name`).toEqual([{ name }]);
+  await other.close();
+  await administrator.sql.unsafe(`drop database "${name}" with (force)`);
+  await administrator.close();
+});
