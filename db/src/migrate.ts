@@ -12,6 +12,7 @@ import {
   lacksGrants,
   refuseDependents,
 } from './repeatables.ts';
+import { listBlockers } from './silence.ts';
 import { hasTable, type Sql } from './sql.ts';
 
 const config = {
@@ -31,15 +32,30 @@ export interface Migrated {
   functions: number;
 }
 
-/** Updates the database's schema, one process at a time. The pool needs three connections. */
-export async function migrateStore(sql: Sql): Promise<Migrated> {
+/** How a migration reports, again and again, for whose locks it waits. */
+interface Watching {
+  onBlocked: (why: string) => void;
+  everyMs?: number;
+  waitedMs?: number;
+}
+
+/** Updates the database's schema, one process at a time. The pool needs three connections, and one more to watch. */
+export async function migrateStore(sql: Sql, watching?: Watching): Promise<Migrated> {
+  const watch = watching && setInterval(() => void reportBlockers(sql, watching), watching.everyMs ?? 10_000);
   try {
     return await migrateNow(sql);
   } catch (error) {
     throw (await isOnCluster(sql)) && error instanceof UserError && codeOf(error.cause) === '42501'
       ? storeError(`${error.message} ${ofCluster}`, { cause: error })
       : error;
+  } finally {
+    clearInterval(watch);
   }
+}
+
+async function reportBlockers(sql: Sql, { onBlocked, waitedMs = 5000 }: Watching): Promise<void> {
+  const blockers = await listBlockers(sql, { waitedMs, isOwn: true }).catch(() => []); // the migration itself fails
+  for (const blocker of blockers) onBlocked(blocker);
 }
 
 /** Citus refuses an owner of another database that a node knows with more rights. */

@@ -49,23 +49,26 @@ export async function endStuckSessions(sql: Sql, stuckMs = mostIdleMs): Promise<
 const longWaitMs = 60_000;
 
 /**
- * Lists, in words, the sessions and prepared transactions for whose locks statements of this database have waited for `waitedMs`. A transaction that a person
- * left open stops a sync as long as it is open, and no timeout ends either.
+ * Lists, in words, the sessions and prepared transactions for whose locks statements of this database have waited for `waitedMs`; with `isOwn`, statements of
+ * this login and application. A transaction that a person left open stops a sync as long as it is open, and no timeout ends either.
  */
-export async function listBlockers(sql: Sql, waitedMs = longWaitMs): Promise<string[]> {
+export async function listBlockers(sql: Sql, { waitedMs = longWaitMs, isOwn = false } = {}): Promise<string[]> {
   const rows = await sql`
-    select holder.pid, u.usename as name, extract(epoch from max(clock_timestamp() - l.waitstart))::int / 60 as minutes
+    select holder.pid, u.usename as name, extract(epoch from max(clock_timestamp() - l.waitstart))::int as seconds
     from pg_locks l join pg_stat_activity a on a.pid = l.pid and a.datname = current_database(), unnest(pg_blocking_pids(l.pid)) as holder(pid)
       left join pg_stat_activity u on u.pid = holder.pid
-    where not l.granted and l.waitstart < clock_timestamp() - ${waitedMs} * interval '1 ms'
+    where (not ${isOwn} or a.usename = session_user and a.application_name = current_setting('application_name'))
+      and not l.granted and l.waitstart < clock_timestamp() - ${waitedMs} * interval '1 ms'
       and not exists (select from pg_locks w where w.pid = holder.pid and not w.granted)
     group by holder.pid, u.usename order by holder.pid`;
-  return rows.map(({ pid, name, minutes }) => {
+  return rows.map(({ pid, name, seconds }) => {
+    const minutes = Math.floor(Number(seconds) / 60);
+    const waited = minutes === 0 ? countOf(Number(seconds), 'second') : countOf(minutes, 'minute');
     // Postgres has the number 0 for all of them.
     const whose =
       pid === 0
         ? 'a prepared transaction (pg_prepared_xacts): commit it, or roll it back'
         : `session ${String(pid)} of the user ${String(name)}: end its transaction, or run SELECT pg_terminate_backend(${String(pid)}) as a superuser`;
-    return `a statement has waited ${countOf(Number(minutes), 'minute')} for a lock of ${whose}`;
+    return `a statement has waited ${waited} for a lock of ${whose}`;
   });
 }

@@ -1,6 +1,6 @@
 import { countOf } from '@keywarden/core/values';
 import { distributeOperations, type Migrated, migrateStore, setOperationRetention } from '@keywarden/db/store';
-import { exitCode, print } from '@keywarden/runtime';
+import { exitCode, print, printError } from '@keywarden/runtime';
 import { hasConfigFile } from '@keywarden/runtime/config';
 import { describeCommand } from './command.ts';
 import { storeOnly } from './with-context.ts';
@@ -13,7 +13,7 @@ export const migrateCommand = describeCommand({
   examples: ['', '--citus'],
   needs: { ...storeOnly, migrations: 'none' },
   async run({ store, config, environment }, { citus = false }) {
-    const applied = await migrateStore(store.sql);
+    const applied = await migrateStore(store.sql, { onBlocked: (why) => printError(`The migration waits: ${why}.`) });
     // Without a configuration file the operation retention is unknown: keep the stored setting.
     if (hasConfigFile(environment)) {
       await setOperationRetention(store.sql, config.retention.operations?.ms ?? null);
