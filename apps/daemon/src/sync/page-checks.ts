@@ -13,16 +13,15 @@ export type CursorPosition = { cursor: string; below: string; top?: string } | n
 export const topOf = (position: CursorPosition): string | undefined => position?.top ?? position?.below;
 
 /**
- * Throws if a page breaks the rules that a walk relies on. Only a short page ends a list. Its rows belong to the requested project and
- * descend, and each page lies below the previous one. Otherwise the walk would prove something false.
+ * Throws if a page breaks the rules that a walk relies on. Its rows belong to the requested project and descend, and each page lies below the previous one.
+ * Otherwise the walk would prove something false.
  */
 export function assertDescends(
   { items, rows, cursor: next }: { items: WireOperation[]; rows: number; cursor: string | null },
-  { projectId, limit, position }: { projectId: string; limit: number; position: CursorPosition },
+  { projectId, position }: { projectId: string; position: CursorPosition },
 ): void {
   if (next !== null && rows === 0) throw invalidPage('is empty and has its own cursor');
   if (items.some((each) => each.projectId !== projectId)) throw invalidPage('has rows of another project');
-  if (next === null && rows >= limit) throw invalidPage('is full and has no cursor');
   if (next !== null && next === position?.cursor) throw invalidPage('does not continue from the previous page');
   let above = topOf(position);
   for (const { createdAt } of items) {

@@ -139,7 +139,7 @@ async function fetchNext(
   const isResumed = position !== null && position === from;
   if (isResumed && first !== undefined && compareInstants(first.createdAt, position.below) > 0)
     throw new CursorError('begins above the position where the walk continues');
-  assertDescends(page, { projectId, limit, position });
+  assertDescends(page, { projectId, position });
   return { page, answeredAt };
 }
 

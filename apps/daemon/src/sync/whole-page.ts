@@ -119,7 +119,7 @@ async function fetchAgreed(
 
 /** Returns whether a response has no row, and the cursor with which it was requested. */
 const leadsNowhere = ({ rows, cursor }: Counted, requestCursor: string | undefined) =>
-  rows === 0 && cursor !== null && cursor === requestCursor;
+  rows === 0 && cursor === requestCursor;
 
 /** Returns the page with the time of the older response, because their joint evidence is only that recent. */
 function olderOf(page: Counted, { dateMs, ageMs }: Page<WireOperation>): Counted {
