@@ -41,4 +41,14 @@ test('A9: an idle old project is covered since its previous walk, unless rows ma
   const idle = { ...page, operations: [], below: null, isEnd: true };
   expect(proofOf(idle, { ...old, walkedAt: '2026-05-20T00:15:00Z' })?.from).toBe('2026-05-20T00:00:00.000Z');
   expect(proofOf(idle, { ...old, walkedAt: '2025-10-01T00:00:00Z' })).toBeNull();
+  // The previous walk left out what was younger than settle, and that may have been pruned.
+  expect(proofOf(idle, { ...old, walkedAt: '2025-12-03T12:10:00Z' })).toBeNull();
+  expect(proofOf(idle, { ...old, walkedAt: '2025-12-03T12:15:00Z' })?.from).toBe('2025-12-03T12:00:00.000Z');
+});
+
+test('A9: what the control plane still serves depends on when it answered with the end of the list, not on when the walk began', () => {
+  const servedAtBegin = { ...young, createdAt: '2025-12-03T12:00:00Z' };
+  const end = { ...page, below: null, isEnd: true };
+  expect(proofOf(end, servedAtBegin)?.from).toBe(servedAtBegin.createdAt);
+  expect(proofOf({ ...end, answeredAt: '2026-06-01T12:00:01Z' }, servedAtBegin)?.from).toBe(page.provedFrom);
 });

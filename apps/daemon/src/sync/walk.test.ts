@@ -180,14 +180,29 @@ test.each([
   expect(seen.size).toBeGreaterThan(0);
 });
 
-test.each(['0001-01-01T00:00:00Z', '1970-01-01T00:00:00Z', '2027-01-01T00:00:00Z'])(
-  'A2: a page with a row created %s proves nothing, and is an error',
-  async (createdAt) => {
-    const items = [{ projectId: 'p', ...rowsAt([0])[0], createdAt }] as never[];
-    const client = { operationsPage: async () => ({ items, cursor: null, dateMs: 0, ageMs: 0 }) };
-    await expect(pagesOf(client)).rejects.toThrow(/which is impossible/);
-  },
-);
+/** Walks a list of one row, of a project that was created then. The service answers at 2026-01-01T00:00:00Z. */
+async function walkOne(createdAt: string, projectCreatedAt: string): Promise<WalkedPage[]> {
+  const items = [{ projectId: 'p', ...rowsAt([0])[0], createdAt }] as never[];
+  const client = { operationsPage: async () => ({ items, cursor: null, dateMs: 0, ageMs: 0 }) };
+  return await pagesOf(client, walkOf({ projectCreatedAt }));
+}
+
+test.each([
+  ['0001-01-01T00:00:00Z', '2025-12-01T00:00:00Z'],
+  ['2025-11-30T23:54:59Z', '2025-12-01T00:00:00Z'],
+  ['2024-11-26T23:59:59Z', '2020-01-01T00:00:00Z'],
+  ['2026-01-01T00:05:01Z', '2025-12-01T00:00:00Z'],
+])('A2: a page with a row created %s, of a project created %s, proves nothing, and is an error', async (...times) => {
+  await expect(walkOne(...times)).rejects.toThrow(/which is impossible/);
+});
+
+test.each([
+  ['2025-11-30T23:55:00Z', '2025-12-01T00:00:00Z'],
+  ['2024-11-27T00:00:00Z', '2020-01-01T00:00:00Z'],
+  ['2026-01-01T00:05:00Z', '2025-12-01T00:00:00Z'],
+])('a row created %s, of a project created %s, is read', async (...times) => {
+  expect(idsOf(await walkOne(...times)).size).toBe(1);
+});
 
 test.each(['0001-01-01T00:00:00Z', '2027-01-01T00:00:00Z'])(
   'A2: a row created %s is kept apart, its page and the one below are not claimed, and all others are read',

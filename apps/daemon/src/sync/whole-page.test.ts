@@ -60,6 +60,12 @@ test.each<[string, Answer[], Parameters<typeof fetchFrom>[1], [seen: [string, st
   ['a row less at the end', [answer('b c', '2'), answer('b', '1'), answer('b', '1')], {}, [['b', '1'], 3]],
   ['an empty page above a known end', [answer('', '1'), answer('a', '1')], { isKnownEnd }, [['a', null], 2]],
   ['a known end', [answer('a b', '1')], { isKnownEnd }, [['a b', null], 1]],
+  [
+    'what would be a known end, below an empty page',
+    [answer('', '1'), answer('', '1'), answer('a', '2'), answer('a', '2')],
+    { isKnownEnd },
+    [['a', '2'], 4],
+  ],
   ['repeated rows at a known end', [answer('a a b', '1'), answer('a b', '1')], { isKnownEnd }, [['a b', '1'], 2]],
   ['an unreadable row at a known end', [answer('a !x', '1'), answer('a !x', '1')], { isKnownEnd }, [['a', '1'], 2]],
   ['a page smaller than another, with nothing below', [answer('a', '1'), answer('')], { largest: 2 }, [['a', null], 2]],
@@ -76,6 +82,13 @@ test.each<[string, Answer[], Parameters<typeof fetchFrom>[1], [seen: [string, st
     { largest: 2 },
     [['a', '1'], 3],
   ],
+  [
+    'a smaller page above an empty one that repeats its cursor once',
+    [answer('a', '1'), answer('', '1'), answer('b', '0'), answer('a', '1')],
+    { largest: 2 },
+    [['a', '1'], 4],
+  ],
+  ['an empty page that repeats its cursor twice', [answer('', '0'), answer('', '0')], { cursor: '0' }, [['', null], 2]],
   [
     'a row more below a cursor',
     [answer('a', '1'), answer('a b', '1'), answer('a b', '1')],
