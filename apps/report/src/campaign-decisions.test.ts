@@ -127,6 +127,15 @@ test('the reviews of a campaign have the names of organizations, their ids witho
   expect(reviews.map(({ title }) => title)).toEqual(['by hand: Acme', 'by hand: org-2', 'by hand: personal keys']);
 });
 
+test('a review that is asked for is none of a campaign, even if that has the same title and keys', async () => {
+  const { review } = await open('acme', { title: 'winter' });
+  const { title } = (await fixture.ask(`/v1/reviews/${review}`)).body;
+  const asked = { as: 'auditor', method: 'POST', body: { title, keys: { organization_id: 'acme' } } };
+  const [one, again] = [await fixture.ask('/v1/reviews', asked), await fixture.ask('/v1/reviews', asked)];
+  expect(one.body).toMatchObject({ title, id: again.body.id });
+  expect(one.body.id).not.toBe(review);
+});
+
 test('a campaign is canceled alone: another one stays open', async () => {
   const [canceled, other] = [await open('acme', { title: 'canceled' }), await open('acme', { title: 'other' })];
   const body = { reason: 'opened twice' };
