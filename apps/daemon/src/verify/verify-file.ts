@@ -65,8 +65,7 @@ export async function verifyFiles(
   for (const file of ofKind('folder')) {
     const own = copies.find((each) => each.file === file)?.head;
     const smaller = copies.filter(
-      ({ file: other, head }) =>
-        other !== file && own !== undefined && head.origin === own.origin && head.size <= own.size,
+      ({ file: other, head }) => other !== file && own !== undefined && head.size <= own.size,
     );
     results.set(file, verifyCopy(file, options, [...beside, ...smaller]));
   }
