@@ -91,6 +91,13 @@ test('rows with erased personal data are not proven, and contradict nothing; wha
     expect(unproven).toContainEqual(
       expect.stringMatching(new RegExp(`-${table}\\.ndjson: the receipts do not show the personal data of \\d rows?`)),
     );
+  const one = forge(
+    /-incidents\.ndjson$/,
+    editLines((lines) => lines.slice(0, 1)),
+  );
+  expect((await verify(one(evidence))).unproven).toContainEqual(
+    expect.stringMatching(/-incidents\.ndjson: the receipts do not show the personal data of 1 row$/),
+  );
   const forged = forge(
     /-decisions\.ndjson$/,
     editRows((row) => (row.decision === 'approved' ? { ...row, via: 'x' } : row)),

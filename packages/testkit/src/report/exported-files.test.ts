@@ -124,6 +124,7 @@ test('a receipt of the export from another ledger does not make an archive whole
   for (const [index, text] of [bytes, receipt ?? ''].entries()) writeFileSync(files[index] ?? '', text);
   const results = await verifyTogether(files, [packs.fixture.ledger.publicKey, ledger.publicKey]);
   expect(results.map(({ rank }) => rank)).toEqual([1, 1]);
+  expect(results[0]?.words).toContain('that this export is of the ledger of the archive: its receipt is of other');
   await store.close();
 });
 

@@ -91,7 +91,9 @@ test('no file was exported before the events that it is about', async () => {
     subject: `report_export/${sha256}`,
     content: { sha256, path: '/v1/x', records: '0' },
   };
-  expect(await ranks([receiptOf([empty, exported], 1), file])).toEqual([0, 0]);
+  const receipt = receiptOf([empty, exported], 1);
+  expect(await ranks([receipt])).toEqual([0]);
+  expect(await ranks([receipt, file])).toEqual([0, 0]);
   // Another key of that name: its tree has the export as the first event.
   const otherKey = createKey();
   const early = write(signEvents([exported], [otherKey]).receipt(0));
@@ -114,7 +116,7 @@ test('a day that was sealed again with fewer operations is not proven completely
 
 test('files of two ledgers are proven in part, because neither ledger continues the other', async () => {
   const later = createKey('log', `${key.verifier.name}/later`);
-  const anew = signEvents([first], [later], undefined, later.verifier.name);
+  const anew = signEvents([other], [later], undefined, later.verifier.name);
   const paths = [copyOf(first), writeCopy(anew), write(anew.receipt(0)), copyOf(first)];
   const results = await verify(paths, [key, later]);
   expect(results.map(({ rank }) => rank)).toEqual([0, 1, 1, 0]);
