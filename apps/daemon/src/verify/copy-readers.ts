@@ -72,7 +72,7 @@ export function createContentReader(
   readOf: (path: string) => Buffer | null,
   { size, signers: { signedBy, hasOthers }, archives }: { size: number; signers: Signers; archives: Beside[] },
 ) {
-  const withSeals = archives.filter(({ seals, sealedDays }) => seals.size > 0 || sealedDays !== undefined);
+  const withSeals = archives.filter(({ sealedDays }) => sealedDays !== undefined);
   /** For each archive: the days whose newest seal of its tree it should have, and does not. */
   const leftOut = new Map(withSeals.map(({ file }) => [file, new Set<string>()]));
   let missing = 0;

@@ -140,7 +140,7 @@ const headOf = ({ origin, size, root, witnesses }: CosignedCheckpoint): SignedHe
 /** Returns whether a file is a tile or bundle as it was earlier, with fewer hashes or entries: a copy that is continued in one folder keeps them. */
 function isBeginning(folder: string, name: string, used: Set<string>): boolean {
   const tile = ledger.parseTilePath(name);
-  if (tile === null || tile.width === ledger.tileWidth) return false;
+  if (tile === null) return false;
   const whole = [...used].find((each) => {
     const other = ledger.parseTilePath(each);
     return other?.level === tile.level && other.index === tile.index && other.width > tile.width;
