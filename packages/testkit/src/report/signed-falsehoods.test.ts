@@ -111,7 +111,12 @@ test('a day that was sealed again with fewer operations is not proven completely
   ]);
   const [copy] = await verify([copyOf(...fewer)]);
   expect([copy?.rank, copy?.words]).toEqual([1, expect.stringMatching(/with 2 operations less/)]);
-  expect(await ranks([copyOf(empty, sealOf(2, { day, operations: 0, replaces: '1' }))])).toEqual([0]);
+  const again = sealOf(2, { day, operations: 0, replaces: '1' });
+  expect(await ranks([copyOf(sealOf(1, { day, operations: 1 }), again)])).toEqual([1]);
+  expect(await ranks([copyOf(empty, again)])).toEqual([0]);
+  expect(await ranks([copyOf(empty, again, sealOf(3, { day, operations: 0, replaces: '2' }))])).toEqual([0]);
+  // The archive is older than the new seal.
+  expect(await ranks([archive(empty), copyOf(empty, again)])).toEqual([0, 1]);
 });
 
 test('files of two ledgers are proven in part, because neither ledger continues the other', async () => {
@@ -144,6 +149,7 @@ test('a copy that only an ended key signed is not proven', async () => {
   };
   expect(await ranks([signedBy(key, next)], [key, next])).toEqual([0]);
   expect(await ranks([signedBy(next)], [key, next])).toEqual([0]);
+  expect(await ranks([signedBy(key, next)], [key])).toEqual([1]);
   const [alone] = await verify([signedBy(key)], [key, next]);
   expect([alone?.rank, alone?.words]).toEqual([2, expect.stringMatching(/is signed with a given key that had ended/)]);
 });
@@ -222,14 +228,15 @@ test('a cosignature of a copy from before its events is none', async () => {
 });
 
 test('a day of a month that retention has dropped may have fewer operations afterwards, in a copy that shows the drop', async () => {
-  const dropped = (dropped_at: string | null): OwnEvent => ({
+  const dropped = (dropped_at: string | null, month = '2026-05-01'): OwnEvent => ({
     type: 'retention.dropped',
-    subject: 'operation_drop/2026-05-01',
-    content: { month: '2026-05-01', operations: '2', dropped_at },
+    subject: `operation_drop/${month}`,
+    content: { month, operations: '2', dropped_at },
   });
   const again = sealOf(2, { day, operations: 0, replaces: '1' });
   expect(await ranks([copyOf(full, dropped('2026-05-10T00:00:00Z'), again)])).toEqual([0]);
   expect(await ranks([copyOf(full, dropped(null), again)])).toEqual([1]);
+  expect(await ranks([copyOf(full, dropped('2026-05-10T00:00:00Z', '2026-04-01'), again)])).toEqual([1]);
 });
 
 test('a seal does not contradict the one before, whose contents a copy does not have', async () => {
