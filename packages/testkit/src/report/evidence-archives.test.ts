@@ -25,8 +25,8 @@ test('an archive of evidence proves what the ledger has, and says what it does n
   expect(rank).toBe(1);
   expect(words).toMatch(/\d+ governance events are in the ledger/);
   expect(words).toMatch(/-incidents\.ndjson: \d+ rows? as the ledger recorded/);
-  for (const of of ['revocations', 'exemptions', 'decisions', 'rotations', 'reviewed_keys', 'reviews'])
-    expect(words).toMatch(new RegExp(`-${of}\\.ndjson: [1-9]\\d* rows? as the ledger recorded`));
+  for (const rows of ['revocations', 'exemptions', 'decisions', 'rotations', 'reviewed_keys', 'reviews'])
+    expect(words).toMatch(new RegExp(`-${rows}\\.ndjson: [1-9]\\d* rows? as the ledger recorded`));
   expect(words).toContain('reviews/1.json is what was signed');
   expect(words).toMatch(/policies\/[^"]+ is a policy that the ledger recorded/);
   expect(words).toMatch(/does not have what these are computed from: [^"]+coverage\/keys\.ndjson/);
