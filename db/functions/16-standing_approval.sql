@@ -1,7 +1,7 @@
 -- Approvals by persons that are still valid. An approval is valid for one day. It ends earlier if a person rejects the plan, or once one of
 -- the plan's approvals was carried out or stopped, or once its own token was revoked, even if its transaction ends only then. A person with two
--- tokens of the same name, or with a token and the command line, is one
--- person. One that the database's clock dates in the future does not count: the clock was ahead then.
+-- tokens of the same name, or with a token and the command line, is one person. One that the database's clock dates in the future does not
+-- count: the clock was ahead then.
 create view keywarden.standing_approval with (security_invoker = true) as
   select a.number, a.plan_id, a.approved_by, regexp_replace(a.approved_by, ' \(report token [0-9]+\)$', '') as person, a.via, a.approved_at
   from keywarden.plan_approval a
