@@ -20,7 +20,6 @@ test.each([
   'target_session_attrs=read-write',
   'sslmode=requre',
   'sslmode=',
-  'sslmode=require&channel_binding=require',
   'sslmode=verify-full&sslmode=disable',
   'sslrootcert=/etc/ca.pem',
   'options=-c%20role%3Dnone',
@@ -31,6 +30,12 @@ test.each([
 ])('no setting of DATABASE_URL is ignored: ?%s', (query) => {
   expect(() => read(`${at}?${query}`)).toThrow(
     /^DATABASE_URL may have one setting after its question mark, which is sslmode: disable, allow, prefer, require, verify-ca or verify-full\.$/,
+  );
+});
+
+test('an address as hosts of Postgres show it is refused with what replaces its setting', () => {
+  expect(() => read(`${at}?sslmode=require&channel_binding=require`)).toThrow(
+    /^DATABASE_URL may not have channel_binding, .*: remove it, and use sslmode=verify-full, /,
   );
 });
 

@@ -16,7 +16,11 @@ export function whyNotDatabaseUrl(address: string): string | null {
     return 'must have one host; point it, or its DNS name, at the primary';
   if (!URL.canParse(address) || !['postgres:', 'postgresql:'].includes(new URL(address).protocol))
     return 'must be an address that begins with postgres:// or postgresql://';
-  const [setting, ...others] = new URL(address).searchParams;
+  const { searchParams } = new URL(address);
+  // The hosts of Postgres show addresses with it.
+  if (searchParams.has('channel_binding'))
+    return 'may not have channel_binding, which Keywarden cannot do: remove it, and use sslmode=verify-full, which keeps others from the connection, too';
+  const [setting, ...others] = searchParams;
   const isValid = setting === undefined || (sslWords.get(setting[0])?.includes(setting[1]) ?? false);
   return isValid && others.length === 0
     ? null
