@@ -27,7 +27,7 @@ export { incidentInWords } from './incidents/describe.ts';
 export { incidentItem, incidentList } from './incidents/list.ts';
 export { instant, isInstant, unwrap } from './item.ts';
 export { type Assessed, assess, assessedItems, judgeListed } from './keys/assessed.ts';
-export { inventoryCoverage, listInventoryCoverage } from './keys/inventory.ts';
+export { inventoryCoverage, listInventoryCoverage } from './keys/inventory-coverage.ts';
 export { inventoryGap, listInventoryGaps } from './keys/inventory-gaps.ts';
 export * from './keys/list.ts';
 export type { InventoryKind } from './keys/source.ts';

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { saveMembers, saveOrganizations } from '../organizations/organizations.ts';
 import type { Store } from '../store.ts';
 import { readFacts } from './facts.ts';
-import { saveKeyListing } from './listing.ts';
+import { saveKeyListing } from './save-listing.ts';
 
 let store: TestStore;
 let daemon: Store;

@@ -3,7 +3,7 @@ import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { readNow, type Store } from '../store.ts';
-import { saveKeyListing } from './listing.ts';
+import { saveKeyListing } from './save-listing.ts';
 
 let store: TestStore;
 let daemon: Store;

@@ -8,7 +8,7 @@ import { listObservers } from '../connections/connections.ts';
 import { beginRevocation, reconcileIntents } from '../revocations/revocations.ts';
 import { readNow, type Store } from '../store.ts';
 import { scopeKeyOf } from './key-listing.ts';
-import { saveKeyListing } from './listing.ts';
+import { saveKeyListing } from './save-listing.ts';
 import type { FactsRequest } from './scope-facts.ts';
 
 // Two control planes in one store give the same ids to their own organizations and keys.

@@ -4,7 +4,7 @@ import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-s
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { closeIncidents } from '../incidents/incidents.ts';
 import type { KeyListing } from '../keys/key-listing.ts';
-import { saveKeyListing } from '../keys/listing.ts';
+import { saveKeyListing } from '../keys/save-listing.ts';
 import { readNow, type Store } from '../store.ts';
 import { beginRevocation, listGoneKeys, reconcileIntents, recordOutcome } from './revocations.ts';
 

@@ -4,7 +4,7 @@ import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-s
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { readNow, type Store } from '../store.ts';
 import type { KeyListing } from './key-listing.ts';
-import { saveKeyListing } from './listing.ts';
+import { saveKeyListing } from './save-listing.ts';
 
 let store: TestStore;
 let daemon: Store;
