@@ -1,7 +1,5 @@
 ALTER TABLE "keywarden"."access_log" ALTER COLUMN "at" SET DEFAULT clock_timestamp();
 --> statement-breakpoint
-ALTER TABLE "keywarden"."high_water_mark" ALTER COLUMN "made_at" SET DEFAULT clock_timestamp();
---> statement-breakpoint
 ALTER TABLE "keywarden"."incident" ALTER COLUMN "opened_at" SET DEFAULT clock_timestamp();
 --> statement-breakpoint
 ALTER TABLE "keywarden"."operation_drop" ALTER COLUMN "announced_at" SET DEFAULT clock_timestamp();

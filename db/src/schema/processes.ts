@@ -39,6 +39,7 @@ export const highWaterMarkMadeBys = ['daemon', 'report'] as const;
 export const highWaterMark = table('high_water_mark', {
   number: int64('number').generatedAlwaysAsIdentity().unique('high_water_mark_number_key'),
   mark: uuid('mark').primaryKey(),
-  madeAt: instant('made_at').notNull().default(sql`clock_timestamp()`),
+  // That of its transaction, as of the intent that it is added with.
+  madeAt: instant('made_at').notNull().default(sql`now()`),
   madeBy: text('made_by', { enum: highWaterMarkMadeBys }).notNull().default('daemon'),
 });

@@ -144,8 +144,7 @@ const times = `
   union all select 'expiry of a session', max(expires_at) - interval '12 hours' from keywarden.report_session
   union all select 'end of a session', max(ended_at) from keywarden.report_session
   union all select 'access_log', max(at) from keywarden.access_log
-  union all select 'incident', max(opened_at) from keywarden.incident
-  union all select 'high_water_mark', max(made_at) from keywarden.high_water_mark`;
+  union all select 'incident', max(opened_at) from keywarden.incident`;
 
 test('what a person does in a transaction that began before has the time at which they did it', async () => {
   const { credential } = operator;
