@@ -1,6 +1,9 @@
 import { isTrue, type Sql } from '../sql.ts';
 
-/** The rows that count the requests of all replicas by account and route. The clock is the database's. */
+/**
+ * The rows in which the limiters of all replicas count their requests: one for each account, and one for each of its routes. The clock is
+ * the database's.
+ */
 export function createBudgetRows(sql: Sql) {
   return {
     async read(keys: string[]) {

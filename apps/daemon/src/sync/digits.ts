@@ -2,7 +2,10 @@ import { compareInstants, toMs } from '@keywarden/core/values';
 
 const digitsAtMost = 6;
 
-/** Returns the end of the span that a time's digits cover: of 10:00:05, 10:00:06. Six digits are returned as they are. */
+/**
+ * Returns the end of the span that a time's digits cover. For example, 10:00:05 can stand for anything within that second, so its span ends
+ * at 10:00:06. A time with six digits is returned as it is.
+ */
 export function endOfDigits(at: string): string {
   const digits = (/\.(\d+)/.exec(at)?.[1] ?? '').slice(0, digitsAtMost).replace(/0+$/, '');
   return digits.length === digitsAtMost ? at : plusMicros(at, 10 ** (digitsAtMost - digits.length));
