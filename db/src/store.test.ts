@@ -141,7 +141,7 @@ test('a connection pooler is refused also where the login has the settings that 
   await store.close();
 });
 
-test('a login that may not connect to the database is told the grant that it lacks', async () => {
+test('the message to a login that may not connect to the database names the grant that it lacks', async () => {
   const store = await createTestStore(inject('postgresUrl'));
   const [{ name } = {}] = await store.sql`select current_database() as name`;
   await store.sql.unsafe(`create role login_outside login password 'x' in role keywarden_daemon`);

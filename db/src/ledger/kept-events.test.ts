@@ -61,7 +61,7 @@ test('the time of recording is that of the statement, also in a long transaction
     await tx`insert into keywarden.pause (paused_by) values ('ada')`;
     await tx`
       insert into keywarden.operation_seal (project_number, project, day, operations, root, covered, gaps)
-      select project_number, 'https://host/api/v2 a', '2026-05-02', 0, repeat('0', 64), '[]', '[]' from keywarden.operation_seal where number = ${project?.number}`;
+      select project_number, project, day + 1, operations, root, covered, gaps from keywarden.operation_seal where number = ${project?.number}`;
     expect(
       await tx`
         select type, recorded_at > now() and (leaf::jsonb ->> 'recorded')::timestamptz = recorded_at as is_later
