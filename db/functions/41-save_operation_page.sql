@@ -1,5 +1,5 @@
 -- Writes a page of a project's operations: its rows, what it proves (A2), what it shows and cannot be read, and how far the walk has come. The daemon calls it
--- with named arguments. Without `walk_began`, no walk has read the rows.
+-- with named arguments. Without `walk_began`, no walk has read the rows. The days that it changes are sealed again.
 create or replace function keywarden.save_operation_page(
   project bigint,
   -- The rows, oldest first: one array a column.
@@ -27,8 +27,6 @@ declare
   changed_days datemultirange := '{}';
   -- A variable, because a cluster evaluates now() only outside of an update with columns.
   marked_at timestamptz := now();
-  covered_before tstzmultirange;
-  lacking tstzmultirange;
   -- What is stored between the two times, in whole seconds. Other rows of the page are new.
   stored_from timestamptz;
   stored_below timestamptz;
@@ -122,46 +120,12 @@ begin
   if inserted + changed > 0 then
     changed_days := datemultirange(daterange((from_second at time zone 'UTC')::date, (newest at time zone 'UTC')::date, '[]'));
   end if;
-  if proved is not null then
-    select c.known into covered_before from operation_coverage c where c.project_number = project;
-    select changed_days + coalesce(range_agg(daterange((lower(r) at time zone 'UTC')::date, (upper(r) at time zone 'UTC')::date, '[]')), '{}')
-      into changed_days from unnest(tstzmultirange(proved) - coalesce(covered_before, '{}')) r;
-    insert into operation_coverage as c values (project, tstzmultirange(proved))
-    on conflict (project_number) do update set known = c.known + excluded.known where not c.known @> proved;
-  end if;
-  if unread is not null then
-    select coalesce(range_agg(tstzrange(u."from", u."to", '[]')), '{}') into lacking
-    from jsonb_to_recordset(unread) u(id text, "from" timestamptz, "to" timestamptz)
-    where not exists (select from operation o where o.project_number = project and o.created_at between date_trunc('second', u."from") and u."to" and o.id::text = lower(u.id));
-    select c.known * lacking into covered_before from operation_coverage c where c.project_number = project and c.known && lacking;
-    if found then
-      changed_days := changed_days + (
-        select range_agg(daterange((lower(r) at time zone 'UTC')::date, (upper(r) at time zone 'UTC')::date, '[]')) from unnest(covered_before) r);
-      update operation_coverage c set known = c.known - lacking where c.project_number = project;
-    end if;
-  end if;
+  changed_days := changed_days + keywarden.claim_operations(project, proved, unread);
   -- The ledger seals the changed days again, some minutes after the first change. A day that it has not sealed yet needs no mark.
   update operation_sealing s set changed = s.changed + changed_days * datemultirange(daterange(null, s.sealed_to)), changed_at = coalesce(s.changed_at, marked_at)
   where s.project_number = project and s.sealed_to > lower(changed_days);
-  if walk_began is null then
-    return;
+  if walk_began is not null then
+    perform keywarden.save_walk(project, walk_began, walk_floor, next_cursor, next_below, reached, is_end);
   end if;
-  if next_cursor is not null then
-    insert into open_walk values (project, walk_began, walk_floor, next_cursor, next_below)
-    on conflict (project_number) do update set began_at = excluded.began_at, floor = excluded.floor, cursor = excluded.cursor,
-      below = excluded.below;
-    return;
-  end if;
-  delete from open_walk w where w.project_number = project;
-  update project p set walked_at = greatest(p.walked_at, walk_began) where p.number = project;
-  -- Of two stored walks, the later one has not reached so deep. The list of operations finds the last walk that saw one by that.
-  if exists (select from completed_walk w where w.project_number = project and w.began_at >= walk_began
-    and (w.reached < save_operation_page.reached or w.reached = save_operation_page.reached and (w.to_end or not is_end))) then
-    return;
-  end if;
-  delete from completed_walk w where w.project_number = project and w.began_at <= walk_began
-    and (w.reached > save_operation_page.reached or w.reached = save_operation_page.reached and (is_end or not w.to_end));
-  insert into completed_walk values (project, (walk_began at time zone 'UTC')::date, is_end, walk_began, reached)
-  on conflict (project_number, day, to_end) do update set began_at = excluded.began_at, reached = excluded.reached;
 end
 $$;
