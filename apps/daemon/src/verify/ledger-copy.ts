@@ -110,7 +110,7 @@ function compareCopy(
   verdict.proven.push(`the copy has exactly ${size === 1 ? 'this' : 'these'} ${countOf(size, 'event')}`);
   leaves.addConclusions(verdict);
   contents.addConclusions(verdict);
-  const unread = listTiles(folder).filter((name) => !used.has(name) && !isBeginning(folder, name, used));
+  const unread = listOthers(folder, used);
   if (unread.length > 0)
     addSentence(
       verdict.unproven,
@@ -137,17 +137,26 @@ const headOf = ({ origin, size, root, witnesses }: CosignedCheckpoint): SignedHe
   witnesses,
 });
 
-/** Returns whether a file is a tile or bundle as it was earlier, with fewer hashes or entries: a copy that is continued in one folder keeps them. */
-function isBeginning(folder: string, name: string, used: Set<string>): boolean {
-  const tile = ledger.parseTilePath(name);
-  if (tile === null) return false;
-  const whole = [...used].find((each) => {
-    const other = ledger.parseTilePath(each);
-    return other?.level === tile.level && other.index === tile.index && other.width > tile.width;
+/**
+ * Returns the files of tiles that are neither those that were used, nor what these began with: a copy that is continued in one folder keeps tiles and bundles as
+ * they were earlier, with fewer hashes or entries.
+ */
+function listOthers(folder: string, used: Set<string>): string[] {
+  const widest = new Map<string, { path: string; width: number }>();
+  for (const path of used) {
+    const tile = ledger.parseTilePath(path);
+    const place = `${tile?.level}/${tile?.index}`;
+    if (tile !== null && tile.width > (widest.get(place)?.width ?? 0)) widest.set(place, { path, width: tile.width });
+  }
+  return listTiles(folder).filter((name) => {
+    if (used.has(name)) return false;
+    const tile = ledger.parseTilePath(name);
+    const whole = widest.get(`${tile?.level}/${tile?.index}`);
+    if (tile === null || whole === undefined || tile.width >= whole.width) return true;
+    const [bytes, all] = [read(join(folder, name)), read(join(folder, whole.path))];
+    const isBeginning = bytes !== null && all !== null && bytes.equals(all.subarray(0, bytes.length));
+    return !isBeginning || widthOf(tile.level, bytes) !== tile.width;
   });
-  const [bytes, all] = [read(join(folder, name)), whole === undefined ? null : read(join(folder, whole))];
-  if (bytes === null || all === null || !bytes.equals(all.subarray(0, bytes.length))) return false;
-  return widthOf(tile.level, bytes) === tile.width;
 }
 
 /** Returns how many entries, contents or hashes a file has; null if it is cut. */
