@@ -88,42 +88,33 @@ export function nodesOf({ from, to }: LeafRange): { level: number; index: number
  */
 export function rangesOfInclusion(index: number, size: number): LeafRange[] {
   if (!(Number.isSafeInteger(index) && index >= 0 && index < size)) throw new RangeError(`no leaf ${index} of ${size}`);
-  const ranges: LeafRange[] = [];
-  let [from, to] = [0, size];
-  while (to - from > 1) {
-    const middle = from + largestPowerBelow(to - from);
-    if (index < middle) {
-      ranges.push({ from: middle, to });
-      to = middle;
-    } else {
-      ranges.push({ from, to: middle });
-      from = middle;
-    }
-  }
-  return ranges.toReversed();
+  return descend(index + 1, size, ({ from, to }) => to - from === 1).beside.toReversed();
 }
 
 /** Returns the ranges whose hashes prove that a tree continues a smaller one (RFC 6962, 2.1.2). It is empty if either size is the other or zero. */
 export function rangesOfConsistency(oldSize: number, size: number): LeafRange[] {
   if (!(oldSize >= 0 && oldSize <= size)) throw new RangeError(`no tree of ${oldSize} within ${size}`);
   if (oldSize === 0 || oldSize === size) return [];
-  const ranges: LeafRange[] = [];
-  let [from, to] = [0, size];
-  // Whether the old tree is the subtree at hand, so that its hash is known.
-  let isWhole = true;
-  while (oldSize < to) {
+  const { beside, reached } = descend(oldSize, size, ({ to }) => to === oldSize);
+  // The old tree itself, whose hash is known, begins at 0.
+  return (reached.from === 0 ? beside : [...beside, reached]).toReversed();
+}
+
+/** Descends from the root to a subtree that has the leaf before `end`. Returns it, and the ranges that the descent leaves beside it, in its order. */
+function descend(end: number, size: number, isReached: (range: LeafRange) => boolean) {
+  const beside: LeafRange[] = [];
+  let reached = { from: 0, to: size };
+  while (!isReached(reached)) {
+    const { from, to } = reached;
     const middle = from + largestPowerBelow(to - from);
-    if (oldSize <= middle) {
-      ranges.push({ from: middle, to });
-      to = middle;
-    } else {
-      ranges.push({ from, to: middle });
-      from = middle;
-      isWhole = false;
-    }
+    const [left, right] = [
+      { from, to: middle },
+      { from: middle, to },
+    ];
+    reached = end <= middle ? left : right;
+    beside.push(end <= middle ? right : left);
   }
-  if (!isWhole) ranges.push({ from, to });
-  return ranges.toReversed();
+  return { beside, reached };
 }
 
 /** Returns whether a proof shows that a leaf is at an index of the tree with this size and root (RFC 9162, 2.1.3.2). */
