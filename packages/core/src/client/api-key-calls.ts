@@ -1,6 +1,6 @@
 import * as wire from '../wire/schemas.ts';
-import { type CallOptions, followPages } from './pagination.ts';
-import { fetchPage, parseWrite } from './replies.ts';
+import type { CallOptions } from './pagination.ts';
+import { fetchPages, parseWrite } from './replies.ts';
 import type { Call } from './transport.ts';
 
 export interface RevokeOptions extends CallOptions {
@@ -11,10 +11,7 @@ export interface RevokeOptions extends CallOptions {
 /** Returns the client's methods for API keys. */
 export function apiKeyCalls(call: Call) {
   const keyPages = (route: string, params: Record<string, string>, { signal }: CallOptions) =>
-    followPages((cursor) => {
-      const request = { route, params, query: { cursor }, signal };
-      return fetchPage(call, request, { list: 'keys', item: wire.keySchema });
-    });
+    fetchPages(call, { route, params, signal }, { list: 'keys', item: wire.keySchema });
 
   const createKey = async (
     route: string,

@@ -3,7 +3,7 @@ import type { OtherKind } from '../wire/kinds.ts';
 import * as wire from '../wire/schemas.ts';
 import type { RevokeOptions } from './api-key-calls.ts';
 import { type CallOptions, followPages, type Page } from './pagination.ts';
-import { fetchPage } from './replies.ts';
+import { fetchPage, fetchPages } from './replies.ts';
 import type { Call } from './transport.ts';
 
 /** The route, list name and maximum page size of each kind of credential. A list without pages takes no limit. */
@@ -21,8 +21,7 @@ export function credentialCalls(call: Call) {
     /** Lists a project's branches in pages. Reads only the id and name of each branch. */
     branches(projectId: string, { signal }: CallOptions = {}): AsyncGenerator<Page<wire.WireBranch>, void> {
       const request = { route: '/projects/{project_id}/branches', params: { project_id: projectId }, signal };
-      const shape = { list: 'branches', item: wire.branchSchema };
-      return followPages((cursor) => fetchPage(call, { ...request, query: { cursor, limit: 10_000 } }, shape));
+      return fetchPages(call, { ...request, query: { limit: 10_000 } }, { list: 'branches', item: wire.branchSchema });
     },
 
     /**

@@ -1,7 +1,7 @@
 import * as wire from '../wire/schemas.ts';
 import { ControlPlaneError } from './errors.ts';
-import { type CallOptions, followPages, type ListOptions, type Page } from './pagination.ts';
-import { fetchPage, fetchPageEnd, type PageEnd, parse } from './replies.ts';
+import type { CallOptions, ListOptions, Page } from './pagination.ts';
+import { fetchPage, fetchPageEnd, fetchPages, type PageEnd, parse } from './replies.ts';
 import type { Call } from './transport.ts';
 import { type Time, type WaitOptions, waitForOperations } from './wait.ts';
 
@@ -36,12 +36,8 @@ export function operationCalls(call: Call, time: Time) {
      * Lists a project's operations in pages, newest first; `limit` is at most 1000. A cursor is the time of a page's last row, and the next page
      * starts strictly below it. Rows behind a page's end that share that time are therefore not returned.
      */
-    operations(
-      projectId: string,
-      { cursor: first, ...page }: ListOptions = {},
-    ): AsyncGenerator<Page<wire.WireOperation>, void> {
-      return followPages((cursor) => operationsPage(projectId, { ...page, cursor }), first);
-    },
+    operations: (projectId: string, page: ListOptions = {}): AsyncGenerator<Page<wire.WireOperation>, void> =>
+      fetchPages(call, pageRequest(projectId, page), shape),
 
     /** Returns one page of a project's operations. */
     operationsPage,

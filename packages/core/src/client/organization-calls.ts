@@ -1,6 +1,6 @@
 import * as wire from '../wire/schemas.ts';
 import { type CallOptions, followPages, type ListOptions, type Page } from './pagination.ts';
-import { fetchPage, fetchProjects, type ProjectPage, parse, parseWrite } from './replies.ts';
+import { fetchPages, fetchProjects, type ProjectPage, parse, parseWrite } from './replies.ts';
 import type { Call } from './transport.ts';
 
 /** The response of `GET /auth`, with the control plane's Date and the name that its server reports. `limits` is `off` for a sandbox without limits. */
@@ -30,9 +30,7 @@ export function organizationCalls(call: Call) {
     /** Lists the organizations of a personal key's user, in pages. */
     currentUserOrganizations({ signal }: CallOptions = {}): AsyncGenerator<Page<wire.WireOrganization>, void> {
       const shape = { list: 'organizations', item: wire.organizationSchema };
-      return followPages((cursor) =>
-        fetchPage(call, { route: '/users/me/organizations', query: { cursor }, signal }, shape),
-      );
+      return fetchPages(call, { route: '/users/me/organizations', signal }, shape);
     },
 
     async organization(organizationId: string, { signal }: CallOptions = {}): Promise<wire.WireOrganization> {
@@ -44,11 +42,10 @@ export function organizationCalls(call: Call) {
     /** Lists an organization's members, in pages; `limit` is at most 500. */
     members(
       organizationId: string,
-      { limit = 500, cursor: first, signal }: ListOptions = {},
+      { limit = 500, cursor, signal }: ListOptions = {},
     ): AsyncGenerator<Page<wire.WireMember>, void> {
       const request = { route: '/organizations/{org_id}/members', params: { org_id: organizationId }, signal };
-      const shape = { list: 'members', item: wire.memberSchema };
-      return followPages((cursor) => fetchPage(call, { ...request, query: { cursor, limit } }, shape), first);
+      return fetchPages(call, { ...request, query: { cursor, limit } }, { list: 'members', item: wire.memberSchema });
     },
 
     /** Lists an organization's projects in pages, newest first; `limit` is at most 400. `unavailableIds` names the projects that a response left out. */

@@ -3,7 +3,7 @@ import { isInstant } from '../values/index.ts';
 import { listOf } from '../wire/record.ts';
 import * as wire from '../wire/schemas.ts';
 import { ControlPlaneError } from './errors.ts';
-import type { Page, RejectedRow } from './pagination.ts';
+import { followPages, type Page, type RejectedRow } from './pagination.ts';
 import type { Call, CallOptions, Reply } from './transport.ts';
 
 /** A page of projects. `unavailableIds` names the projects that the response left out. */
@@ -16,6 +16,7 @@ const pageSchema = z.object({ pagination: wire.paginationSchema });
 const unavailableSchema = z.object({ unavailable_project_ids: z.array(z.string()).nullish() });
 
 type Request = Omit<CallOptions, 'method'>;
+type ListRequest = Request & { query?: { limit?: number | undefined; cursor?: string | undefined } };
 interface Shape<T> {
   /** The name of the list in its response. */
   list: string;
@@ -26,6 +27,12 @@ interface Shape<T> {
 
 export async function fetchPage<T>(call: Call, request: Request, shape: Shape<T>): Promise<Page<T>> {
   return readPage(await call({ method: 'GET', ...request }), request.route, shape);
+}
+
+/** Follows a list from the cursor of its request to its end. */
+export function fetchPages<T>(call: Call, request: ListRequest, shape: Shape<T>): AsyncGenerator<Page<T>, void> {
+  const { query } = request;
+  return followPages((cursor) => fetchPage(call, { ...request, query: { ...query, cursor } }, shape), query?.cursor);
 }
 
 /**
