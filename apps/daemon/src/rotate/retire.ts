@@ -5,7 +5,7 @@ import type { Context } from '../context.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
 import { revokeGuarded } from '../enforce/guarded-revocation.ts';
 import { judgeScope } from '../enforce/plan.ts';
-import { type Listed, notNow, type Revocation, type Skip } from '../enforce/revocation-task.ts';
+import { type Listed, type MayGo, notNow, type Revocation, type Skip } from '../enforce/revocation-task.ts';
 import { factsOf } from './facts-of.ts';
 import { type Run, whyStop } from './run.ts';
 import { ownUsers } from './settings.ts';
@@ -33,12 +33,9 @@ export async function retire(
       const retiring = await advanceRotation(context.store.sql, judged.rotation, begun);
       if (retiring === undefined) return notNow('another process is advancing it');
       rotation = retiring;
-      return { policySha256: judged.policySha256, restsOnMembers: false };
+      return judged;
     },
-    async judgeAgain(listed) {
-      const judged = await judgeRetirement(context, { number: rotation.number, state: 'retiring', run }, listed);
-      return 'why' in judged ? judged : { policySha256: judged.policySha256, restsOnMembers: false };
-    },
+    judgeAgain: (listed) => judgeRetirement(context, { number: rotation.number, state: 'retiring', run }, listed),
   });
   return { ...revocation, rotation };
 }
@@ -48,7 +45,7 @@ async function judgeRetirement(
   context: Context,
   { number, state, run: { connections } }: { number: string; state: 'adopted' | 'retiring'; run: Run },
   { scopeReference }: Listed,
-): Promise<Skip | { rotation: StoredRotation; policySha256: string }> {
+): Promise<Skip | (MayGo & { rotation: StoredRotation })> {
   const { store, config } = context;
   const rotation = await readRotation(store.db, number);
   if (rotation === undefined) return notNow('its rotation does not exist');
@@ -69,5 +66,5 @@ async function judgeRetirement(
   const why =
     revocationHold(config.policy, facts, { scope, number: key, id, exceptOwnOf })?.text ??
     unwantedRotationHold(config.policy, facts, { number: key, rule, via });
-  return why === null ? { rotation, policySha256 } : notNow(why);
+  return why === null ? { rotation, policySha256, restsOnMembers: false } : notNow(why);
 }
