@@ -78,6 +78,11 @@ type Listing = ScopeReference &
 
 /** Returns each scope's last trusted listing, and those before it without a suspect one between, which had ended when it began. */
 async function readListings(sql: Sql, one: ScopeReference | undefined): Promise<Listing[]> {
+  const lastBefore = (condition: ReturnType<Sql>) => sql`
+    select p.listed_at from keywarden.key_listing p
+    where p.control_plane_number = l.control_plane_number and p.scope = l.scope and p.number < l.number
+      and p.number > coalesce(suspect.number, 0) and p.received_at <= l.begun_at ${condition}
+    order by p.number desc limit 1`;
   const rows = await sql`
     with scopes as (
       select distinct control_plane_number, scope from keywarden.connection_scope
@@ -99,17 +104,8 @@ async function readListings(sql: Sql, one: ScopeReference | undefined): Promise<
       select d.number from keywarden.key_listing d
       where d.control_plane_number = l.control_plane_number and d.scope = l.scope and d.why_suspect is not null and d.number < l.number
       order by d.number desc limit 1) suspect on true
-    left join lateral (
-      select p.listed_at from keywarden.key_listing p
-      where p.control_plane_number = l.control_plane_number and p.scope = l.scope and p.number < l.number
-        and p.number > coalesce(suspect.number, 0) and p.received_at <= l.begun_at
-      order by p.number desc limit 1) p on true
-    left join lateral (
-      select p.listed_at from keywarden.key_listing p
-      where p.control_plane_number = l.control_plane_number and p.scope = l.scope and p.number < l.number
-        and p.number > coalesce(suspect.number, 0) and p.received_at <= l.begun_at
-        and p.listed_at <= l.listed_at - interval '1 hour'
-      order by p.number desc limit 1) h on true
+    left join lateral (${lastBefore(sql``)}) p on true
+    left join lateral (${lastBefore(sql`and p.listed_at <= l.listed_at - interval '1 hour'`)}) h on true
     order by l.control_plane_number, l.scope`;
   const instant = (value: unknown) => (typeof value === 'string' ? toInstant(value) : null);
   return rows.map((row) => ({
