@@ -71,12 +71,14 @@ export type WireMember = z.output<typeof memberSchema>;
 /** The creator's id for lists that name none, such as lists of early 2024. Two keys with it may have different creators. */
 export const unknownCreator = 'unknown';
 
+/** Ids that name no person. A service that writes the zero time for "no time" writes the zero UUID for "no user". */
+const nobody: readonly string[] = ['', '00000000-0000-0000-0000-000000000000'];
+
 /** A creator is an object in lists, and a bare id in the responses to creating and revoking. */
-const creator = z
-  .union([id, z.object({ id, name: z.string().nullish() })])
-  .transform((value) =>
-    typeof value === 'string' ? { id: value, name: null } : { id: value.id, name: value.name ?? null },
-  );
+const creator = z.union([id, z.object({ id, name: z.string().nullish() })]).transform((value) => {
+  const { id, name = null } = typeof value === 'string' ? { id: value } : value;
+  return nobody.includes(id) ? { id: unknownCreator, name: null } : { id, name };
+});
 
 /** A client can send a header of any length, from which some services take the address. What is cut is no address. */
 const longestAddress = 500;
