@@ -48,7 +48,7 @@ export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<Saved
     const listing = { ...given, listedAt, keys: lastUsedOfEach(given.keys) };
     if (latest !== undefined && !isJustBehind && listing.stale == null)
       return { number: null, listedAt, whySuspect: null, isAlone: false };
-    const suspicion = await findSuspicion(tx, listing, ids);
+    const suspicion = await findSuspicion(tx, { ...listing, keys: given.keys }, ids);
     const whySuspect = suspicion?.why ?? null;
     const [last] = await db
       .select({ whySuspect: keyListing.whySuspect })

@@ -1,9 +1,11 @@
-import { compareInstants, toMs } from '@keywarden/core/values';
+import { compareInstants, secondOf, toMs } from '@keywarden/core/values';
+import { unknownCreator } from '@keywarden/core/wire';
 import { and, asc, desc, isNotNull, lte, max, sql as raw, type SQL } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
 import { closeIncidents, openIncident } from '../incidents/incidents.ts';
 import { credential, keyListing } from '../schema/keys.ts';
 import { anyOf, builderOf, type Db, hasValues, noneOf, type Tx } from '../sql.ts';
+import { kindOf } from './changed-records.ts';
 import { type KeyListing, scopeKeyOf } from './key-listing.ts';
 
 /** Why absences in a listing prove nothing. */
@@ -14,8 +16,9 @@ export interface Suspicion {
 }
 
 /**
- * Returns why absences in a listing prove nothing, or null: it is stale, a part is missing, a row cannot be read, or most keys are suddenly absent. A
- * sudden drop is suspect until listings a day apart show it. Keys that we revoked do not count as absent.
+ * Returns why a listing proves nothing, or null: it is stale, a part is missing, a row cannot be read, two rows contradict each other, or most keys are
+ * suddenly absent. A sudden drop is suspect until listings a day apart show it. Keys that we revoked do not count as absent. The keys of the listing are
+ * as received, possibly with repetitions.
  */
 export async function findSuspicion(tx: Tx, listing: KeyListing, ids: string[]): Promise<Suspicion | null> {
   const { controlPlane, scope, listedAt, keys, stale = null, partial = null, unreadable = 0 } = listing;
@@ -24,6 +27,8 @@ export async function findSuspicion(tx: Tx, listing: KeyListing, ids: string[]):
   if (partial !== null) return because(`not all of it was shown: ${partial}`);
   if (unreadable > 0)
     return because(`${unreadable} of its rows cannot be read; keywarden coverage --rejected names them`);
+  const contradictory = findContradiction(listing);
+  if (contradictory !== undefined) return because(`it shows key ${contradictory} twice, as different keys`);
   const db = builderOf(tx);
   const ofScope = { controlPlaneNumber: controlPlane, scope };
   const known = hasValues(credential, { ...ofScope, goneAt: null, missingSince: null });
@@ -47,6 +52,23 @@ export async function findSuspicion(tx: Tx, listing: KeyListing, ids: string[]):
   return sudden?.isOld === true
     ? null
     : { why: `${lost} of ${lost + kept} known keys are suddenly absent`, isSudden: true };
+}
+
+/** Returns an id that a listing shows twice with another creation time, creator or kind, as another key would have: docs/adr/0018. */
+function findContradiction({ keys, organizationId }: KeyListing): string | undefined {
+  const known = new Map<string, KeyListing['keys'][number]>();
+  const contradictory = keys.find((each) => {
+    const other = known.get(each.id);
+    known.set(each.id, each);
+    if (other === undefined) return false;
+    const creators = new Set([other, each].map(({ createdBy }) => createdBy.id).filter((id) => id !== unknownCreator));
+    return (
+      creators.size > 1 ||
+      secondOf(other.createdAt) !== secondOf(each.createdAt) ||
+      kindOf(other, organizationId) !== kindOf(each, organizationId)
+    );
+  });
+  return contradictory?.id;
 }
 
 /** Returns how many keys of a listing were created since a time: where keys live for hours, these are there in the place of the others. */
