@@ -18,6 +18,8 @@ export interface SavedListing {
   whySuspect: string | null;
   /** True for the first listing, or the first after a suspect one. Inactivity is judged on two listings in a row. */
   isAlone: boolean;
+  /** Its keys, each once. */
+  keys: KeyListing['keys'];
 }
 
 /**
@@ -45,9 +47,10 @@ export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<Saved
       .limit(1);
     const isJustBehind = latest !== undefined && toMs(latest.listedAt) - toMs(given.listedAt) <= clocksApartMs;
     const listedAt = isJustBehind ? latest.listedAt : given.listedAt;
-    const listing = { ...given, listedAt, keys: lastUsedOfEach(given.keys) };
+    const keys = lastUsedOfEach(given.keys);
+    const listing = { ...given, listedAt, keys };
     if (latest !== undefined && !isJustBehind && listing.stale == null)
-      return { number: null, listedAt, whySuspect: null, isAlone: false };
+      return { number: null, listedAt, whySuspect: null, isAlone: false, keys };
     const suspicion = await findSuspicion(tx, { ...listing, keys: given.keys }, ids);
     const whySuspect = suspicion?.why ?? null;
     const [last] = await db
@@ -73,6 +76,7 @@ export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<Saved
       listedAt,
       whySuspect,
       isAlone: whySuspect === null && (last === undefined || last.whySuspect !== null),
+      keys,
     };
   });
 }

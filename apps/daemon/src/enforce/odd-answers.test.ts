@@ -257,7 +257,10 @@ test('R2: while the configured own key of a connection is gone, nothing is revok
   expect(document.held.map(({ key, why }) => [key.name, why.kind])).toEqual([['one', 'own_key_unknown']]);
 });
 
-test('R5: a revocation that is answered with more digits of the last use than the list has shows no other use', async () => {
+test.each([
+  ['is answered with more digits of the last use than the list has', { digits: '.192684', times: 1 }],
+  ['follows a list that shows the key twice, first without its use,', { digits: '', times: 2 }],
+])('R5: a revocation that %s shows no other use', async (_name, { digits: more, times }) => {
   const rules = [{ name: 'unused', unused_for: '20d', action: 'revoke' }];
   await prepareBetween(['one', 'busy'], { rules });
   let usedAt = '';
@@ -269,11 +272,13 @@ test('R5: a revocation that is answered with more digits of the last use than th
   };
   setBetween(async (request, forward) => {
     if (isKeyList(request))
-      return await changed(forward, (rows) => rows.map((row) => (row.name === 'one' ? showUse(row) : row)));
+      return await changed(forward, (rows) =>
+        rows.flatMap((row) => (row.name === 'one' ? [row, showUse(row)].slice(-times) : [row])),
+      );
     if (request.method !== 'DELETE') return await forward();
     const answer = await forward();
     const row = (await answer.json()) as Record<string, unknown>;
-    return Response.json(showUse(row, '.192684'), { headers: answer.headers });
+    return Response.json(showUse(row, more), { headers: answer.headers });
   });
   await pass();
   const plan = await makeStoredPlan();

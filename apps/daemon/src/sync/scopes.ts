@@ -52,9 +52,7 @@ interface Shown {
   partial: string | null;
 }
 
-export interface Listing extends SavedListing, Pick<Shown, 'ended'> {
-  keys: Shown['live'];
-}
+export interface Listing extends SavedListing, Pick<Shown, 'ended'> {}
 
 /** Lists a scope, stores the listing, and ends the intents that it decides. The caller holds the scope's lock and passes its context. */
 export async function listScope(
@@ -93,7 +91,7 @@ export async function listScope(
     lease,
   });
   await reconcileIntents(sql, { controlPlane, scope: name });
-  return { ...saved, keys: live, ended };
+  return { ...saved, ended };
 }
 
 export function isProjectScope(scope: Scope): scope is ProjectScope {
