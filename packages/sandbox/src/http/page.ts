@@ -1,49 +1,43 @@
 import type { Context } from 'hono';
-import type { Row } from '../store/database.ts';
+import type { Database, Row } from '../store/database.ts';
 import { Refusal } from './errors.ts';
+import { readLimit } from './query.ts';
 
-/** The sort order of a list, and where its next page begins: after this value, and among equal values after this id. */
-export interface Page {
-  column: string;
-  sortBy: string;
-  order: 'asc' | 'desc';
-  limit: number;
-  after: [value: string | number, id: string] | null;
+/** A list that is read in pages, the last rows first unless the request says otherwise. */
+interface PagedList {
+  /** Selects the rows, and ends with a condition. */
+  sql: string;
+  values: Record<string, string>;
+  /** The column of each name that the list can be sorted by, the default first; and the column that tells apart rows with equal values. */
+  columns: Record<string, string>;
+  id: string;
+  limits: { max: number; fallback: number };
 }
 
-/** Reads `sort_by`, `sort_order` and `cursor`. `columns` maps each sortable name to its column, the default first. */
-export function readPage(
+/** Reads the page that `sort_by`, `sort_order`, `limit` and `cursor` ask for. A full page has a `pagination`, whose cursor has the position of its last row. */
+export function readRows(
   c: Context,
-  { columns, order, limit }: { columns: Record<string, string>; order: 'asc' | 'desc'; limit: number },
-): Page {
+  db: Database,
+  { sql, values, columns, id, limits }: PagedList,
+): { rows: Row[]; pagination?: object } {
+  const limit = readLimit(c, limits);
   const sortBy = c.req.query('sort_by') ?? Object.keys(columns)[0] ?? '';
   const column = Object.hasOwn(columns, sortBy) ? columns[sortBy] : undefined;
   if (column === undefined) throw new Refusal(400, `sort_by must be one of ${Object.keys(columns).join(', ')}`);
-  const wanted = c.req.query('sort_order') ?? order;
-  if (wanted !== 'asc' && wanted !== 'desc') throw new Refusal(400, 'sort_order must be asc or desc');
+  const order = c.req.query('sort_order') ?? 'desc';
+  if (order !== 'asc' && order !== 'desc') throw new Refusal(400, 'sort_order must be asc or desc');
   const cursor = c.req.query('cursor');
-  return { column, sortBy, order: wanted, limit, after: cursor === undefined ? null : readCursor(cursor) };
-}
-
-/** Returns the condition and the order of one page, to follow `where ... and`. Its values are `:after` and `:after_id`. */
-export function pageSql({ column, order, after }: Page, id: string): string {
+  const [after, after_id] = cursor === undefined ? [null, null] : readCursor(cursor);
   const than = order === 'asc' ? '>' : '<';
-  const condition =
-    after === null ? 'true' : `(${column} ${than} :after or ${column} = :after and ${id} ${than} :after_id)`;
-  return `${condition} order by ${column} ${order}, ${id} ${order} limit :limit`;
-}
-
-/** Returns the values that `pageSql` names. */
-export function pageValues({ after, limit }: Page): Record<string, string | number> {
-  return { limit, ...(after === null ? {} : { after: after[0], after_id: after[1] }) };
-}
-
-/** Returns the `pagination` of a full page; a short page has none. */
-export function pagination({ sortBy, order, limit }: Page, rows: Row[]): { pagination?: object } {
+  const rows = db.all(
+    `${sql} and (:after_id is null or ${column} ${than} :after or ${column} = :after and ${id} ${than} :after_id)
+     order by ${column} ${order}, ${id} ${order} limit :limit`,
+    { ...values, after, after_id, limit },
+  );
   const last = rows.at(-1);
-  if (rows.length < limit || last === undefined) return {};
+  if (rows.length < limit || last === undefined) return { rows };
   const next = Buffer.from(JSON.stringify([last[sortBy], last.id])).toString('base64url');
-  return { pagination: { next, sort_by: sortBy, sort_order: order.toUpperCase() } };
+  return { rows, pagination: { next, sort_by: sortBy, sort_order: order.toUpperCase() } };
 }
 
 function readCursor(cursor: string): [string | number, string] {

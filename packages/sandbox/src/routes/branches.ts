@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { requireProject } from '../access/rules.ts';
 import { found, Refusal } from '../http/errors.ts';
 import { readBody, readOptionalBody } from '../http/json.ts';
-import { pageSql, pageValues, pagination, readPage } from '../http/page.ts';
-import { instantOf, logSequenceNumber, readFlag, readLimit, readPath } from '../http/query.ts';
+import { readRows } from '../http/page.ts';
+import { instantOf, logSequenceNumber, readFlag, readPath } from '../http/query.ts';
 import * as branches from '../resources/branches.ts';
 import { listDatabases, listRoles, renderDatabase, renderRole } from '../resources/catalog.ts';
 import { connectionDetails } from '../resources/connections.ts';
@@ -40,7 +40,6 @@ const updateBody = z.object({
   }),
 });
 
-const columns = { updated_at: 'b.updated_at', name: 'b.name', created_at: 'b.created_at' };
 const withCreator = 'select b.*, u.name as creator from branch b left join user u on u.id = b.created_by';
 const matching = '(instr(lower(b.name), lower(:search)) > 0 or instr(b.id, lower(:search)) > 0)';
 
@@ -49,17 +48,19 @@ export function branchRoutes(api: Hono<Env>, state: State): void {
 
   api.get('/projects/:project_id/branches', (c) => {
     const projectId = requireProjectId(c, state);
-    const page = readPage(c, { columns, order: 'desc', limit: readLimit(c, { max: 10_000, fallback: 10_000 }) });
     const deleted = readFlag(c, 'include_deleted') ? 'true' : 'b.deleted_at is null';
-    const rows = db.all(
-      `${withCreator} where b.project_id = :project and ${deleted} and ${matching} and ${pageSql(page, 'b.id')}`,
-      { project: projectId, search: c.req.query('search') ?? '', ...pageValues(page) },
-    );
+    const { rows, ...page } = readRows(c, db, {
+      sql: `${withCreator} where b.project_id = :project and ${deleted} and ${matching}`,
+      values: { project: projectId, search: c.req.query('search') ?? '' },
+      columns: { updated_at: 'b.updated_at', name: 'b.name', created_at: 'b.created_at' },
+      id: 'b.id',
+      limits: { max: 10_000, fallback: 10_000 },
+    });
     const annotated = rows.filter((row) => row.annotation !== null);
     return c.json({
       branches: rows.map(branches.renderBranch),
       annotations: Object.fromEntries(annotated.map((row) => [row.id, branches.renderAnnotation(row)])),
-      ...pagination(page, rows),
+      ...page,
     });
   });
 

@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { requireAdministrator, requireOrganization } from '../access/rules.ts';
 import { found, Refusal } from '../http/errors.ts';
 import { columnsOf, readBody } from '../http/json.ts';
-import { pageSql, pageValues, pagination, readPage } from '../http/page.ts';
-import { readLimit, readPath } from '../http/query.ts';
+import { readRows } from '../http/page.ts';
+import { readPath } from '../http/query.ts';
 import { regions } from '../resources/projects.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
@@ -30,7 +30,6 @@ const roles = ['admin', 'member', 'editor', 'viewer', 'collaborator'] as const;
 const role = z.enum(roles, `the role is not available in this organization: ${roles.join(', ')} are`);
 const updateBody = z.object({ role });
 const inviteBody = z.object({ invitations: z.array(z.object({ email: z.email(), role })).min(1) });
-const columns = { joined_at: 'm.joined_at', email: 'u.email', role: 'm.role' };
 
 export function memberRoutes(api: Hono<Env>, state: State): void {
   const { db, clock } = state;
@@ -38,16 +37,16 @@ export function memberRoutes(api: Hono<Env>, state: State): void {
   api.get('/organizations/:org_id/members', (c) => {
     const organization = readPath(c, 'org_id');
     requireOrganization(db, c.get('principal'), organization);
-    const page = readPage(c, { columns, order: 'desc', limit: readLimit(c, { max: 500, fallback: 100 }) });
-    const rows = db.all(
-      `select m.*, u.email from member m join user u on u.id = m.user_id
-       where m.organization_id = :organization and m.left_at is null and ${pageSql(page, 'm.id')}`,
-      { organization, ...pageValues(page) },
-    );
-    return c.json({
-      members: rows.map((row) => ({ member: renderMember(row), user: { email: row.email } })),
-      ...pagination(page, rows),
+    const { rows, ...page } = readRows(c, db, {
+      sql: `select m.*, u.email from member m join user u on u.id = m.user_id
+       where m.organization_id = :organization and m.left_at is null`,
+      values: { organization },
+      columns: { joined_at: 'm.joined_at', email: 'u.email', role: 'm.role' },
+      id: 'm.id',
+      limits: { max: 500, fallback: 100 },
     });
+    const members = rows.map((row) => ({ member: renderMember(row), user: { email: row.email } }));
+    return c.json({ members, ...page });
   });
 
   api.get('/organizations/:org_id/members/:member_id', (c) => {

@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { requireAdministrator, requireProject } from '../access/rules.ts';
 import { found, Refusal } from '../http/errors.ts';
 import { columnsOf, present, readBody } from '../http/json.ts';
-import { pageSql, pageValues, pagination, readPage } from '../http/page.ts';
-import { readFlag, readLimit, readPath } from '../http/query.ts';
+import { readRows } from '../http/page.ts';
+import { readFlag, readPath } from '../http/query.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
 import { mutate, requireBranch, requireProjectId } from './mutate.ts';
@@ -26,14 +26,14 @@ export function projectMemberRoutes(api: Hono<Env>, { db }: State): void {
 
   api.get('/projects/:project_id/members', (c) => {
     const project = requireProject(db, c.get('principal'), readPath(c, 'project_id'));
-    const columns = { joined_at: 'm.joined_at' };
-    const page = readPage(c, { columns, order: 'desc', limit: readLimit(c, { max: 500, fallback: 100 }) });
-    const rows = db.all(`${members} and ${pageSql(page, 'm.id')}`, {
-      project: String(project.id),
-      organization: String(project.organization_id),
-      ...pageValues(page),
+    const { rows, ...page } = readRows(c, db, {
+      sql: members,
+      values: { project: String(project.id), organization: String(project.organization_id) },
+      columns: { joined_at: 'm.joined_at' },
+      id: 'm.id',
+      limits: { max: 500, fallback: 100 },
     });
-    return c.json({ project_members: rows.map(renderMember), ...pagination(page, rows) });
+    return c.json({ project_members: rows.map(renderMember), ...page });
   });
 
   api.put(role, async (c) => {
