@@ -7,6 +7,16 @@ import { assertCurrent, readNow } from '@keywarden/db/store';
 import { readDataFile, writeDataFile } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 
+// What a machine may carry out without a person at its command line (R10), by the mark in its file and the state of that mark in the store:
+//
+// | file          | store                                                  | automatic enforcement | approvals in the report               |
+// | ------------- | ------------------------------------------------------ | --------------------- | ------------------------------------- |
+// | no mark       | any                                                    | not permitted         | those given from now on               |
+// | mark, watch   | has the mark; later ones are younger than three hours  | not permitted         | those since it first saw this store   |
+// | mark, enforce | has the mark; later ones are younger than three hours  | yes                   | all                                   |
+// | mark          | has the mark; later ones are older                     | none before `arm`     | none before `arm`                     |
+// | mark          | lacks the mark, or any machine found that it lacks one | none on any machine   | none on any machine before `arm`      |
+
 const fileName = 'high-water-mark';
 
 /**
