@@ -83,8 +83,11 @@ export function makePlan(policy: Policy, facts: Facts): Plan {
   const hash = createHash('sha256');
   for (const part of writeCanonical(outline)) hash.update(part);
   const digest = hash.digest('hex');
-  const { policySha256, breakers, items } = outline;
-  const approves = hashApproved({ policySha256, breakers, items: items.map((item) => item.sha256) });
+  const { policySha256, items } = outline;
+  const approves = hashApproved(
+    outline,
+    items.map((item) => item.sha256),
+  );
   let document: PlanDocument | undefined;
   return {
     id: planId(approves),
@@ -106,21 +109,13 @@ const planId = (approves: string) => `p-${approves.slice(0, 12)}`;
 
 /** Returns whether a document is what a person approves under an id: each hash is computed again from its items. */
 export function isApprovedContent(document: PlanDocument, { id, approves }: Pick<Plan, 'id' | 'approves'>): boolean {
-  const items = document.items.map(hashItem);
-  const found = hashApproved({ policySha256: document.policy_sha256, breakers: document.breakers, items });
+  const { policy_sha256: policySha256, breakers, items } = document;
+  const found = hashApproved({ policySha256, breakers }, items.map(hashItem));
   return found === approves && planId(found) === id;
 }
 
 /** The lines are those of keywarden.derive_plan_of, which makes a part of a plan in the store. */
-function hashApproved({
-  policySha256,
-  breakers,
-  items,
-}: {
-  policySha256: string;
-  breakers: Breaker[];
-  items: string[];
-}): string {
+function hashApproved({ policySha256, breakers }: Pick<Outline, 'policySha256' | 'breakers'>, items: string[]): string {
   const hash = createHash('sha256');
   hash.update(`${planVersion}\n${policySha256}\n`);
   for (const { scope, flagged_sha256: flagged } of breakers) hash.update(`${scope} ${flagged}\n`);
