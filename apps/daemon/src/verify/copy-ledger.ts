@@ -80,11 +80,11 @@ async function copyInto({ folder, work, options, get }: Copying): Promise<Ledger
     );
   if (earlier !== null) assertLater({ earlier, newest }, { note, folder });
   let files = 0;
-  await eachAtOnce(listTiles(newest.size), async ({ level, index, width }) => {
-    const path = ledger.tilePath({ level, index, width });
+  await eachAtOnce(listTiles(newest.size), async (tile) => {
+    const path = ledger.tilePath(tile);
     if (existsSync(join(folder, path))) return;
     const bytes = await get(path);
-    if (widthOf(level, bytes) !== width) throw notAnswering(`${path} of the report is cut`);
+    if (widthOf(tile.level, bytes) !== tile.width) throw notAnswering(`${path} of the report is cut`);
     // A file is there whole or not at all.
     const partial = join(work, `new-${(files += 1)}`);
     writeFileSync(partial, bytes, { flush: true });
@@ -142,15 +142,8 @@ function readAddress(report: string): string {
   return `${url.href.replace(/\/+$/, '')}/ledger`;
 }
 
-interface ListedTile {
-  level: ledger.TileLevel;
-  index: number;
-  /** How many entries, contents or hashes it has. */
-  width: number;
-}
-
 /** Lists the bundles and tiles of a tree. */
-function* listTiles(size: number): Generator<ListedTile, undefined> {
+function* listTiles(size: number): Generator<ledger.NamedTile, undefined> {
   yield* listRow('entries', size);
   yield* listRow('contents', size);
   // Each level has a hash of each whole tile below.
@@ -158,7 +151,7 @@ function* listTiles(size: number): Generator<ListedTile, undefined> {
     yield* listRow(level, count);
 }
 
-function* listRow(level: ledger.TileLevel, count: number): Generator<ListedTile, undefined> {
+function* listRow(level: ledger.TileLevel, count: number): Generator<ledger.NamedTile, undefined> {
   for (let index = 0; index * ledger.tileWidth < count; index += 1)
     yield { level, index, width: Math.min(ledger.tileWidth, count - index * ledger.tileWidth) };
 }

@@ -66,15 +66,9 @@ function compareCopy(
     ...readEarlier(folder, { newest, options, verdict, checkpoint }),
     ...earlierOf(beside, newest, verdict),
   ];
-  const leaves = createEntryReader(
-    beside.filter(({ head }) => head.origin === origin),
-    options.nowMs,
-  );
-  const contents = createContentReader(readOf, {
-    size,
-    signers: newest,
-    archives: beside.filter(({ head }) => head.origin === origin),
-  });
+  const archives = beside.filter(({ head }) => head.origin === origin);
+  const leaves = createEntryReader(archives, options.nowMs);
+  const contents = createContentReader(readOf, { size, signers: newest, archives });
   for (const each of earlier) if (each.size === 0) compare(each, [], verdict);
   if (size === 0 && !ledger.isSameHash(newest.root, ledger.emptyRoot))
     return damaged('its checkpoint signs no empty tree');

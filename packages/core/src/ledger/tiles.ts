@@ -103,16 +103,15 @@ export function isTreeOf({ size, root }: TreeHead, tiles: Tile[]): boolean {
 /** A level of hashes, the bundles of entries, or the contents whose hashes the entries have (docs/LEDGER.md). */
 export type TileLevel = number | 'entries' | 'contents';
 
-/** Returns the path of a tile or bundle below the log's prefix. A width below 256 names it as it was then. */
-export function tilePath({
-  level,
-  index,
-  width = tileWidth,
-}: {
+/** A tile or bundle. `width` is how many entries, contents or hashes it has: a width below 256 names it as it was then. */
+export interface NamedTile {
   level: TileLevel;
   index: number;
-  width?: number;
-}): string {
+  width: number;
+}
+
+/** Returns the path of a tile or bundle below the log's prefix; without a width, of a whole one. */
+export function tilePath({ level, index, width = tileWidth }: Omit<NamedTile, 'width'> & { width?: number }): string {
   const digits = String(index).padStart(Math.ceil(String(index).length / 3) * 3, '0');
   const groups = digits.match(/\d{3}/g) ?? [];
   const path = groups.map((group, place) => (place < groups.length - 1 ? `x${group}` : group)).join('/');
@@ -120,7 +119,7 @@ export function tilePath({
 }
 
 /** Returns what a path below the log's prefix names; null for any other path. */
-export function parseTilePath(path: string): { level: TileLevel; index: number; width: number } | null {
+export function parseTilePath(path: string): NamedTile | null {
   const [, level, groups, width] =
     /^tile\/(0|[1-9]\d?|entries|contents)\/((?:x\d{3}\/)*\d{3})(?:\.p\/([1-9]\d{0,2}))?$/.exec(path) ?? [];
   if (level === undefined || groups === undefined) return null;
