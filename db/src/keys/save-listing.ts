@@ -215,8 +215,7 @@ async function saveEnds(tx: Tx, { controlPlane, scope, listedAt, ended = [] }: K
     ), used as (
       update keywarden.credential k set last_used_at = case when e.is_ahead then k.last_used_at else e.last_used_at end from ended e
       where k.control_plane_number = ${controlPlane} and k.scope = ${scope} and k.id = e.id and k.superseded_at is null and k.gone_at is null
-        and e.last_used_at is not null and e.last_used_at > coalesce(k.last_used_at, '-infinity')
-        and date_trunc('second', e.last_used_at) is distinct from k.last_used_at
+        and date_trunc('second', e.last_used_at) > coalesce(k.last_used_at, '-infinity')
       returning k.number, k.control_plane_number, k.scope, e.last_used_at, e.revoked_at
     )
     insert into keywarden.incident (kind, key_number, intent_number, detail, scope)

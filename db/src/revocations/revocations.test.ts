@@ -207,10 +207,14 @@ test('R5: a use that a list of ended credentials shows opens an incident for an 
     await list([], { ended: [ended] });
   };
   await recordOutcome(daemon.sql, (await begin()) ?? '', { outcome: 'failed', at: null });
-  await end('2026-06-01T01:00:00Z');
+  await end('2026-06-01T01:00:00.9Z');
   expect(await incidents()).toBe(0);
   await list([String(tests)]);
   await begin();
+  // More digits of the same use.
+  await end('2026-06-01T01:00:00.956Z');
+  expect(await incidents()).toBe(0);
+  await list([String(tests)]);
   // Also one in the future, which is not stored.
   await end('2126-06-01T02:00:00Z');
   expect(await incidents()).toBe(1);

@@ -93,7 +93,7 @@ export async function callAndRecord(
 /** Returns whether an answer shows a use that the evidence did not have. An answer may show more digits of the same time. */
 function isLater(answered: string | null, judged: string | null): boolean {
   if (answered === null || judged === null) return answered !== null;
-  return toMs(answered) > toMs(judged) && toMs(`${secondOf(answered)}Z`) !== toMs(judged);
+  return toMs(`${secondOf(answered)}Z`) > toMs(judged);
 }
 
 const unknown = (why: string): Revocation => ({ outcome: 'unknown', why, usedInFlight: false, isFinal: true });

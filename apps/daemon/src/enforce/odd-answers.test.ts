@@ -258,9 +258,13 @@ test('R2: while the configured own key of a connection is gone, nothing is revok
 });
 
 test.each([
-  ['is answered with more digits of the last use than the list has', { digits: '.192684', times: 1 }],
-  ['follows a list that shows the key twice, first without its use,', { digits: '', times: 2 }],
-])('R5: a revocation that %s shows no other use', async (_name, { digits: more, times }) => {
+  ['is answered with more digits of the last use than the list has', { digits: ['', '.192684'], times: 1 }],
+  [
+    'is answered with six digits of the last use, after a list with one of them,',
+    { digits: ['.1', '.192684'], times: 1 },
+  ],
+  ['follows a list that shows the key twice, first without its use,', { digits: ['', ''], times: 2 }],
+])('R5: a revocation that %s shows no other use', async (_name, { digits: [listed, answered], times }) => {
   const rules = [{ name: 'unused', unused_for: '20d', action: 'revoke' }];
   await prepareBetween(['one', 'busy'], { rules });
   let usedAt = '';
@@ -273,12 +277,12 @@ test.each([
   setBetween(async (request, forward) => {
     if (isKeyList(request))
       return await changed(forward, (rows) =>
-        rows.flatMap((row) => (row.name === 'one' ? [row, showUse(row)].slice(-times) : [row])),
+        rows.flatMap((row) => (row.name === 'one' ? [row, showUse(row, listed)].slice(-times) : [row])),
       );
     if (request.method !== 'DELETE') return await forward();
     const answer = await forward();
     const row = (await answer.json()) as Record<string, unknown>;
-    return Response.json(showUse(row, more), { headers: answer.headers });
+    return Response.json(showUse(row, answered), { headers: answer.headers });
   });
   await pass();
   const plan = await makeStoredPlan();
