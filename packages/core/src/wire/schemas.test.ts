@@ -55,7 +55,7 @@ test('a key’s creator is an object, a bare id, or unknown', () => {
   expect(creatorOf({ id: 'ada' })).toEqual({ id: 'ada', name: null });
   expect(creatorOf('ada')).toEqual({ id: 'ada', name: null });
   const zero = '00000000-0000-0000-0000-000000000000';
-  for (const none of [null, undefined, '', zero, { id: '' }, { id: zero, name: '', image: '' }])
+  for (const none of [null, undefined, '', zero, {}, { id: null }, { id: '' }, { id: zero, name: '', image: '' }])
     expect(creatorOf(none)).toEqual({ id: 'unknown', name: null });
   expect(read(wire.revokedKeySchema, { ...key, revoked: true })).toMatchObject({ createdBy: undefined });
 });

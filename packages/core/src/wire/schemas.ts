@@ -75,9 +75,9 @@ export const unknownCreator = 'unknown';
 const nobody: readonly string[] = ['', '00000000-0000-0000-0000-000000000000'];
 
 /** A creator is an object in lists, and a bare id in the responses to creating and revoking. */
-const creator = z.union([id, z.object({ id, name: z.string().nullish() })]).transform((value) => {
+const creator = z.union([id, z.object({ id: id.nullish(), name: z.string().nullish() })]).transform((value) => {
   const { id, name = null } = typeof value === 'string' ? { id: value } : value;
-  return nobody.includes(id) ? { id: unknownCreator, name: null } : { id, name };
+  return id == null || nobody.includes(id) ? { id: unknownCreator, name: null } : { id, name };
 });
 
 /** A client can send a header of any length, from which some services take the address. What is cut is no address. */
