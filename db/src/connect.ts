@@ -90,6 +90,8 @@ export function connect(
       default_transaction_isolation: 'read committed',
       // The owner of the database could set another search path, with functions of the same names that hide what they should find.
       search_path: safeSearchPath,
+      // Row security that someone turned on would hide rows, such as a pause or an exemption, without an error. Now the statement fails.
+      row_security: 'off',
       // Intents and approvals must be there after a crash, under any default of the server (R4).
       synchronous_commit: 'on',
       // A process that is suspended, or a machine that is cut off, within a transaction would hold its locks for hours.

@@ -145,6 +145,7 @@ export async function assertCurrent(sql: Sql): Promise<void> {
   // Without them, a role may not even look at the migrations.
   if (await lacksGrants(sql))
     throw outdated("The database lacks the roles' rights, as after a restore without them; run keywarden migrate.");
+  await refuseRowSecurity(sql);
   const missing = await countMissing(sql);
   if (missing > 0) throw outdated(`The database lacks ${missing} of this version's migrations; run keywarden migrate.`);
   const stale = await countStaleRepeatables(sql);
@@ -154,6 +155,20 @@ export async function assertCurrent(sql: Sql): Promise<void> {
     );
   if (!(await hasQueues(sql)))
     throw outdated("The database's queues differ from this version's; run keywarden migrate with the newest version.");
+}
+
+/** Throws a UserError for row security that someone turned on, as an event trigger of a host may do for each new table. The apps' statements would fail. */
+async function refuseRowSecurity(sql: Sql): Promise<void> {
+  const rows = await sql`
+    select c.oid::regclass::text as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where n.nspname in ('keywarden', 'keywarden_jobs') and c.relrowsecurity and not c.relispartition order by 1`;
+  const [first] = rows;
+  if (first === undefined) return;
+  const others = rows.length === 1 ? '' : ` and ${rows.length - 1} more`;
+  throw storeError(
+    `Row security is on for ${String(first.name)}${others}, and would hide rows; as the owner, run ALTER TABLE ... DISABLE ROW LEVEL SECURITY for each.`,
+    { canRetry: true },
+  );
 }
 
 /**

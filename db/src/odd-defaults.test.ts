@@ -76,6 +76,17 @@ test('a database whose sessions run no triggers is refused, because the ledger w
   await store.close();
 });
 
+test('row security that someone turned on hides no row, such as a pause: a process that starts is refused, and statements fail', async () => {
+  const store = await createTestStore(inject('postgresUrl'));
+  const daemon = await store.as('keywarden_daemon');
+  await store.sql`alter table keywarden.pause enable row level security`;
+  await expect(daemon.sql`select from keywarden.pause`).rejects.toMatchObject({ code: '42501' });
+  await expect(store.as('keywarden_report')).rejects.toThrow(/^Row security is on for keywarden.pause, /);
+  await store.sql`alter table keywarden_jobs.job enable row level security`;
+  await expect(migrateStore(store.sql)).rejects.toThrow(/^Row security is on for keywarden.pause and 1 more, /);
+  await store.close();
+});
+
 test.each(['LATIN1', 'SQL_ASCII'])('a database that cannot store every text is refused: %s', async (encoding) => {
   const options = { databaseUrl: inject('postgresUrl'), dataFolder: '', applicationName: 'odd defaults' };
   const administrator = await openStore({ ...options, migrations: 'none', maxConnections: 1 });

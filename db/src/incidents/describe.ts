@@ -24,7 +24,7 @@ export function incidentInWords({ kind, plan_id: planId, detail }: Incident): st
       return `rotation ${text('rotation')} minted it and lost its secret; it stays: ${text('why')}`;
     case 'job_failed': {
       const error = detail.error as { code?: string; message?: string } | null | undefined;
-      return `the daemon's ${text('kind')} job failed on every attempt: ${error?.message ?? error?.code ?? 'its process died'}; the incident closes when a later job succeeds`;
+      return `the daemon's ${text('kind')} job failed on every attempt: ${error?.message ?? error?.code ?? 'its process died, or the store took no record of its error'}; the incident closes when a later job succeeds`;
     }
     case 'configuration':
       return `no key is revoked automatically: ${text('why')}; the incident closes when the cause is fixed`;
