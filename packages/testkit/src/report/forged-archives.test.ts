@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { createSigningKey, parseSigningKey } from '@keywarden/core/ledger';
 import { strToU8, unzipSync, zipSync } from 'fflate';
 import { expect, test } from 'vitest';
+import { event, key, receiptOf } from './falsehoods.ts';
 import {
   amend,
   change,
@@ -24,27 +25,55 @@ import { packs, usePacks } from './packs-fixture.ts';
 
 usePacks();
 
-test('an archive without a single receipt proves nothing of what it has', async () => {
-  const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');
-  const part = (file: string, text: string) => ({ file, records: linesOf(text).length, sha256: hashOf(text) });
-  const forged = '{"id":"1","kind":"breaker"}\n';
-  const attachments = [
-    part('ledger/receipts.ndjson', ''),
-    part('ledger/seals-with-gaps.ndjson', ''),
-    part('x-incidents.ndjson', forged),
-  ];
-  const manifest = { from: '2026-05-01T00:00:00Z', to: '2026-06-01T00:00:00Z', files: [], attachments };
-  const files = {
-    'manifest.json': JSON.stringify(manifest),
-    'ledger/receipts.ndjson': '',
+/** Returns an archive that somebody wrote: of a table of incidents, with these receipts. */
+function incidentsOf(rows: object[], receipts: string[] = []): Files {
+  const lines = (values: object[]) => values.map((each) => `${JSON.stringify(each)}\n`).join('');
+  const texts = {
+    'ledger/receipts.ndjson': lines(receipts.map((receipt) => ({ receipt }))),
     'ledger/seals-with-gaps.ndjson': '',
-    'x-incidents.ndjson': forged,
-    'summary.md': 'all controls pass',
+    'x-incidents.ndjson': lines(rows),
   };
-  const { rank, words } = await packs.verify(files);
+  const attachments = Object.entries(texts).map(([file, text]) => ({
+    file,
+    records: linesOf(text).length,
+    sha256: createHash('sha256').update(text).digest('hex'),
+  }));
+  const manifest = { from: '2026-05-01T00:00:00Z', to: '2026-06-01T00:00:00Z', files: [], attachments };
+  return { 'manifest.json': JSON.stringify(manifest), ...texts };
+}
+
+test('an archive without a single receipt proves nothing of what it has', async () => {
+  const files = incidentsOf([{ id: '1', kind: 'breaker' }]);
+  const { rank, words } = await packs.verify({ ...files, 'summary.md': 'all controls pass' });
   expect(rank).toBe(1);
   expect(words).toContain('"proven":[]');
   expect(words).toContain('it has no receipts, so nothing in it can be checked');
+});
+
+test('a row is compared with the latest time of recording, even if later events have earlier ones', async () => {
+  const incident = {
+    number: '1',
+    kind: 'breaker',
+    scope: '',
+    key: null,
+    detail: '{}',
+    opened_at: '2026-05-14T00:00:00Z',
+  };
+  const end = { number: '1', closed_at: '2026-05-15T00:00:00Z', closed_by: 'ada', note: 'seen' };
+  const recorded = '2026-05-20T00:00:00Z';
+  const events = [
+    { type: 'incident.opened', subject: 'incident/1', recorded, content: incident },
+    { type: 'incident.closed', subject: 'incident/1', recorded, content: end },
+    { ...event(1, 'x'), recorded: '2026-05-10T00:00:00Z' },
+  ];
+  const receipts = events.map((_event, index) => receiptOf(events, index));
+  const { number: id, ...opened } = incident;
+  const row = { ...opened, ...end, id, scope: null, detail: {} };
+  const verify = async (change: object) =>
+    await packs.verify(incidentsOf([{ ...row, ...change }], receipts), key.verifier.text);
+  expect((await verify({})).words).toContain('x-incidents.ndjson: 1 row as the ledger recorded');
+  const { rank, words } = await verify({ detail: { why: 'harmless' } });
+  expect([rank, words]).toEqual([2, expect.stringContaining('the row 1 differs from the ledger in detail')]);
 });
 
 test('an archive with any empty file is never proven', async () => {
