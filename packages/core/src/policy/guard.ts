@@ -177,11 +177,12 @@ export function holdOverQuota(
   let going = 0;
   for (const { key } of inTurn) {
     // A person has one id in all scopes of a control plane.
-    const creator = `${controlPlaneOf(key.scope)} ${key.lineage?.creatorId ?? key.creatorId}`;
+    const creatorId = key.lineage?.creatorId ?? key.creatorId;
+    const creator = `${controlPlaneOf(key.scope)} ${creatorId}`;
     const own = ofCreator.get(creator) ?? 0;
     const overDay = dailyQuotaHold(policy, going + revokedLastDay);
     // Keys with an unknown creator may have different creators.
-    if (own >= perCreator && (key.lineage?.creatorId ?? key.creatorId) !== unknownCreator)
+    if (own >= perCreator && creatorId !== unknownCreator)
       waiting.set(key, `a plan revokes at most ${countOf(perCreator, 'key')} of one creator`);
     else if (going >= perRun) waiting.set(key, `a plan revokes at most ${countOf(perRun, 'key')}`);
     else if (overDay !== null) waiting.set(key, overDay.text);
