@@ -114,6 +114,7 @@ test('R1: a key whose finding an unknown use or creation may hide is held as unk
   expect(decide(noCreation, oldRule)).toEqual([held(`${impossible} (old)`)]);
   // Unknown for another reason: a plan does not show it.
   expect(decide({ ...unclear }, { name: 'left', ...left, action: 'revoke' })).toEqual([]);
+  expect(decide({ use: { state: 'unknown' } }, { ...oldRule, action: 'report' })).toEqual([]);
   // A reporting rule holds beside the unknown one: it is no reason to revoke.
   expect(decide({ use: { state: 'unknown' } }, unusedRule, { ...oldRule, action: 'report' })).toEqual([
     held(`${unknownUse} (unused)`),

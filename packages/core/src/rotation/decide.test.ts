@@ -105,6 +105,9 @@ test.each<[RotationState, [Given, string][]]>([
       [{ ...refusedThrice, refusals: 2 }, 'adopted'],
       [{ ...refusedThrice, wasRefusedLately: false }, 'adopted'],
       [{ ...refusedThrice, old: gone }, `retired: ${isRevoked}`],
+      [{ retirement: 'none', old: gone, successor: unused }, `retired!: ${isRevoked}`],
+      [{ retirement: 'ended', refusals: 1, old: gone, successor: unused }, `retired!: ${isRevoked}`],
+      [{ retirement: 'ended' }, 'adopted'],
       // Keywarden itself may have revoked it.
       [{ retirement: 'open', old: gone }, 'retired: the old key is gone'],
       [{ retirement: 'ended', old: gone, successor: unused }, 'retired: the old key is gone'],
@@ -143,6 +146,7 @@ test.each<[RotationState, [Given, string][]]>([
     'orphaned',
     [
       [{ successor: gone }, 'planned: its orphan is gone'],
+      [{ successor: gone, days: 15 }, 'planned: its orphan is gone'],
       [{ successor: unlisted }, 'wait: its orphan must be revoked first'],
       [{ successor: unlisted, days: 15 }, 'failed!: its orphan may still exist'],
       [{ lost: ['9'], mints: lost(1) }, 'wait: its orphan must be revoked first'],

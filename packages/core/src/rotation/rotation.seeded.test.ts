@@ -201,6 +201,7 @@ test('a successor name of any letters has 1 to 64 characters, ends in the rotati
         const first = successorName(name, { id, attempt });
         expect(first.length).toBeLessThanOrEqual(64);
         expect(first.endsWith(`kw-${id}-${attempt}`)).toBe(true);
+        expect(rotationIdIn(first)).toBe(id);
         expect(first.isWellFormed()).toBe(name.isWellFormed());
         const second = successorName(first, { id: 'zzzzzzzz', attempt: 1 });
         expect(lineageName(second)).toBe(lineageName(first));
