@@ -46,6 +46,14 @@ test('a checkpoint with a cosignature opens with both keys, or with one of them'
   expect(parseCheckpoint(text)).toEqual({ origin: 'keywarden.example/log', size: 7, root: emptyRoot });
 });
 
+test('the name of a key has no space of Unicode, and may have any other character', () => {
+  const lineOf = (name: string) => `— ${name} ${Buffer.alloc(68, 1).toString('base64')}\n`;
+  for (const space of ['\u0085', '\u00a0', '\u2003', '\u2028', '\u3000'])
+    expect(openNote(note + lineOf(`a${space}b`), [log.verifier])).toBeNull();
+  for (const other of ['\ufeff', '\u200b', 'é'])
+    expect(openNote(note + lineOf(`a${other}b`), [log.verifier])).not.toBeNull();
+});
+
 test('cosignatures are added to a note, and lines that would make it worthless are not', () => {
   const signed = signNote(text, [log], 0);
   const line = note.slice(signed.length);

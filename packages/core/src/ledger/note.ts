@@ -47,7 +47,8 @@ export function createSigningKey(name: string, kind: NoteKeyKind): string {
 
 /** Reads a private key. Returns null for a text that is none. */
 export function parseSigningKey(text: string): Signer | null {
-  const [, name, id, encoded] = /^PRIVATE\+KEY\+([^+\s]+)\+([\da-f]{8})\+([\w+/=]+)$/.exec(text.trim()) ?? [];
+  const [, name, id, encoded] =
+    /^PRIVATE\+KEY\+([^+\p{White_Space}]+)\+([\da-f]{8})\+([\w+/=]+)$/u.exec(text.trim()) ?? [];
   const key = decodeKey(encoded);
   if (name === undefined || key === null) return null;
   const signer = signerOf(name, key.kind, key.bytes);
@@ -56,7 +57,7 @@ export function parseSigningKey(text: string): Signer | null {
 
 /** Reads a public key. Returns null for a text that is none. */
 export function parseVerifier(text: string): Verifier | null {
-  const [, name, id, encoded] = /^([^+\s]+)\+([\da-f]{8})\+([\w+/=]+)$/.exec(text.trim()) ?? [];
+  const [, name, id, encoded] = /^([^+\p{White_Space}]+)\+([\da-f]{8})\+([\w+/=]+)$/u.exec(text.trim()) ?? [];
   const key = decodeKey(encoded);
   if (name === undefined || key === null) return null;
   const verifier = verifierOf(name, key.kind, key.bytes);
@@ -120,7 +121,7 @@ export function splitNote(note: string): { text: string; lines: { name: string; 
 }
 
 function parseSignature(line: string): { name: string; bytes: Buffer } | null {
-  const [, name, encoded] = /^— ([^\s+]+) ([\w+/]+={0,2})$/.exec(line) ?? [];
+  const [, name, encoded] = /^— ([^+\p{White_Space}]+) ([\w+/]+={0,2})$/u.exec(line) ?? [];
   const bytes = decodeBase64(encoded);
   return name === undefined || bytes === null || bytes.length < 5 ? null : { name, bytes };
 }
