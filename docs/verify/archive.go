@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"sort"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -159,8 +160,13 @@ func sealOf(from event) seal {
 	end := at.AddDate(0, 0, 1)
 	isAfter := !instant(of.SealedAt).Before(end) && !instant(from.leaf["recorded"]).Before(end)
 	require(isAfter, "the seal of %s is from before its end", of.Day)
-	// The intervals are sorted. Everything before `at` is covered, and so is `at` itself if it is included.
-	for _, each := range read[[]interval](of.Covered) {
+	covered := read[[]interval](of.Covered)
+	sort.SliceStable(covered, func(one, other int) bool {
+		a, b := covered[one], covered[other]
+		return a.From.Before(b.From) || a.From.Equal(b.From) && a.FromIncluded && !b.FromIncluded
+	})
+	// Everything before `at` is covered, and so is `at` itself if it is included.
+	for _, each := range covered {
 		isUtc := each.From.Location() == time.UTC && each.To.Location() == time.UTC
 		isReason := each.Reason == "" || each.Reason == "not_created" || each.Reason == "deleted"
 		require(isUtc && isReason, "the seal of %s has another reason, or times that are not in UTC", of.Day)

@@ -125,6 +125,7 @@ func read[T any](text string) (value T) {
 }
 
 var isSha256 = regexp.MustCompile(`^[0-9a-f]{64}$`)
+var isColumn = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 var isInstant = regexp.MustCompile(`^[1-9]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$`)
 
 func instant(text string) time.Time {
@@ -186,7 +187,8 @@ func open(receipt string) event {
 		salted, isSalted := hashed["salted"].(string)
 		large, _ := hashed["sha256"].(string)
 		text, isText := value.(string)
-		require(value == nil || isText || len(hashed) == 1 && isSha256.MatchString(salted+large), "its %q has another form", name)
+		hasForm := value == nil || isText || len(hashed) == 1 && isSha256.MatchString(salted+large)
+		require(hasForm && isColumn.MatchString(name), "its %q has another form", name)
 		isOfRow, isOfActor = isOfRow || isText && text == leaf["at"], isOfActor || isSalted && salted == leaf["actor"]
 		person, isShown := extra.Personal[name]
 		prove(isShown || !isSalted, "the %q of %q, which is hidden", name, leaf["subject"])

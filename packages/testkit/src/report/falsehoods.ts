@@ -29,6 +29,15 @@ const withContent = (change: Record<string, string | null>): OwnEvent => ({
 });
 const covered = `[{"from":"${day}T00:00:00Z","from_included":true,"to":"2026-05-02T00:00:00Z","to_included":false}]`;
 const coveredAs = (from: string, to: string) => withContent({ covered: covered.replace(from, to) });
+/** A seal whose intervals are not in the order of time. */
+export const unsorted = withContent({
+  covered: JSON.stringify(
+    [
+      [`${day}T12:00:00Z`, '2026-05-02T00:00:00Z'],
+      [`${day}T00:00:00Z`, `${day}T12:00:00Z`],
+    ].map(([from, to]) => ({ from, from_included: true, to, to_included: false })),
+  ),
+});
 const gap = `[{"from":"${day}T00:00:00Z","from_included":true,"reason":"gap","to":"${day}T02:00:00Z","to_included":false}]`;
 const gapAs = (from: string, to: string) => withContent({ gaps: gap.replace(from, to) });
 
@@ -90,6 +99,8 @@ export const falseEvents: [string, OwnEvent][] = [
   ['a letter that is escaped', edited('yes', '\\u0079es')],
   ['another escape of a character', edited('yes', '\\u000a')],
   ['spaces', edited(':', ': ')],
+  ['a column that no table has', edited('"number"', '"__proto__"')],
+  ['columns that are sorted by their bytes', edited(/^.+$/, '{"\ufb01":"1","\u{1f600}":"2"}')],
 ];
 
 /** Events with texts that look as if they were written in another way. */

@@ -17,6 +17,7 @@ import {
   key,
   receiptOf,
   trueEvents,
+  unsorted,
 } from './falsehoods.ts';
 import { buildGoVerifier } from './go-verifier.ts';
 import type { OwnEvent } from './own-ledger.ts';
@@ -99,6 +100,10 @@ test('both refuse a file that is not in the manifest, also if its name looks lik
   const [, hash] = /"retention": \{[^}]+"sha256": "(\w+)"/.exec(files['manifest.json'] ?? '') ?? [];
   for (const name of ['more.txt', `retention.ndjson","records":0,"sha256":"${hash}`])
     expect(await both({ ...files, [name]: 'all is well' })).toEqual([1, 1]);
+});
+
+test('both take the intervals of a seal in any order', async () => {
+  expect(await both(archive([unsorted]))).toEqual([0, 0]);
 });
 
 test('neither proves a day that was sealed again with fewer operations', async () => {
