@@ -80,6 +80,8 @@ export function createContentReader(
   const signers = createSigners();
   const fewer: string[] = [];
   const unlinked = new Map<string, number>();
+  /** The places of events that say they are seals, and have another form. */
+  const falseSeals: number[] = [];
   const found: { file: string; seal: string; isOlder: boolean }[] = [];
   const readSeal = (seal: ledger.Seal, index: number): void => {
     const name = `${seal.project} ${seal.day}`;
@@ -115,6 +117,7 @@ export function createContentReader(
         if (month !== null) chains.dropMonth(month);
         const seal = ledger.readSeal(event);
         if (seal !== null) readSeal(seal, at + place);
+        else if (event.type === 'archive.sealed') falseSeals.push(at + place);
       }
       return null;
     },
@@ -125,6 +128,7 @@ export function createContentReader(
           'its checkpoint is signed with a given key that had ended, as its own events say',
         );
       for (const each of fewer) addSentence(unproven, each);
+      for (const index of falseSeals) addSentence(unproven, `event ${index} is no seal: what it says has another form`);
       for (const [day, index] of unlinked) {
         const why = `event ${index} is a seal of ${day} that does not follow the seal before: the day has two histories`;
         addSentence(unproven, why);
@@ -152,7 +156,7 @@ export function createContentReader(
             unproven,
             `${file}: a newer seal may be among the ${missing} events whose contents the copy does not have`,
           );
-        else if (!found.some((each) => each.file === file) && leftOut.get(file)?.size === 0)
+        else if (falseSeals.length === 0 && !found.some((each) => each.file === file) && leftOut.get(file)?.size === 0)
           addSentence(proven, `${file}: none of its days has a newer seal, up to event ${size - 1}`);
     },
   };

@@ -184,6 +184,9 @@ test.each(falseSeals)('a seal with %s is none', async (_what, seal) => {
   expect(await ranks([archive(empty)])).toEqual([0]);
   const [result] = await verify([archive(seal)]);
   expect([result?.rank, result?.words]).toEqual([2, expect.stringMatching(/not of a seal|not the one|none/)]);
+  const [, copy] = await verify([archive(empty), copyOf(empty, seal)]);
+  expect([copy?.rank, copy?.words]).toEqual([1, expect.stringContaining('event 1 is no seal')]);
+  expect(copy?.words).not.toContain('none of its days has a newer seal');
 });
 
 test.each(falseEvents)('an event with %s proves nothing', async (_what, each) => {
