@@ -1,5 +1,6 @@
 import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { linkTo } from './columns.ts';
 
 let fixture: Fixture;
 beforeAll(async () => {
@@ -82,4 +83,11 @@ test('the page of an event names the witnesses that cosigned its checkpoint, and
     insert into keywarden.ledger_cosignature (size, witness, lines)
     select max(size), 'witness.example/one', ${`\u2014 witness.example/one ${Buffer.alloc(76).toString('base64')}\n`} from keywarden.ledger_checkpoint`;
   expect(await pageOf()).toBe('witness.example/one');
+});
+
+test('an address wraps before @ and its dots, also if the link names another id; the dot of a sentence stays with its word', async () => {
+  expect(String(await linkTo('owner', 'u-1', 'ada.king@company.example'))).toBe(
+    '<a href="/keys?owner=u-1" title="u-1">ada<wbr>.king<wbr>@company<wbr>.example</a>',
+  );
+  expect(String(await linkTo('rule', 'ends.'))).toBe('<a href="/findings?rule=ends.">ends.</a>');
 });

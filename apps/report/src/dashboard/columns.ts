@@ -1,6 +1,5 @@
 import { z } from '@hono/zod-openapi';
 import { isInstant, type LedgerRecordKind, type Principal, unwrap } from '@keywarden/db/report';
-import { html } from 'hono/html';
 import { allowWhole, hasAccess } from '../access/roles.ts';
 import { type Column, type Field, type Html, link, type Part, state, time } from './html.ts';
 
@@ -41,7 +40,7 @@ const pageOf: Record<string, ((id: string) => string) | undefined> = pages;
 
 /** Returns a link to the record that a field names, with its id or another text. */
 export function linkTo(field: keyof typeof pages, id: string, text = id): Html {
-  return text === id ? link(pages[field](id), id) : html`<a href="${pages[field](id)}" title="${id}">${text}</a>`;
+  return link(pages[field](id), text, text === id ? undefined : id);
 }
 
 function show(name: string, field: z.core.$ZodType, value: unknown): Part {

@@ -27,14 +27,15 @@ export function lastUse({ use, last_used_at: at }: Pick<z.infer<typeof keyItem>,
   return html`<span title="No listing shows whether it was used later">${ago(at)} or later</span>`;
 }
 
-export function link(href: string, text: Part): Html {
-  return html`<a href="${href}">${breakable(text)}</a>`;
+/** Returns a link. `title` is the id of what `text` names, if it is another text. */
+export function link(href: string, text: Part, title?: string): Html {
+  return html`<a href="${href}"${title === undefined ? '' : html` title="${title}"`}>${breakable(text)}</a>`;
 }
 
 /** Returns a text that wraps at the parts of a name or an address, rather than in the middle of a word. */
 function breakable(text: Part): Part {
   if (typeof text !== 'string') return text;
-  return text.split(/(?<=_)(?=.)|(?<=.)(?=@)/).map((part, at) => (at === 0 ? part : html`<wbr>${part}`));
+  return text.split(/(?<=_)(?=.)|(?<=.)(?=@|\.\p{L})/u).map((part, at) => (at === 0 ? part : html`<wbr>${part}`));
 }
 
 /** Returns a badge for a state. The color adds no information beyond the word. */
