@@ -64,12 +64,18 @@ test('a store that the early migrations created keeps every row, and has the sch
   expect(tables.length).toBeGreaterThan(50);
   const before = await readRows(old.sql, tables);
   expect(Object.values(before)).not.toContain(null);
+  await old.sql`update keywarden.credential set creator_id = ''`;
 
-  expect(await migrateStore(old.sql)).toEqual({ migrations: 25, functions: expect.any(Number) });
+  expect(await migrateStore(old.sql)).toEqual({ migrations: 26, functions: expect.any(Number) });
   expect(await listChangedMachinery(old.sql)).toEqual([]);
   // Later migrations add columns.
   const after = await readRows(old.sql, tables);
-  expect(after).toMatchObject({ ...before, policy_version: [expect.any(Object)] });
+  const credential = (before.credential as object[]).map((row) => ({
+    ...row,
+    creator_id: 'unknown',
+    creator_name: null,
+  }));
+  expect(after).toMatchObject({ ...before, policy_version: [expect.any(Object)], credential });
   // The JSON of a policy is a text since.
   const documentOf = (rows: unknown) => (rows as { document: unknown }[])[0]?.document;
   expect(JSON.parse(String(documentOf(after.policy_version)))).toEqual(documentOf(before.policy_version));
