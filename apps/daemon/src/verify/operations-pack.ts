@@ -142,7 +142,6 @@ async function verifyProject(archive: Archive, projectPart: ProjectPart): Promis
   for (const day of lifetime) {
     const { newest: seal, index = 0 } = seals.get(day) ?? {};
     const found = days.get(day) ?? { operations: 0, root: emptyRootText };
-    days.delete(day);
     if (seal === undefined) unsealed.push(day);
     else if (found.operations === 0 && seal.operations > 0 && (drops.get(monthOf(day)) ?? -1) > index) gone.push(day);
     else if (seal.root !== found.root || seal.operations !== found.operations)

@@ -172,6 +172,10 @@ test('only the first seal of a day says when a project was created, and no opera
   const rows = archiveOfRow()['operations/00001.ndjson'];
   const before = await verify(until(later, archive([created], rows)));
   expect(before).toEqual({ rank: 1, words: expect.stringContaining(`${day} has no seal`) });
+  expect(before.words).not.toContain('it was created at');
+  // Days are sealed in any order.
+  const downwards = [sealOf(1, { day: later, operations: 0 }), isCreated(sealOf(2, { day: next, operations: 0 }))];
+  expect(await verify(until('2026-05-04', archive(downwards)))).toMatchObject({ rank: 0 });
 });
 
 test('a deletion explains only the days after it', async () => {
@@ -202,6 +206,10 @@ test('the newest drop of a month explains a day without operations, in any order
       words: expect.stringContaining(`retention has dropped the operations of ${day}`),
     });
   expect(await verify(amend({ ...files, 'retention.ndjson': dropsOf(0) }))).toMatchObject({ rank: 2 });
+  expect(await verify(amend({ ...files, 'retention.ndjson': dropsOf(1) }))).toEqual({
+    rank: 2,
+    words: expect.stringContaining('proves no month that retention has dropped'),
+  });
   // It explains no other operations, and a day that had none is proven without it.
   const others = { 'operations/00001.ndjson': archiveOfRow()['operations/00001.ndjson'] ?? '' };
   expect(await verify(amend({ ...files, ...others, 'retention.ndjson': dropsOf(0, 2) }))).toMatchObject({ rank: 2 });
@@ -212,8 +220,10 @@ test('the newest drop of a month explains a day without operations, in any order
   });
 });
 
-test('an archive has a project once, and at least one', async () => {
+test('an archive has a project once, at least one, and a day', async () => {
   const files = archive([empty]);
+  const ofNoDay = await verify(until(day, archive([empty])));
+  expect(ofNoDay).toEqual({ rank: 2, words: expect.stringContaining('its period has no day') });
   const manifest = JSON.parse(files['manifest.json'] ?? '') as { projects: object[] };
   const withProjects = (projects: object[]) => JSON.stringify({ ...manifest, projects });
   const second = JSON.parse(JSON.stringify(manifest.projects[0]).replaceAll('00001', '00002')) as object;
