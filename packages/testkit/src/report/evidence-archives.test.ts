@@ -23,6 +23,8 @@ usePacks();
 test('an archive of evidence proves what the ledger has, and says what it does not', async () => {
   const { rank, words } = await packs.verify(evidence);
   expect(rank).toBe(1);
+  expect(words).toMatch(/the tree of \d+ events of test is signed with its key/);
+  expect(words).toMatch(/the tables are compared with the events from 2026-05-01T00:00:00\S* to \d/);
   expect(words).toMatch(/\d+ governance events are in the ledger/);
   expect(words).toMatch(/-incidents\.ndjson: \d+ rows? as the ledger recorded/);
   for (const rows of ['revocations', 'exemptions', 'decisions', 'rotations', 'reviewed_keys', 'reviews'])

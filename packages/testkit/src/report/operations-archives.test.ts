@@ -10,6 +10,7 @@ import {
   editLines,
   type Files,
   forge,
+  linesOf,
   pack,
   unpack,
   verifyBytes,
@@ -23,7 +24,8 @@ usePacks();
 
 test('an archive of operations is proven, day by day, with the public key alone', async () => {
   const { rank, words } = await packs.verify(operations);
-  expect(words).toContain('operations of all 3 days from 2026-05-01 to 2026-05-03, exactly as archived');
+  const { length } = linesOf(operations['operations/00001.ndjson'] ?? '');
+  expect(words).toContain(` ${length} operations of all 3 days from 2026-05-01 to 2026-05-03, exactly as archived`);
   expect(rank).toBe(0);
   expect(operations['VERIFY.md']).toContain(
     'keywarden verify keywarden-operations-quiet-river-2026-05-01-2026-05-03.zip',
@@ -153,13 +155,15 @@ test.each<[string, (files: Files) => Files]>([
     'a line ends with a separator that is none in JSON',
     (files) => change(files, rows, (text) => text.replace('}\n', '}\u2028\n')),
   ],
-  [
-    'the manifest names a file of its own for retention',
-    ({ 'retention.ndjson': retention = '', ...files }) => ({
-      ...change(files, /manifest/, (text) => text.replace('retention.ndjson', 'retained.ndjson')),
-      'retained.ndjson': retention,
-    }),
-  ],
+  ...['retention.ndjson', 'seals/00001.ndjson', 'operations/00001.ndjson'].map(
+    (name): [string, (files: Files) => Files] => [
+      `the manifest names a file of its own for ${name}`,
+      ({ [name]: text = '', ...files }) => ({
+        ...change(files, /manifest/, (manifest) => manifest.replace(name, 'own.ndjson')),
+        'own.ndjson': text,
+      }),
+    ],
+  ),
   [
     'the period has millions of days',
     (files) => change(files, /manifest/, (text) => text.replace(/"from": "\d+/, '"from": "0001')),
