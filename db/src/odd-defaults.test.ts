@@ -4,7 +4,7 @@ import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/tes
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
 import { connect } from './connect.ts';
-import { migrateStore, openStore } from './store.ts';
+import { listShortLimits, migrateStore, openStore } from './store.ts';
 
 // What the owner of a database may have set for its sessions.
 
@@ -84,6 +84,29 @@ test('row security that someone turned on hides no row, such as a pause: a proce
   await expect(store.as('keywarden_report')).rejects.toThrow(/^Row security is on for keywarden.pause, /);
   await store.sql`alter table keywarden_jobs.job enable row level security`;
   await expect(migrateStore(store.sql)).rejects.toThrow(/^Row security is on for keywarden.pause and 1 more, /);
+  await store.close();
+});
+
+test('limits of connections that are too low for one daemon are listed, with the statement that raises them', async () => {
+  const store = await createTestStore(inject('postgresUrl'));
+  const name = `login_${randomBytes(6).toString('hex')}`;
+  await store.sql.unsafe(`create role ${name} login password 'x' connection limit 15 in role keywarden_daemon`);
+  const url = Object.assign(new URL(store.url), { username: name, password: 'x' });
+  const daemon = connect(url.href, { applicationName: 'test', role: 'keywarden_daemon', pool: { max: 1 } });
+  expect(await listShortLimits(daemon)).toEqual([
+    `the user ${name} may have 15 connections, and one daemon holds up to 16: raise the limit for all daemons and reports with ALTER ROLE ${name} CONNECTION LIMIT ...`,
+  ]);
+  const database = url.pathname.slice(1);
+  await store.sql.unsafe(`alter role ${name} connection limit 16; alter database ${database} connection limit 3`);
+  expect(await listShortLimits(daemon)).toEqual([
+    expect.stringMatching(
+      `the database ${database} may have 3 connections.* ALTER DATABASE ${database} CONNECTION LIMIT`,
+    ),
+  ]);
+  await store.sql.unsafe(`alter database ${database} connection limit -1`);
+  expect(await listShortLimits(daemon)).toEqual([]);
+  await daemon.end();
+  await store.sql.unsafe(`drop role ${name}`);
   await store.close();
 });
 

@@ -164,6 +164,24 @@ export async function listUnsafeSettings(sql: Sql): Promise<string[]> {
   );
 }
 
+/** The most connections of one daemon: ten for its work, two for probes, and one each for locks, shared limits, queues and their notifications. */
+const daemonConnections = 16;
+
+/** Lists, in words, the limits of connections that are too low for one daemon of this login. */
+export async function listShortLimits(sql: Sql): Promise<string[]> {
+  const rows = await sql`
+    select what, most, fix from pg_roles r, pg_database d, lateral (values
+      (format('the user %s', rolname), rolconnlimit, format('ALTER ROLE %I CONNECTION LIMIT', rolname)),
+      (format('the database %s', datname), datconnlimit, format('ALTER DATABASE %I CONNECTION LIMIT', datname)),
+      ('the server', current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int, 'ALTER SYSTEM SET max_connections ='))
+      l(what, most, fix)
+    where r.rolname = session_user and d.datname = current_database() and not r.rolsuper and most between 0 and ${daemonConnections - 1}`;
+  return rows.map(
+    ({ what, most, fix }) =>
+      `${String(what)} may have ${String(most)} connections, and one daemon holds up to ${daemonConnections}: raise the limit for all daemons and reports with ${String(fix)} ...`,
+  );
+}
+
 /**
  * Returns why an app cannot work with the store; null if the store has our tables and has taken a write, which leaves no row. Like every write, it waits
  * while a standby that must have it does not answer. `onFailure` gets the error of a store that does not answer or is not current.

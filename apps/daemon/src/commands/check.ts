@@ -7,6 +7,7 @@ import {
   isEncrypted,
   listBlockers,
   listMisplacedTables,
+  listShortLimits,
   listUnsafeSettings,
   openStore,
   whyNodesMissing,
@@ -37,7 +38,7 @@ export const checkCommand = describeCommand({
   output: 'list',
   examples: [''],
   needsPerson:
-    'a listing is suspect, a setting of the server is unsafe, a statement waits for a lock, or a table of a cluster is in the wrong place',
+    'a listing is suspect, a setting of the server is unsafe, a limit of connections is too low, a statement waits for a lock, or a table of a cluster is in the wrong place',
   /** Checks the configuration, database, credentials and clock, and prints one line for each. A failed check does not skip the others. */
   async run({ output }): Promise<number> {
     const report = createCheckReport(output);
@@ -91,6 +92,7 @@ async function readStored(config: Config, environment: Environment) {
       approvals: await describeApprovals(context),
       unsafe: [
         ...(await listUnsafeSettings(store.sql)),
+        ...(await listShortLimits(store.sql)),
         ...(await listMisplacedTables(store.sql)),
         ...(await listBlockers(store.sql)),
       ],
