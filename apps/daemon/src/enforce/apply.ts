@@ -7,7 +7,7 @@ import {
   listUnsettledScopes,
   type PlanApprovalVia,
 } from '@keywarden/db/daemon';
-import { codeOf } from '@keywarden/runtime';
+import { codeOf, isStoreUnavailable, UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import { type Context, withProcessLock } from '../context.ts';
 import { listScope, parseScope, scopeLock } from '../sync/scopes.ts';
@@ -107,7 +107,10 @@ async function whyNotNext(
   { planId, via }: { planId: string; via: PlanApprovalVia },
 ): Promise<Pick<Applied, 'stopped' | 'hasStoreFailed'>> {
   const { aborted, reason } = context.signal;
-  if (aborted) return codeOf(reason) === 'lock_lost' ? stoppedByStore('lock_lost') : { stopped: 'stopped by a signal' };
+  if (aborted)
+    return codeOf(reason) === 'lock_lost'
+      ? stoppedByStore(inWordsOfFailure('the store failed', 'lock_lost'))
+      : { stopped: 'stopped by a signal' };
   try {
     const why = await whyStopAutomatic(context, via);
     return { stopped: why ?? (await whyPaused(context)) ?? (await whyNotApproved(context, planId, via)) };
@@ -116,24 +119,30 @@ async function whyNotNext(
   }
 }
 
-const stoppedByStore = (code: string): Pick<Applied, 'stopped' | 'hasStoreFailed'> => ({
-  stopped: `the store failed (${code}); fix it, then apply the plan again`,
+const stoppedByStore = (stopped: string): Pick<Applied, 'stopped' | 'hasStoreFailed'> => ({
+  stopped,
   hasStoreFailed: true,
 });
 
-/** Returns the code of a store failure. Rethrows any other error: it is a bug. */
+const inWordsOfFailure = (what: string, code: string) => `${what} (${code}); fix it, then apply the plan again`;
+
+/** Returns what failed, so that the run can report what it has done: the store, or the folder with this machine's mark. Rethrows any other error: it is a bug. */
 function storeFailureOf({ signal }: Context, error: unknown): string {
+  if (error instanceof UserError) return error.message;
   const code = codeOf(error);
   // SQLSTATE classes of a store that is away, read-only, full, locked or broken, and the driver's codes for a lost connection.
-  if (signal.aborted || !/^((08|25|40|53|55|57|58)[0-9A-Z]{3}|CONNECTION_\w+|ECONN\w+)$/.test(code)) throw error;
-  return code;
+  if (!signal.aborted && /^((08|25|40|53|55|57|58)[0-9A-Z]{3}|CONNECTION_\w+|ECONN\w+)$/.test(code))
+    return inWordsOfFailure('the store failed', code);
+  if (error instanceof Error && 'syscall' in error && !isStoreUnavailable(error))
+    return inWordsOfFailure('KEYWARDEN_DATA cannot be written', code);
+  throw error;
 }
 
 /** Returns the item that a store failure cut short, perhaps between the call and its outcome. */
 function lostItem(context: Context, item: PlanItem, error: unknown): AppliedItem {
-  const code = storeFailureOf(context, error);
-  const why = `the store failed (${code}) during its revocation; the next listings show whether the key is gone`;
-  return { item, outcome: 'unknown', why, usedInFlight: false, isFinal: false, storeFailure: code };
+  const storeFailure = storeFailureOf(context, error);
+  const why = `its revocation was cut short (${codeOf(error)}); the next listings show whether the key is gone`;
+  return { item, outcome: 'unknown', why, usedInFlight: false, isFinal: false, storeFailure };
 }
 
 /**

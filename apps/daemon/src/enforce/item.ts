@@ -9,7 +9,7 @@ import { whyNotApproved, whyStopAutomatic } from './standing.ts';
 
 export interface AppliedItem extends Revocation {
   item: PlanItem;
-  /** The store's error code, if the store failed during the item. */
+  /** What failed during the item, if that was the store or the folder with this machine's mark. */
   storeFailure?: string;
 }
 

@@ -1,6 +1,8 @@
 import {
+  apply,
   enforced,
   fixture,
+  makeStoredPlan,
   openIncidents,
   pass,
   prepare,
@@ -8,6 +10,7 @@ import {
   store,
   useApplyFixture,
 } from '@keywarden/testkit/daemon/apply-fixture';
+import { plain, prepareBetween, setBetween } from '@keywarden/testkit/daemon/between-fixture';
 import { hurried } from '@keywarden/testkit/daemon/fixture';
 import { expect, test } from 'vitest';
 import { armMachine } from './high-water-mark.ts';
@@ -62,7 +65,9 @@ test('R4: a call whose intent the store loses before it is not sent', async () =
   await store.sql`create function keywarden.fail_over() returns trigger language plpgsql security definer as
     $$ begin delete from keywarden.revocation_intent; return null; end $$`;
   await store.sql`create trigger fails_over after insert on keywarden.high_water_mark execute function keywarden.fail_over()`;
-  await expect(pass()).rejects.toThrow(/has lost the intent/);
+  expect(await pass()).toMatchObject({
+    automatic: { stopped: expect.stringMatching(/has lost the intent/), hasStoreFailed: true },
+  });
   expect(await revokedNames()).toEqual([]);
 });
 
@@ -80,4 +85,22 @@ test('R10: a call is not sent if a failover right before its intent has brought 
   expect(await revokedNames()).toEqual([]);
   const outcomes = await store.sql`select outcome from keywarden.revocation_outcome`;
   expect(outcomes.map(({ outcome }) => String(outcome))).toEqual(['not_revoked']);
+});
+
+test('R4: an apply that can no longer write the mark of its machine stops before the next call, and reports what it revoked', async () => {
+  await prepareBetween(['one', 'two', 'busy']);
+  const plan = await makeStoredPlan();
+  const { environment } = fixture.context;
+  const folder = environment.KEYWARDEN_DATA;
+  setBetween(async ({ method }, forward) => {
+    const response = await forward();
+    if (method === 'DELETE') environment.KEYWARDEN_DATA = '/proc/keywarden';
+    return response;
+  });
+  const applied = await apply(plan);
+  expect(applied.stopped).toMatch(/ cannot be written \(E\w+\); /);
+  expect(applied.items.map(({ outcome }) => outcome)).toEqual(['revoked', 'unknown']);
+  expect(await revokedNames()).toHaveLength(1);
+  environment.KEYWARDEN_DATA = folder;
+  setBetween(plain);
 });
