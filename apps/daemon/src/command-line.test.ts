@@ -62,3 +62,11 @@ test('a reason may have several lines', async () => {
   for (const words of [['--reason', 'a\nb\tc'], ['--reason=a\nb']])
     await expect(runCommandLine(['pause', ...words, '--unknown'])).rejects.toThrow("Unknown option '--unknown'");
 });
+
+test.each([
+  [['sync', 'key'], 'Below keywarden sync there are only keys, operations, credentials. Run keywarden sync --help.'],
+  [['apply'], "Missing required argument 'plan-id'. Run keywarden apply --help."],
+  [['coverag'], "Unknown command 'coverag' (Did you mean coverage?) Run keywarden --help."],
+])('%j is answered with the help to read', async (words, message) => {
+  await expect(runCommandLine(words)).rejects.toThrow(message);
+});

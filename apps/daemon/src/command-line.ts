@@ -110,20 +110,38 @@ const completions: Record<string, string[]> = {
 export async function runCommandLine(words: string[]): Promise<number> {
   refuseControlCharacters(words);
   let code: number = exitCode.done;
+  const program = describe((each) => {
+    code = each;
+  });
   try {
-    await describe((each) => {
-      code = each;
-    }).parseAsync(words, { from: 'user' });
+    await program.parseAsync(words, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0 || error.code === 'commander.help')
       return error.exitCode === 0 ? exitCode.done : exitCode.usage;
     // An option with several values takes all words after it.
     const isTaken = error.code === 'commander.missingArgument' && words.some((word) => word.startsWith('-'));
-    const advice = isTaken ? 'Write it before the options.' : 'Run keywarden --help to list the commands.';
-    throw usageError(`${sentence(error.message)} ${advice}`);
+    const { path, below } = findNamed(program, words);
+    const advice = isTaken ? 'Write it before the options.' : `Run ${path} --help.`;
+    // Commander takes a word that is no command below one with arguments for one argument too many.
+    const message =
+      error.code === 'commander.excessArguments' && below.length > 0
+        ? `below ${path} there are only ${below.join(', ')}`
+        : error.message;
+    throw usageError(`${sentence(message)} ${advice}`);
   }
   return code;
+}
+
+/** Returns the command that the first words name, as a user types it, and the names of those below it. */
+function findNamed(program: Command, words: string[]): { path: string; below: string[] } {
+  let [command, path] = [program, program.name()];
+  for (const word of words) {
+    const next = command.commands.find((each) => each.name() === word);
+    if (next === undefined) break;
+    [command, path] = [next, `${path} ${word}`];
+  }
+  return { path, below: command.commands.map((each) => each.name()) };
 }
 
 /** The options whose value is a text of several lines. */
