@@ -128,7 +128,7 @@ const inWordsOfFailure = (what: string, code: string) => `${what} (${code}); fix
 
 /** Returns what failed, so that the run can report what it has done: the store, or the folder with this machine's mark. Rethrows any other error: it is a bug. */
 function storeFailureOf({ signal }: Context, error: unknown): string {
-  if (error instanceof UserError) return error.message;
+  if (error instanceof UserError) return error.message.replace(/\.$/, '');
   const code = codeOf(error);
   // SQLSTATE classes of a store that is away, read-only, full, locked or broken, and the driver's codes for a lost connection.
   if (!signal.aborted && /^((08|25|40|53|55|57|58)[0-9A-Z]{3}|CONNECTION_\w+|ECONN\w+)$/.test(code))
