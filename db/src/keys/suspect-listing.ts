@@ -59,7 +59,8 @@ function findContradiction({ keys, organizationId }: KeyListing): string | undef
   const known = new Map<string, KeyListing['keys'][number]>();
   const contradictory = keys.find((each) => {
     const other = known.get(each.id);
-    known.set(each.id, each);
+    // A row without a creator does not say whose key it is.
+    if (other === undefined || other.createdBy.id === unknownCreator) known.set(each.id, each);
     if (other === undefined) return false;
     const creators = new Set([other, each].map(({ createdBy }) => createdBy.id).filter((id) => id !== unknownCreator));
     return (
