@@ -72,12 +72,12 @@ export type WireMember = z.output<typeof memberSchema>;
 export const unknownCreator = 'unknown';
 
 /** Ids that name no person. A service that writes the zero time for "no time" writes the zero UUID for "no user". */
-const nobody: readonly string[] = ['', '00000000-0000-0000-0000-000000000000'];
+const emptyIds: readonly string[] = ['', '00000000-0000-0000-0000-000000000000'];
 
 /** A creator is an object in lists, and a bare id in the responses to creating and revoking. */
 const creator = z.union([id, z.object({ id: id.nullish(), name: z.string().nullish() })]).transform((value) => {
   const { id, name = null } = typeof value === 'string' ? { id: value } : value;
-  return id == null || nobody.includes(id) ? { id: unknownCreator, name: null } : { id, name };
+  return id == null || emptyIds.includes(id) ? { id: unknownCreator, name: null } : { id, name };
 });
 
 /** A client can send a header of any length, from which some services take the address. What is cut is no address. */
