@@ -48,10 +48,11 @@ export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<Saved
     const isJustBehind = latest !== undefined && toMs(latest.listedAt) - toMs(given.listedAt) <= clocksApartMs;
     const listedAt = isJustBehind ? latest.listedAt : given.listedAt;
     const keys = lastUsedOfEach(given.keys);
-    const listing = { ...given, listedAt, keys };
+    const received = { ...given, listedAt };
+    const listing = { ...received, keys };
     if (latest !== undefined && !isJustBehind && listing.stale == null)
       return { number: null, listedAt, whySuspect: null, isAlone: false, keys };
-    const suspicion = await findSuspicion(tx, { ...listing, keys: given.keys }, ids);
+    const suspicion = await findSuspicion(tx, received, ids);
     const whySuspect = suspicion?.why ?? null;
     const [last] = await db
       .select({ whySuspect: keyListing.whySuspect })

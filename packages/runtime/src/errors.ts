@@ -137,7 +137,9 @@ export function allowClosed(error: Error): void {
   if (!['EPIPE', ...codesOfFullDisks].includes(codeOf(error))) throw error;
 }
 
-const codesOfFullDisks = ['ENOSPC', 'EDQUOT', 'EIO'];
+/** The codes of a disk that is full or damaged. */
+export const codesOfFullDisks: readonly string[] = ['ENOSPC', 'EDQUOT', 'EIO'];
+
 let isOutputLost = false;
 
 /** The same for a command's output. A command whose output is lost has failed. */

@@ -2,6 +2,7 @@ export * from './environment.ts';
 export {
   certificateFault,
   codeOf,
+  codesOfFullDisks,
   deniedByDeno,
   exitCode,
   isStoreFailure,

@@ -7,7 +7,7 @@ import {
   listUnsettledScopes,
   type PlanApprovalVia,
 } from '@keywarden/db/daemon';
-import { codeOf, isStoreUnavailable, UserError } from '@keywarden/runtime';
+import { codeOf, codesOfFullDisks, UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import { type Context, withProcessLock } from '../context.ts';
 import { listScope, parseScope, scopeLock } from '../sync/scopes.ts';
@@ -23,7 +23,7 @@ export interface Applied {
   untried: number;
   /** Why the run ended before its last item; null if it did not. */
   stopped: string | null;
-  /** Whether that was because the store failed. */
+  /** Whether that was because the store failed, or the folder with this machine's mark. */
   hasStoreFailed?: true;
 }
 
@@ -133,8 +133,7 @@ function storeFailureOf({ signal }: Context, error: unknown): string {
   // SQLSTATE classes of a store that is away, read-only, full, locked or broken, and the driver's codes for a lost connection.
   if (!signal.aborted && /^((08|25|40|53|55|57|58)[0-9A-Z]{3}|CONNECTION_\w+|ECONN\w+)$/.test(code))
     return inWordsOfFailure('the store failed', code);
-  if (error instanceof Error && 'syscall' in error && !isStoreUnavailable(error))
-    return inWordsOfFailure('KEYWARDEN_DATA cannot be written', code);
+  if (codesOfFullDisks.includes(code)) return inWordsOfFailure('KEYWARDEN_DATA cannot be written', code);
   throw error;
 }
 

@@ -90,7 +90,7 @@ export async function callAndRecord(
   return { outcome: 'revoked', why: null, usedInFlight, isFinal: true };
 }
 
-/** Returns whether an answer shows a use that the evidence did not have. An answer may show more digits of the same time. */
+/** Returns whether an answer shows a use that the evidence did not have. An answer may show more digits of the same time, so uses within one second are one. */
 function isLater(answered: string | null, judged: string | null): boolean {
   if (answered === null || judged === null) return answered !== null;
   return toMs(`${secondOf(answered)}Z`) > toMs(judged);

@@ -87,20 +87,26 @@ test('R10: a call is not sent if a failover right before its intent has brought 
   expect(outcomes.map(({ outcome }) => String(outcome))).toEqual(['not_revoked']);
 });
 
-test('R4: an apply that can no longer write the mark of its machine stops before the next call, and reports what it revoked', async () => {
-  await prepareBetween(['one', 'two', 'busy']);
-  const plan = await makeStoredPlan();
-  const { environment } = fixture.context;
-  const folder = environment.KEYWARDEN_DATA;
-  setBetween(async ({ method }, forward) => {
-    const response = await forward();
-    if (method === 'DELETE') environment.KEYWARDEN_DATA = '/proc/keywarden';
-    return response;
-  });
-  const applied = await apply(plan);
-  expect(applied.stopped).toMatch(/ cannot be written \(E\w+\); /);
-  expect(applied.items.map(({ outcome }) => outcome)).toEqual(['revoked', 'unknown']);
-  expect(await revokedNames()).toHaveLength(1);
-  environment.KEYWARDEN_DATA = folder;
-  setBetween(plain);
-});
+test.each([
+  ['no folder', '/proc/keywarden'],
+  ['a folder that takes no file', '/proc/self'],
+])(
+  'R4: an apply whose machine has %s for its mark any more stops before the next call, and reports what it revoked',
+  async (_what, other) => {
+    await prepareBetween(['one', 'two', 'busy']);
+    const plan = await makeStoredPlan();
+    const { environment } = fixture.context;
+    const folder = environment.KEYWARDEN_DATA;
+    setBetween(async ({ method }, forward) => {
+      const response = await forward();
+      if (method === 'DELETE') environment.KEYWARDEN_DATA = other;
+      return response;
+    });
+    const applied = await apply(plan);
+    expect(applied.stopped).toMatch(/ cannot be written \(E\w+\); /);
+    expect(applied.items.map(({ outcome }) => outcome)).toEqual(['revoked', 'unknown']);
+    expect(await revokedNames()).toHaveLength(1);
+    environment.KEYWARDEN_DATA = folder;
+    setBetween(plain);
+  },
+);
