@@ -28,10 +28,10 @@ export function useBrowser(): void {
 
 /** Signs in with one of the fixture's tokens, given by name. */
 export async function signIn(page: Page, token: string): Promise<void> {
-  await page.goto(`${url}/`);
+  await page.goto(`${server.url}/`);
   await page.getByLabel('Report token').fill(fixture.tokens[token] ?? '');
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.waitForURL(`${url}/`);
+  await page.waitForURL(`${server.url}/`);
 }
 
 /** Returns the text of a page's main part, if it has one. */
