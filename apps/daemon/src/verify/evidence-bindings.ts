@@ -35,10 +35,10 @@ interface Compare {
 
 export interface Source {
   type: string;
-  /**
-   * Returns the members that name the event that a row is about; by default the row's id as its number. `first` is the event of the binding's first source.
-   */
-  ofRow?: (row: Row, first: ProvenEvent | undefined) => Record<string, unknown>;
+  /** The members that name the event, each with the field of the row that has its value; `number` with `id` by default. */
+  namedByRow?: Record<string, string>;
+  /** The same, each with a member of the event of the binding's first source. */
+  namedByFirst?: Record<string, string>;
   /** Returns whether the row says that there is such an event; by default it always does. */
   isClaimed?: (row: Row) => boolean;
   /**
@@ -77,9 +77,6 @@ const same = (...members: string[]): Record<string, string> => Object.fromEntrie
 
 const has = (field: string) => (row: Row) => textOf(row[field]) !== null;
 
-const ofFirst = (member: string) => (_row: Row, first: ProvenEvent | undefined) => ({
-  [member]: first?.content.number,
-});
 export const bindings: Binding[] = [
   {
     of: 'revocations',
@@ -96,20 +93,20 @@ export const bindings: Binding[] = [
       },
       {
         type: 'revocation.ended',
-        ofRow: ({ id }) => ({ intent_number: id }),
+        namedByRow: { intent_number: 'id' },
         isClaimed: ({ outcome }) => outcome !== 'open',
         absent: { outcome: 'open', used_in_flight: false },
         fields: { outcome: 'outcome', used_in_flight: { member: 'used_in_flight', isSame: isValue }, ended_at: 'at' },
       },
       {
         type: 'plan.approved',
-        ofRow: (_row, first) => ({ number: first?.content.approval_number }),
+        namedByFirst: { number: 'approval_number' },
         isClaimed: ({ cause }) => cause === 'plan',
         fields: same('approved_by', 'via'),
       },
       {
         type: 'rotation.begun',
-        ofRow: (_row, first) => ({ number: first?.content.rotation_number }),
+        namedByFirst: { number: 'rotation_number' },
         isClaimed: ({ cause }) => cause === 'rotation',
         fields: { via: 'via', rotation_id: 'id', approved_by: 'requested_by' },
       },
@@ -175,7 +172,7 @@ export const bindings: Binding[] = [
       {
         type: 'plan.approved',
         isDue: ({ content }, period) => isWithin(content.approved_at, period),
-        ofRow: ({ plan_id: plan, at }) => ({ plan_id: plan, approved_at: at }),
+        namedByRow: { plan_id: 'plan_id', approved_at: 'at' },
         isClaimed: ({ decision }) => decision === 'approved',
         fields: {
           ...same('plan_id', 'via'),
@@ -186,14 +183,14 @@ export const bindings: Binding[] = [
       },
       {
         type: 'plan.approval_ended',
-        ofRow: ofFirst('approval_number'),
+        namedByFirst: { approval_number: 'number' },
         isClaimed: has('ended'),
         fields: { ended: 'how' },
       },
       {
         type: 'plan.rejected',
         isDue: ({ content }, period) => isWithin(content.rejected_at, period),
-        ofRow: ({ plan_id: plan, at }) => ({ plan_id: plan, rejected_at: at }),
+        namedByRow: { plan_id: 'plan_id', rejected_at: 'at' },
         isClaimed: ({ decision }) => decision === 'rejected',
         fields: {
           ...same('plan_id', 'reason'),
@@ -215,18 +212,18 @@ export const bindings: Binding[] = [
           findEvents(events, 'rotation.moved', { rotation_number: content.number }).some((moved) =>
             isWithin(moved.content.at, period),
           ),
-        ofRow: ({ id }) => ({ id }),
+        namedByRow: { id: 'id' },
         fields: { ...same('rule', 'sink', 'via', 'opened_at', 'requested_by'), key },
       },
       {
         type: 'rotation.moved',
         newerBy: ['since', 'at'],
-        ofRow: ofFirst('rotation_number'),
+        namedByFirst: { rotation_number: 'number' },
         fields: { ...same('state', 'why'), since: 'at' },
       },
       {
         type: 'rotation.given_up',
-        ofRow: ofFirst('number'),
+        namedByFirst: { number: 'number' },
         isClaimed: has('given_up_by'),
         fields: same('given_up_by'),
       },
@@ -244,7 +241,7 @@ export const bindings: Binding[] = [
             findEvent(events, 'review.signed', { review_number: content.review_number })?.content.signed_at,
             period,
           ),
-        ofRow: ({ review_id: review, key: of }) => ({ review_number: review, key_number: (of as Row).number }),
+        namedByRow: { review_number: 'review_id', key_number: 'key.number' },
         fields: { ...same('decision', 'reason', 'decided_by', 'decided_at'), review_id: 'review_number', key },
       },
     ],
@@ -256,7 +253,7 @@ export const bindings: Binding[] = [
       {
         type: 'review.signed',
         isDue: ({ content }, period) => isWithin(content.signed_at, period),
-        ofRow: ({ id }) => ({ review_number: id }),
+        namedByRow: { review_number: 'id' },
         fields: same('signed_at', 'sha256', 'signed_by'),
       },
       {

@@ -25,9 +25,18 @@ export function unboundOf(row: Row, { sources }: Binding): string[] {
  */
 type Compared = 'same' | 'hidden' | 'no receipt' | { differs: string };
 
-/** Returns the members that name the event of a source that a row is about. */
-export const nameOfEvent = ({ ofRow }: Source, row: Row, first?: ProvenEvent): Record<string, unknown> =>
-  ofRow === undefined ? { number: row.id } : ofRow(row, first);
+/** Returns the members that name the event of a source that a row is about. `first` is the event of the binding's first source. */
+export function nameOfEvent(
+  { namedByRow = { number: 'id' }, namedByFirst }: Source,
+  row: Row,
+  first?: ProvenEvent,
+): Row {
+  const valueOf = (of: string) =>
+    namedByFirst === undefined ? of.split('.').reduce(memberOf, row) : first?.content[of];
+  return Object.fromEntries(Object.entries(namedByFirst ?? namedByRow).map(([member, of]) => [member, valueOf(of)]));
+}
+
+const memberOf = (value: unknown, name: string): unknown => (value as Row | null | undefined)?.[name];
 
 /** A transaction may have ended so long after its time. */
 const lateMs = 600_000;

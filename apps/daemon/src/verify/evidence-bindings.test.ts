@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { bindings, type Source } from './evidence-bindings.ts';
+
+const code = (name: string) => `\`${name}\``;
+
+function namesOf({ namedByRow = { number: 'id' }, namedByFirst }: Source): string {
+  const of = namedByFirst === undefined ? '' : "first event's ";
+  return Object.entries(namedByFirst ?? namedByRow)
+    .map(([member, value]) => `${code(member)}: ${of}${code(value)}`)
+    .join(', ');
+}
+
+const fieldsOf = ({ fields }: Source) =>
+  Object.entries(fields)
+    .map(([field, compared]) => {
+      const [member, isMember] =
+        typeof compared === 'string' ? [compared, true] : [compared.member, !comparedOtherwise.has(field)];
+      return member === field || !isMember ? code(field) : `${code(field)} (${code(member)})`;
+    })
+    .join(', ');
+
+/** Fields that are no member: the page explains them below its table. */
+const comparedOtherwise = new Set(['decision', 'via']);
+
+test('an auditor can compare the tables of evidence with the events by LEDGER.md alone', () => {
+  const page = readFileSync(new URL('../../../../docs/LEDGER.md', import.meta.url), 'utf8');
+  const [, table = ''] = page.split('| table | event | named by | fields |\n|---|---|---|---|\n');
+  const written = table.slice(0, table.indexOf('\n\n')).split('\n');
+  const rows = written.map((line) => {
+    const [, of, event = '', names, fields] = line.split('|').map((cell) => cell.trim());
+    return [of, event.replace(/,.*/, ''), names, fields];
+  });
+  const expected = bindings.flatMap(({ of, sources }) =>
+    sources.map((source, index) => [index === 0 ? of : '', code(source.type), namesOf(source), fieldsOf(source)]),
+  );
+  expect(rows).toEqual(expected);
+});
+
+test('an event that a row may lack is told with its condition', () => {
+  const page = readFileSync(new URL('../../../../docs/LEDGER.md', import.meta.url), 'utf8');
+  const conditional = bindings.flatMap(({ sources }) => sources.filter(({ isClaimed }) => isClaimed !== undefined));
+  expect(conditional.length).toBeGreaterThan(0);
+  for (const { type } of conditional) expect(page).toMatch(new RegExp(`\\| \`${type}\`, (if|unless) `));
+});
