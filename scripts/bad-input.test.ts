@@ -83,7 +83,7 @@ const cases: Case[] = [
     name: 'an unreachable control plane',
     env: () => ({ CONTROL_PLANE_URL: `http://127.0.0.1:${closedPort}/api/v2` }),
     code: 1,
-    says: /does not answer \(connection default\); check CONTROL_PLANE_URL and the network\.$/,
+    says: /does not answer \(connection default: ECONNREFUSED\); check CONTROL_PLANE_URL and the network\.$/,
   },
   {
     name: 'a server that is not a control plane',

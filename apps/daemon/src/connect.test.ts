@@ -45,7 +45,9 @@ test('a control plane whose answers are cut short is not said to answer 200', as
   const ada = plane.truth.addUser('Ada');
   const { secret } = plane.truth.addKey({ name: 'own', scope: `user:${ada.id}`, creator: ada });
   plane.weather = () => 'cut';
-  const message = `The control plane at ${plane.url} does not answer (connection main); check CONTROL_PLANE_URL and the network.`;
+  const message = expect.stringMatching(
+    /^The control plane at http\S+ does not answer \(connection main: [A-Z_]+\); check CONTROL_PLANE_URL and the network\.$/,
+  );
   expect(await failureAt(plane.url, secret)).toMatchObject({ code: 'control_plane', message });
   await plane.close();
 });

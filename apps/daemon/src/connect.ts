@@ -126,7 +126,7 @@ export async function identify(
   if (answer.dateMs === null)
     throw new UserError(
       'control_plane',
-      `The control plane at ${url} sends no Date header, so its time is unknown; check CONTROL_PLANE_URL.`,
+      `The control plane at ${url} sends no Date header that can be read, so its time is unknown; check CONTROL_PLANE_URL.`,
     );
   // Only a loopback address is accepted as a sandbox: its time can be moved and its limits may be off.
   const isSandbox = answer.server === 'keywarden-sandbox' && isLoopback(new URL(url).hostname);
@@ -181,7 +181,7 @@ function failureInWords(
   const repair = usesSandbox
     ? 'start the sandbox with npm start or npm run sandbox, or set CONTROL_PLANE_URL and CONTROL_PLANE_API_KEY'
     : 'check CONTROL_PLANE_URL and the network';
-  return `The control plane at ${url} does not answer (connection ${name}); ${repair}.`;
+  return `The control plane at ${url} does not answer (connection ${name}${networkCode === null ? '' : `: ${networkCode}`}); ${repair}.`;
 }
 
 /** Returns all or the named connections, authenticated. Throws at the first failure; with `skipFailing` only if no connection is left. */
