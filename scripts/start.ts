@@ -105,14 +105,17 @@ function commandOf(file: string, args: string[]): string[] {
 }
 
 /** Returns the first tasks for a new user, each with its page. */
-function renderTour(url: string, { plan, oldest }: { plan: string; oldest: string | null }): string[] {
+function renderTour(url: string, { plan, totals: { oldest, unserved } }: DaemonReady): string[] {
   const from = oldest === null ? new Date() : new Date(oldest);
   const month = (offset: number) =>
     new Date(Date.UTC(from.getUTCFullYear(), from.getUTCMonth() + offset, 1)).toISOString().slice(0, 10);
   const tasks: [string, string][] = [
     ['look at the stale keys', `${url}/keys?idle_for=90d&state=active`],
-    ['approve a part of the plan', `${url}/plans/${plan}`],
-    ['read a month that is gone upstream', `${url}/operations?from=${month(1)}&to=${month(2)}`],
+    ['approve a part of the plan', `${url}/plans/${plan.id}`],
+    [
+      unserved > 0 ? 'read what is gone upstream' : 'read the oldest operations',
+      `${url}/operations?from=${month(0)}&to=${month(1)}`,
+    ],
   ];
   return tasks.map(([text, page], index) => `  ${index + 1}. ${text.padEnd(36)} ${page}`);
 }
@@ -164,7 +167,7 @@ function renderWelcome({
     ...lines.map(([label, text]) => `  ${label.padEnd(12)} ${text}`),
     '',
     'Three things to try in the report (sign in with the first token):',
-    ...renderTour(report.url, { plan: plan.id, oldest: totals.oldest }),
+    ...renderTour(report.url, { plan, totals }),
     '',
     'Next, run these commands in another terminal:',
     `  ${settings}npm run keywarden -- plan                  which keys, and why`,

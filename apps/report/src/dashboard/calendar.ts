@@ -84,16 +84,18 @@ export function renderCalendar(days: Day[], name: (month: string) => Html): Html
   const months = [...Map.groupBy(days, ({ date }) => date.slice(0, 7))].toReversed();
   const rows = months.map(([month, ofMonth]) => ({
     name: name(month),
-    cells: [padding(ofMonth), ...ofMonth.map(({ date, state }) => cell(state, date, `${date}: ${words[state]}`))],
+    cells: [
+      blank(dayOfMonth(ofMonth[0]) - 1),
+      ofMonth.map(({ date, state }) => cell(state, date, `${date}: ${words[state]}`)),
+      blank(31 - dayOfMonth(ofMonth.at(-1))),
+    ],
   }));
   return renderRows('day', rows);
 }
 
-/** Returns the empty cells before the first day, if the first month is not whole. */
-function padding([first]: Day[]) {
-  const missing = first === undefined ? 0 : Number(first.date.slice(8)) - 1;
-  return missing === 0 ? '' : html`<td colspan="${missing}"></td>`;
-}
+const dayOfMonth = (day: Day | undefined) => Number(day?.date.slice(8));
+
+const blank = (days: number) => (days === 0 ? '' : html`<td colspan="${days}"></td>`);
 
 /** Returns a table of the coverage of projects by month. */
 export function renderMonths(projects: { name: Html; days: Day[] }[]): Html {

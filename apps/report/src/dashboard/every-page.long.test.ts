@@ -1,6 +1,7 @@
 import { isTooWide, openBrowser, violations, watch } from '@keywarden/testkit/report/browser';
 import { hasBrowser, signIn } from '@keywarden/testkit/report/browser-fixture';
 import { listCredentials, makeCredential } from '@keywarden/testkit/report/fixture';
+import { findHtmlFaults } from '@keywarden/testkit/report/html-faults';
 import { fixture, server, useServedFixture } from '@keywarden/testkit/report/served-fixture';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 
@@ -68,7 +69,7 @@ describe.runIf(hasBrowser)('in a browser', options, () => {
   ];
 
   // Each page is loaded once for all modes: the first axe run on a page is slow.
-  test('in light, in dark, and at each width, every page is accessible, fits its window, reports no errors and calls no other host', async () => {
+  test('in light, in dark, and at each width, every page is valid and accessible, fits its window, reports no errors and calls no other host', async () => {
     const { url } = server;
     const browser = await openBrowser();
     onTestFinished(async () => await browser.close());
@@ -93,6 +94,7 @@ describe.runIf(hasBrowser)('in a browser', options, () => {
       await page.setViewportSize({ width, height: 800 });
       const answer = await page.goto(`${url}${place}`);
       expect([place, answer?.status()]).toEqual([place, 200]);
+      expect([place, ...(await findHtmlFaults((await answer?.text()) ?? ''))]).toEqual([place]);
       await expectUsable(place);
     }
     expect(complaints).toEqual([]);

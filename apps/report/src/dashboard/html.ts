@@ -8,16 +8,21 @@ import type { HtmlEscapedString } from 'hono/utils/html';
 export type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
 export type Part = Html | string | number | null | Part[];
 
-/** Returns a time to the minute; its `datetime` and `title` attributes keep the full time. */
+/** Returns a time to the minute; its `title` keeps the full time. */
 export function time(at: string | null): Part {
   if (at === null) return html`<span class="none">never</span>`;
-  return html`<time datetime="${at}" title="${at}"><span class="whole">${at.slice(0, 10)}</span> ${at.slice(11, 16)}</time>`;
+  return html`<time datetime="${toMilliseconds(at)}" title="${at}">${shortTime(at)}</time>`;
 }
+
+const shortTime = (at: string) => html`<span class="whole">${at.slice(0, 10)}</span> ${at.slice(11, 16)}`;
+
+/** Returns a time as HTML has it, with three digits of a second at most. */
+const toMilliseconds = (at: string) => at.replace(/(?<=\.\d{3})\d+/, '');
 
 /** Returns a time as its distance from now, which a script writes; without scripts and in print it is the time itself. */
 export function ago(at: string | null): Part {
   if (at === null) return time(at);
-  return html`<time class="ago" datetime="${at}" title="${at}"><span class="exact"><span class="whole">${at.slice(0, 10)}</span> ${at.slice(11, 16)}</span></time>`;
+  return html`<time class="ago" datetime="${toMilliseconds(at)}" title="${at}"><span class="exact">${shortTime(at)}</span></time>`;
 }
 
 /** Returns a key's last use. What is not known is not shown as never. */

@@ -241,10 +241,10 @@ function decisionForms(
     ? html`<div><h3>Approved</h3><p>You have approved it. ${waits}</p></div>`
     : newer !== null || items === 0
       ? ''
-      : html`<form method="post" action="/plans/${id}/approve">
+      : html`<form method="post" action="/plans/${id}/approve" autocomplete="off">
         <h3>Approve this plan</h3>
         <p>The daemon then revokes ${keys}. It judges each key again right before. ${needed > 1 ? `${needed} people must approve.` : ''}</p>
-        <label class="check"><input type="checkbox" name="sure" autocomplete="off" required /> ${keys} ${items === 1 ? 'is' : 'are'} revoked for good</label>
+        <label class="check"><input type="checkbox" name="sure" required /> ${keys} ${items === 1 ? 'is' : 'are'} revoked for good</label>
         <button class="danger" type="submit">Approve plan ${id}</button>
       </form>`;
   return section(

@@ -257,11 +257,11 @@ function signForm({ id, undecided, keep, rotate, revoke }: Review, seen: string)
     );
   return section(
     'Sign the review',
-    html`<form method="post" action="/reviews/${id}/signature">
+    html`<form method="post" action="/reviews/${id}/signature" autocomplete="off">
       <input type="hidden" name="sha256" value="${seen}" />
       <p>A signed review cannot change, and its decisions take effect. Keys that are kept against a rule are exempt from it for a time.
         Rotations are requested. Keys to revoke enter the next plan.</p>
-      <p><label class="check"><input type="checkbox" name="sure" autocomplete="off" required /> ${keep} to keep, ${rotate} to rotate, ${revoke} to revoke</label></p>
+      <p><label class="check"><input type="checkbox" name="sure" required /> ${keep} to keep, ${rotate} to rotate, ${revoke} to revoke</label></p>
       <button class="danger" type="submit">Sign the review</button>
     </form>`,
   );
