@@ -4,8 +4,8 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { assignOwners, saveKeyListing } from '../daemon.ts';
 import { readPage } from '../list.ts';
 import type { Store } from '../store.ts';
-import { listInventoryGaps } from './inventory-gaps.ts';
-import { readLineages, readOwners } from './key-facts.ts';
+import { readLineages, readOwners } from './facts/of-keys.ts';
+import { listInventoryGaps } from './inventory/gaps.ts';
 import { keyList } from './list.ts';
 
 let store: TestStore;

@@ -1,6 +1,6 @@
 import type { WireMember, WireOrganization } from '@keywarden/core/wire';
 import { and, isNull, sql as raw } from 'drizzle-orm';
-import { isSuddenDrop } from '../keys/suspect-listing.ts';
+import { isSuddenDrop } from '../keys/listings/suspect.ts';
 import { member, memberListing, organization } from '../schema/organizations.ts';
 import { anyOf, builderOf, type Db, hasValues, lastOfEach, noneOf, packExtra, type Sql, toJson } from '../sql.ts';
 

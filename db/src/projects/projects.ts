@@ -1,6 +1,6 @@
 import type { WireProject } from '@keywarden/core/wire';
 import { and, count, eq, exists, lt, min, sql as raw, type SQL } from 'drizzle-orm';
-import { isSuddenDrop } from '../keys/suspect-listing.ts';
+import { isSuddenDrop } from '../keys/listings/suspect.ts';
 import type { Listing } from '../organizations/organizations.ts';
 import { project } from '../schema/projects.ts';
 import { holdPages } from '../seals/read.ts';

@@ -2,7 +2,7 @@ import { unknownCreator } from '@keywarden/core/wire';
 import { eq, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { columnsOf, instant, json, time } from '../item.ts';
-import { inventoryGap } from '../keys/inventory-gaps.ts';
+import { inventoryGap } from '../keys/inventory/gaps.ts';
 import { credentialItem, keyItem } from '../keys/list.ts';
 import { type FilterOf, isNumber, type List, listOf, matching, type Reader, within } from '../list.ts';
 import { reviewDecisionDecisions, review as reviewTable } from '../schema/reviews.ts';

@@ -3,8 +3,8 @@ import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
 import { closeIncidents } from '../incidents/incidents.ts';
-import type { KeyListing } from '../keys/key-listing.ts';
-import { saveKeyListing } from '../keys/save-listing.ts';
+import type { KeyListing } from '../keys/listings/listing.ts';
+import { saveKeyListing } from '../keys/listings/save.ts';
 import { readNow, type Store } from '../store.ts';
 import { beginRevocation, listGoneKeys, reconcileIntents, recordOutcome } from './revocations.ts';
 

@@ -1,5 +1,5 @@
 import { and, eq, isNotNull, isNull, sql as raw, type SQL } from 'drizzle-orm';
-import { mostLag } from '../keys/key-listing.ts';
+import { mostLag } from '../keys/listings/listing.ts';
 import { type Lease, withFence } from '../locks.ts';
 import { credential, type key, keyListing } from '../schema/keys.ts';
 import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';

@@ -9,8 +9,8 @@ import {
   wantsSink,
 } from '@keywarden/core/rotation';
 import { and, asc, countDistinct, desc, eq, isNull, like, sql as raw } from 'drizzle-orm';
-import { toKeyFacts } from '../keys/facts.ts';
-import { mostLag } from '../keys/key-listing.ts';
+import { toKeyFacts } from '../keys/facts/read.ts';
+import { mostLag } from '../keys/listings/listing.ts';
 import { toInstant } from '../schema/columns.ts';
 import { replicaCredential } from '../schema/connections.ts';
 import { incident } from '../schema/incidents.ts';

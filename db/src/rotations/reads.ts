@@ -13,7 +13,7 @@ import {
   sql as raw,
   type SQL,
 } from 'drizzle-orm';
-import { scopeKeyOf } from '../keys/key-listing.ts';
+import { scopeKeyOf } from '../keys/listings/listing.ts';
 import { toInstant } from '../schema/columns.ts';
 import { controlPlane } from '../schema/connections.ts';
 import { incident } from '../schema/incidents.ts';

@@ -2,7 +2,7 @@ import { currentMint } from '@keywarden/core/rotation';
 import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { saveKeyListing } from '../keys/save-listing.ts';
+import { saveKeyListing } from '../keys/listings/save.ts';
 import { readNow, type Store } from '../store.ts';
 import { listSuspectedOrphans, readRotationFacts } from './facts.ts';
 import { readRotation } from './reads.ts';

@@ -7,8 +7,8 @@ import type { Context } from '../context.ts';
 import { controlPlaneNow, whyStale } from '../control-plane-clock.ts';
 import { failureInWords, isOfOneProject, isOutage, outagesInARow } from './failures.ts';
 import { syncOrganizations } from './organizations.ts';
-import { servedMs } from './proof.ts';
 import { type Counts, keepRejected } from './run.ts';
+import { servedMs } from './walk/proof.ts';
 
 /** In ms: a walk goes down to a gap in the coverage once in this time. It is a little less than a day, because schedules are daily. */
 const gapsEveryMs = 20 * 3_600_000;

@@ -12,8 +12,8 @@ import {
   walkOf,
 } from '@keywarden/testkit/daemon/walk-fixture';
 import { expect, test } from 'vitest';
-import { type WalkedPage, walkOperations } from './walk.ts';
-import type { WalkedClient } from './whole-page.ts';
+import { type WalkedPage, walkOperations } from './walk/walk.ts';
+import type { WalkedClient } from './walk/whole-page.ts';
 
 /** Returns the same list, but changes the first response to each request. */
 function oddOnce(client: Lister, change: (page: ReadPage) => ReadPage) {

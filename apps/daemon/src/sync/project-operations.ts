@@ -5,13 +5,13 @@ import * as db from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { controlPlaneNow, datedAt, whyStale } from '../control-plane-clock.ts';
-import { later } from './digits.ts';
 import { isOfOneProject } from './failures.ts';
-import { planWalk, type WalkPlan } from './follow.ts';
-import { CursorError, OverlapError } from './page-checks.ts';
-import { proofOf, servedMs } from './proof.ts';
 import { add, type Counts, keepRejected } from './run.ts';
-import { type Walk, type WalkedPage, walkOperations } from './walk.ts';
+import { later } from './walk/digits.ts';
+import { planWalk, type WalkPlan } from './walk/follow.ts';
+import { CursorError, OverlapError } from './walk/page-checks.ts';
+import { proofOf, servedMs } from './walk/proof.ts';
+import { type Walk, type WalkedPage, walkOperations } from './walk/walk.ts';
 
 /** The steps that read and write. A counter-test removes a guard from one of them; a benchmark leaves one out. */
 export interface Steps {

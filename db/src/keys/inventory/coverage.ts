@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { instant, time } from '../item.ts';
-import type { Reader } from '../list.ts';
-import { toInstant } from '../schema/columns.ts';
-import type { Sql } from '../sql.ts';
-import { trustedListings } from './source.ts';
+import { instant, time } from '../../item.ts';
+import type { Reader } from '../../list.ts';
+import { toInstant } from '../../schema/columns.ts';
+import type { Sql } from '../../sql.ts';
+import { trustedListings } from '../source.ts';
 
 const suspicion = z.strictObject({ since: instant, why: z.string() }).nullable();
 

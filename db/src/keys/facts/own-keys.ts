@@ -1,11 +1,11 @@
 import { type Facts, isOwn } from '@keywarden/core/policy';
 import { dayMs, toMs } from '@keywarden/core/values';
 import { and, asc, isNull, sql as raw } from 'drizzle-orm';
-import { connection, connectionScope, controlPlane, ownKey } from '../schema/connections.ts';
-import { key } from '../schema/keys.ts';
-import { anyOf, type Db, type Sql } from '../sql.ts';
-import type { Store } from '../store.ts';
-import { keysOfLineages } from './key-facts.ts';
+import { connection, connectionScope, controlPlane, ownKey } from '../../schema/connections.ts';
+import { key } from '../../schema/keys.ts';
+import { anyOf, type Db, type Sql } from '../../sql.ts';
+import type { Store } from '../../store.ts';
+import { keysOfLineages } from './of-keys.ts';
 
 /** A connection as the configuration and the store have it. */
 interface KnownConnection extends Pick<typeof connection.$inferSelect, 'name' | 'ownKeyId' | 'removedAt'> {

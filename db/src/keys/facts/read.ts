@@ -2,13 +2,15 @@ import type { Facts, KeyFacts } from '@keywarden/core/policy';
 import { toMs } from '@keywarden/core/values';
 import { keyKinds, showsUse, unknownCreator } from '@keywarden/core/wire';
 import { and, asc, count, eq, getTableColumns, ne, or, sql as raw } from 'drizzle-orm';
-import { mayHaveRevoked } from '../revocations/revocations.ts';
-import { controlPlane } from '../schema/connections.ts';
-import { incident } from '../schema/incidents.ts';
-import { credential } from '../schema/keys.ts';
-import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
-import { anyOf, type Db, hasValues, type Sql } from '../sql.ts';
-import type { Store } from '../store.ts';
+import { mayHaveRevoked } from '../../revocations/revocations.ts';
+import { controlPlane } from '../../schema/connections.ts';
+import { incident } from '../../schema/incidents.ts';
+import { credential } from '../../schema/keys.ts';
+import { revocationIntent, revocationOutcome } from '../../schema/revocations.ts';
+import { anyOf, type Db, hasValues, type Sql } from '../../sql.ts';
+import type { Store } from '../../store.ts';
+import { scopeKeyOf } from '../listings/listing.ts';
+import { isCreationKnown } from '../source.ts';
 import { readCreators } from './creators.ts';
 import {
   readAcknowledged,
@@ -19,10 +21,8 @@ import {
   readLineages,
   readOwners,
   readReviewedOut,
-} from './key-facts.ts';
-import { scopeKeyOf } from './key-listing.ts';
-import { type FactsRequest, readScopes, type ScopeReference } from './scope-facts.ts';
-import { isCreationKnown } from './source.ts';
+} from './of-keys.ts';
+import { type FactsRequest, readScopes, type ScopeReference } from './of-scopes.ts';
 
 /** Reads the facts that keys are judged on: the existing keys, the last trusted listings of each scope, and the connections that see it. */
 export async function readFacts(store: Pick<Store, 'db' | 'sql'>, request: FactsRequest): Promise<Facts> {

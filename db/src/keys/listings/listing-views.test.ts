@@ -1,7 +1,7 @@
 import { makeControlPlane } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import type { Tx } from '../sql.ts';
+import type { Tx } from '../../sql.ts';
 
 let store: TestStore;
 let planes: string[];

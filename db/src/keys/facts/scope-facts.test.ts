@@ -2,8 +2,8 @@ import { readFactsAt } from '@keywarden/testkit/store/facts';
 import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { readNow, type Store } from '../store.ts';
-import { saveKeyListing } from './save-listing.ts';
+import { readNow, type Store } from '../../store.ts';
+import { saveKeyListing } from '../listings/save.ts';
 
 let store: TestStore;
 let daemon: Store;

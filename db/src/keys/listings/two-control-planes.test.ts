@@ -4,12 +4,12 @@ import { readFactsAt } from '@keywarden/testkit/store/facts';
 import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
-import { listObservers } from '../connections/connections.ts';
-import { beginRevocation, reconcileIntents } from '../revocations/revocations.ts';
-import { readNow, type Store } from '../store.ts';
-import { scopeKeyOf } from './key-listing.ts';
-import { saveKeyListing } from './save-listing.ts';
-import type { FactsRequest } from './scope-facts.ts';
+import { listObservers } from '../../connections/connections.ts';
+import { beginRevocation, reconcileIntents } from '../../revocations/revocations.ts';
+import { readNow, type Store } from '../../store.ts';
+import type { FactsRequest } from '../facts/of-scopes.ts';
+import { scopeKeyOf } from './listing.ts';
+import { saveKeyListing } from './save.ts';
 
 // Two control planes in one store give the same ids to their own organizations and keys.
 

@@ -3,15 +3,15 @@ import { toMs } from '@keywarden/core/values';
 import { type CredentialKind, isKeyKind, unknownCreator } from '@keywarden/core/wire';
 import { and, asc, desc, eq, gte, isNotNull, isNull, max, ne, or, sql as raw } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
-import { toInstant } from '../schema/columns.ts';
-import { exemption, exemptionKey } from '../schema/exemptions.ts';
-import { credential, keyOwner, keyUse } from '../schema/keys.ts';
-import { member } from '../schema/organizations.ts';
-import { approvalEnd, plan, planApproval } from '../schema/plans.ts';
-import { project } from '../schema/projects.ts';
-import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
-import { findingNow, reviewVerdict } from '../schema/views.ts';
-import { anyOf, type Db, hasValues, type Sql } from '../sql.ts';
+import { toInstant } from '../../schema/columns.ts';
+import { exemption, exemptionKey } from '../../schema/exemptions.ts';
+import { credential, keyOwner, keyUse } from '../../schema/keys.ts';
+import { member } from '../../schema/organizations.ts';
+import { approvalEnd, plan, planApproval } from '../../schema/plans.ts';
+import { project } from '../../schema/projects.ts';
+import { revocationIntent, revocationOutcome } from '../../schema/revocations.ts';
+import { findingNow, reviewVerdict } from '../../schema/views.ts';
+import { anyOf, type Db, hasValues, type Sql } from '../../sql.ts';
 
 /** Returns the lineage of a key, by its number; undefined for a key that is a lineage of its own. */
 export type LineageOf = (number: string) => Lineage | undefined;

@@ -1,8 +1,8 @@
 import { makeControlPlane } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { toInstant } from '../schema/columns.ts';
-import { listInventoryGaps } from './inventory-gaps.ts';
+import { toInstant } from '../../schema/columns.ts';
+import { listInventoryGaps } from './gaps.ts';
 
 let store: TestStore;
 beforeAll(async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isSuddenDrop } from './suspect-listing.ts';
+import { isSuddenDrop } from './suspect.ts';
 
 const idsOf = (rows: number) => Array.from({ length: rows }, (_, index) => String(index));
 const isSudden = (lost: number, kept: number, ids = idsOf(kept)) => isSuddenDrop({ lost, kept, ids });

@@ -2,11 +2,11 @@ import { compareInstants, secondOf, toMs } from '@keywarden/core/values';
 import { unknownCreator } from '@keywarden/core/wire';
 import { and, asc, desc, isNotNull, lte, max, sql as raw, type SQL } from 'drizzle-orm';
 import { alias } from 'drizzle-orm/pg-core';
-import { closeIncidents, openIncident } from '../incidents/incidents.ts';
-import { credential, keyListing } from '../schema/keys.ts';
-import { anyOf, builderOf, type Db, hasValues, noneOf, type Tx } from '../sql.ts';
+import { closeIncidents, openIncident } from '../../incidents/incidents.ts';
+import { credential, keyListing } from '../../schema/keys.ts';
+import { anyOf, builderOf, type Db, hasValues, noneOf, type Tx } from '../../sql.ts';
 import { kindOf } from './changed-records.ts';
-import { type KeyListing, scopeKeyOf } from './key-listing.ts';
+import { type KeyListing, scopeKeyOf } from './listing.ts';
 
 /** Why absences in a listing prove nothing. */
 export interface Suspicion {

@@ -1,7 +1,7 @@
 import { connectionOf, makeFixture } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
-import { syncOperations } from './operations.ts';
+import { syncOperations } from '../operations.ts';
 
 interface Body {
   operations?: { id: string; created_at: string }[];

@@ -1,5 +1,5 @@
 import type { WireCredential, WireKey } from '@keywarden/core/wire';
-import type { Lease } from '../locks.ts';
+import type { Lease } from '../../locks.ts';
 
 /** The content of one list of a scope's keys, or of its other credentials. */
 export interface KeyListing {

@@ -1,6 +1,6 @@
-import { holdFence, type Lease } from '../locks.ts';
-import { reconcileIntents } from '../revocations/revocations.ts';
-import type { Sql } from '../sql.ts';
+import { holdFence, type Lease } from '../../locks.ts';
+import { reconcileIntents } from '../../revocations/revocations.ts';
+import type { Sql } from '../../sql.ts';
 
 /**
  * Ends the credentials of projects that are gone, and the open intents that this decides. A deleted project takes all access to it along.

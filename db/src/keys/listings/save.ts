@@ -1,13 +1,13 @@
 import { compareInstants, toMs } from '@keywarden/core/values';
 import { unknownCreator, type WireKey } from '@keywarden/core/wire';
 import { and, desc, gt } from 'drizzle-orm';
-import { holdFence } from '../locks.ts';
-import { connectionScope } from '../schema/connections.ts';
-import { keyListing } from '../schema/keys.ts';
-import { builderOf, hasValues, lastOfEach, packExtra, type Sql, type Tx, toJson } from '../sql.ts';
+import { holdFence } from '../../locks.ts';
+import { connectionScope } from '../../schema/connections.ts';
+import { keyListing } from '../../schema/keys.ts';
+import { builderOf, hasValues, lastOfEach, packExtra, type Sql, type Tx, toJson } from '../../sql.ts';
 import { isPossible, kindOf, reportChanged, supersede } from './changed-records.ts';
-import type { KeyListing } from './key-listing.ts';
-import { findSuspicion, reportSuspect, type Suspicion } from './suspect-listing.ts';
+import type { KeyListing } from './listing.ts';
+import { findSuspicion, reportSuspect, type Suspicion } from './suspect.ts';
 
 export interface SavedListing {
   /** Null if a later listing of the scope is already stored. */

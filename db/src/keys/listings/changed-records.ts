@@ -1,8 +1,8 @@
 import { type CredentialKind, unknownCreator, type WireCredential, type WireKey } from '@keywarden/core/wire';
-import { openIncidentOfKey } from '../incidents/incidents.ts';
-import { credential } from '../schema/keys.ts';
-import { builderOf, hasValues, type Tx, toJson } from '../sql.ts';
-import type { KeyListing } from './key-listing.ts';
+import { openIncidentOfKey } from '../../incidents/incidents.ts';
+import { credential } from '../../schema/keys.ts';
+import { builderOf, hasValues, type Tx, toJson } from '../../sql.ts';
+import type { KeyListing } from './listing.ts';
 
 // Records whose id is known and which are another key: docs/adr/0018.
 

@@ -3,10 +3,10 @@ import { readFactsAt } from '@keywarden/testkit/store/facts';
 import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { saveMembers, saveOrganizations } from '../organizations/organizations.ts';
-import type { Store } from '../store.ts';
-import { readFacts } from './facts.ts';
-import { saveKeyListing } from './save-listing.ts';
+import { saveMembers, saveOrganizations } from '../../organizations/organizations.ts';
+import type { Store } from '../../store.ts';
+import { saveKeyListing } from '../listings/save.ts';
+import { readFacts } from './read.ts';
 
 let store: TestStore;
 let daemon: Store;

@@ -1,12 +1,12 @@
 import type { KeyFacts } from '@keywarden/core/policy';
 import { toMs } from '@keywarden/core/values';
 import { unknownCreator } from '@keywarden/core/wire';
-import { toInstant } from '../schema/columns.ts';
-import type { key } from '../schema/keys.ts';
-import { member } from '../schema/organizations.ts';
-import type { Sql } from '../sql.ts';
-import type { Store } from '../store.ts';
-import type { FactsRequest } from './scope-facts.ts';
+import { toInstant } from '../../schema/columns.ts';
+import type { key } from '../../schema/keys.ts';
+import { member } from '../../schema/organizations.ts';
+import type { Sql } from '../../sql.ts';
+import type { Store } from '../../store.ts';
+import type { FactsRequest } from './of-scopes.ts';
 
 type Made = Pick<typeof key.$inferSelect, 'controlPlaneNumber' | 'organizationId' | 'creatorId' | 'createdAt'>;
 

@@ -1,14 +1,14 @@
 import type { History, KeyHistory } from '@keywarden/core/policy';
 import { and, asc, desc, gte, isNotNull, isNull, lt, max, sql as raw } from 'drizzle-orm';
-import { connection } from '../schema/connections.ts';
-import { key, keyListing, keyUse } from '../schema/keys.ts';
-import { member } from '../schema/organizations.ts';
-import type { Db } from '../sql.ts';
-import type { Store } from '../store.ts';
+import { connection } from '../../schema/connections.ts';
+import { key, keyListing, keyUse } from '../../schema/keys.ts';
+import { member } from '../../schema/organizations.ts';
+import type { Db } from '../../sql.ts';
+import type { Store } from '../../store.ts';
+import { scopeKeyOf } from '../listings/listing.ts';
 import { readCreators } from './creators.ts';
-import { toKeyFacts } from './facts.ts';
-import { readLineages, readOwners } from './key-facts.ts';
-import { scopeKeyOf } from './key-listing.ts';
+import { readLineages, readOwners } from './of-keys.ts';
+import { toKeyFacts } from './read.ts';
 
 /** Returns everything that the store has on keys, including gone ones, for a replay that starts at a given time. */
 export async function readHistory({ db, sql }: Pick<Store, 'db' | 'sql'>, from: string): Promise<History> {

@@ -3,7 +3,7 @@ import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
 import { openWithoutStatistics } from '@keywarden/testkit/store/rows-read';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
-import { saveKeyListing } from './save-listing.ts';
+import { saveKeyListing } from '../listings/save.ts';
 
 const keysOfScope = 1000;
 

@@ -2,8 +2,8 @@ import { unknownCreator, type WireKey } from '@keywarden/core/wire';
 import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { readNow, type Store } from '../store.ts';
-import { saveKeyListing } from './save-listing.ts';
+import { readNow, type Store } from '../../store.ts';
+import { saveKeyListing } from './save.ts';
 
 let store: TestStore;
 let daemon: Store;

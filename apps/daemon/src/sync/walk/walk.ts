@@ -13,7 +13,7 @@ import {
   type StepBack,
   settleOverlaps,
   type WalkState,
-} from './walk-state.ts';
+} from './state.ts';
 import { fetchWhole, type WalkedClient, type WholePage } from './whole-page.ts';
 
 export interface Walk {

@@ -1,9 +1,9 @@
 import { otherKinds } from '@keywarden/core/wire';
 import { type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { instant, time } from '../item.ts';
-import { type Reader, visible } from '../list.ts';
-import { type InventoryKind, trustedListings } from './source.ts';
+import { instant, time } from '../../item.ts';
+import { type Reader, visible } from '../../list.ts';
+import { type InventoryKind, trustedListings } from '../source.ts';
 
 /** The intervals for which it is unknown whether other keys existed in a scope. Null: without a start, or until now. */
 export const inventoryGap = z

@@ -2,9 +2,9 @@ import { unknownCreator } from '@keywarden/core/wire';
 import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, beforeEach, expect, inject, test } from 'vitest';
-import { readNow, type Store } from '../store.ts';
-import type { KeyListing } from './key-listing.ts';
-import { saveKeyListing } from './save-listing.ts';
+import { readNow, type Store } from '../../store.ts';
+import type { KeyListing } from './listing.ts';
+import { saveKeyListing } from './save.ts';
 
 let store: TestStore;
 let daemon: Store;

@@ -1,18 +1,18 @@
 import type { Facts, ScopeFacts } from '@keywarden/core/policy';
 import type { OtherKind } from '@keywarden/core/wire';
 import { and, asc, count, desc, eq, isNull, ne, notExists } from 'drizzle-orm';
-import { mayHaveRevoked } from '../revocations/revocations.ts';
-import { toInstant } from '../schema/columns.ts';
-import { connection } from '../schema/connections.ts';
-import { incident } from '../schema/incidents.ts';
-import { key } from '../schema/keys.ts';
-import { member } from '../schema/organizations.ts';
-import { planApproval } from '../schema/plans.ts';
-import { project } from '../schema/projects.ts';
-import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
-import { countIf, type Db, hasValues, type Sql } from '../sql.ts';
-import type { Store } from '../store.ts';
-import { scopeKeyOf } from './key-listing.ts';
+import { mayHaveRevoked } from '../../revocations/revocations.ts';
+import { toInstant } from '../../schema/columns.ts';
+import { connection } from '../../schema/connections.ts';
+import { incident } from '../../schema/incidents.ts';
+import { key } from '../../schema/keys.ts';
+import { member } from '../../schema/organizations.ts';
+import { planApproval } from '../../schema/plans.ts';
+import { project } from '../../schema/projects.ts';
+import { revocationIntent, revocationOutcome } from '../../schema/revocations.ts';
+import { countIf, type Db, hasValues, type Sql } from '../../sql.ts';
+import type { Store } from '../../store.ts';
+import { scopeKeyOf } from '../listings/listing.ts';
 import { readConnections, readOwnKeys, readUnknownOwnKeys } from './own-keys.ts';
 
 export interface FactsRequest {
