@@ -19,7 +19,7 @@ export const time = (column: SQL): SQL => sql`replace(replace(${column}::text, '
 export function columnsOf<S extends z.ZodObject>(schema: S, table: string): Fields<S> {
   const fields = Object.entries(schema.shape).map(([name, field]) => {
     const column = sql.raw(`${table}.${name}`);
-    return [name, isInstant(field) ? time(column) : column];
+    return [name, isTime(field) ? time(column) : column];
   });
   return Object.fromEntries(fields) as Fields<S>; // the column and the field have the same name
 }
@@ -38,7 +38,7 @@ export function unwrap(field: z.core.$ZodType): z.core.$ZodType {
 }
 
 /** Returns whether a field is a time. */
-export function isInstant(field: z.core.$ZodType): boolean {
+export function isTime(field: z.core.$ZodType): boolean {
   const inner = unwrap(field);
   return inner instanceof z.ZodString && inner.meta()?.format === 'date-time';
 }

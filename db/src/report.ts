@@ -25,7 +25,7 @@ export { readIdleTrend, type WeekCount } from './figures/trend.ts';
 export { addMark, readMark, reportMarkFile, reportOlderStore } from './high-water-mark.ts';
 export { incidentInWords } from './incidents/describe.ts';
 export { incidentItem, incidentList } from './incidents/list.ts';
-export { instant, isInstant, unwrap } from './item.ts';
+export { instant, isTime, unwrap } from './item.ts';
 export { type Assessed, assess, assessedItems, judgeListed } from './keys/assessed.ts';
 export { inventoryCoverage, listInventoryCoverage } from './keys/inventory/coverage.ts';
 export { inventoryGap, listInventoryGaps } from './keys/inventory/gaps.ts';

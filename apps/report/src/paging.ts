@@ -21,7 +21,7 @@ export const pagingQuery = {
 };
 
 /** Returns the schema of a list's answer. */
-export function listOf(item: z.ZodType, more?: z.ZodRawShape) {
+export function listAnswer(item: z.ZodType, more?: z.ZodRawShape) {
   return z.strictObject({ items: z.array(item), next_cursor: z.string().nullable(), ...more });
 }
 

@@ -3,7 +3,7 @@ import * as store from '@keywarden/db/report';
 import type { Context, MiddlewareHandler } from 'hono';
 import { type Access, permitted } from './access/roles.ts';
 import type { Env } from './environment.ts';
-import { listOf, openCursor, pagingQuery, sealCursor } from './paging.ts';
+import { listAnswer, openCursor, pagingQuery, sealCursor } from './paging.ts';
 import { whySwapped } from './parameters.ts';
 import { badParameter, notFound, Problem, problemSchema } from './problem.ts';
 
@@ -196,7 +196,7 @@ export function addList<S extends z.ZodObject, Q extends z.ZodRawShape = z.ZodRa
     const rest = JSON.stringify({ next_cursor: cursor, ...beside }).slice(1);
     return `{"items":[${items.join(',')}],${rest}`;
   };
-  addRoute(app, { ...options, query, response: listOf(item, more), handle });
+  addRoute(app, { ...options, query, response: listAnswer(item, more), handle });
 }
 
 function linkTo(address: string, cursor: string): string {

@@ -111,7 +111,7 @@ export async function readPlan(db: Db, id: string): Promise<typeof planTable.$in
 export type Approval = Pick<typeof planApproval.$inferSelect, 'number' | 'planId' | 'approvedBy'>;
 
 /** Records who approved a plan: a person on the command line, or the policy if it enforces automatically. */
-export async function approvePlan(
+export async function recordApproval(
   db: Db,
   { planId, approvedBy, via }: { planId: string; approvedBy: string; via: Exclude<PlanApprovalVia, 'report'> },
 ): Promise<Approval> {

@@ -1,11 +1,11 @@
 import type { PlanItem } from '@keywarden/core/policy';
 import {
-  approvePlan,
   endApproval,
   listGoneKeys,
   listObservers,
   listUnsettledScopes,
   type PlanApprovalVia,
+  recordApproval,
 } from '@keywarden/db/daemon';
 import { codeOf, codesOfFullDisks, UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
@@ -69,7 +69,7 @@ export async function applyPlan(
   const approval =
     approver.via === 'report'
       ? approver.approval
-      : (await approvePlan(context.store.db, { planId, ...approver })).number;
+      : (await recordApproval(context.store.db, { planId, ...approver })).number;
   const part = context.progress.part(`plan ${planId}`, 'keys');
   const run = { refused: new Set<string>(), membersListedMs: new Map<string, number>() };
   for (const [index, item] of remaining.entries()) {

@@ -13,7 +13,7 @@ type Delivery = { isAccepted: true } | { isAccepted: false; error: string; isDow
  * Sends one message. A 2xx status accepts it. After any other response, or none, the message is sent again with the same id. The receiver
  * recognizes a repeated message by that id. https://www.standardwebhooks.com; Slack's incoming webhooks.
  */
-export async function deliver(
+export async function sendMessage(
   channel: ChannelConfig,
   message: Pick<PendingMessage, 'id' | 'body'>,
   { signal, now }: { signal: AbortSignal; now: () => number },

@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts';
 import { readSeen } from '../ledger/seen-checkpoint.ts';
-import { deliver } from './channel.ts';
+import { sendMessage } from './channel.ts';
 import type { CheckpointBody } from './message.ts';
 
 /**
@@ -16,7 +16,7 @@ export async function sendCheckpoints({ config, environment, log, now, signal }:
       timestamp: new Date(now()).toISOString(),
       data: { events: seen.size, checkpoint: seen.note },
     } satisfies CheckpointBody;
-    const delivery = await deliver(channel, { id: `checkpoint_${seen.size}`, body }, { signal, now });
+    const delivery = await sendMessage(channel, { id: `checkpoint_${seen.size}`, body }, { signal, now });
     if (!delivery.isAccepted)
       log.warn({ channel: channel.name, error: delivery.error }, 'the checkpoint of the ledger was not accepted');
   }

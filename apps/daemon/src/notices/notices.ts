@@ -4,7 +4,7 @@ import type { ChannelConfig } from '@keywarden/runtime/config';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { controlPlaneNow, isClockTrusted } from '../control-plane-clock.ts';
-import { deliver } from './channel.ts';
+import { sendMessage } from './channel.ts';
 import { batchesOf, toBody } from './message.ts';
 
 export interface Announced {
@@ -84,7 +84,7 @@ export async function sendPending(
     const connection = connections.find(({ controlPlane }) => controlPlane === message.controlPlane);
     // The control plane's clock times the grace period. While that clock is uncertain, nothing is announced.
     if (connection === undefined || !isClockTrusted(config.policy, connection)) continue;
-    const delivery = await deliver(channel, message, { signal, now });
+    const delivery = await sendMessage(channel, message, { signal, now });
     if (delivery.isAccepted) {
       await db.recordAttempt(store.db, message.number, { acceptedAt: controlPlaneNow(connection) });
       accepted += 1;

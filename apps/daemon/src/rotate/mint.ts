@@ -43,7 +43,7 @@ export async function mintAndDeliver(context: Context, rotation: StoredRotation,
   if (run.refused.has(minter.name)) return notNow(`the credential of connection ${minter.name} was refused`);
   const sink = await sinkOf(context, rotation, run.connections);
   if ('whyNot' in sink) return notNow(sink.whyNot);
-  const unready = run.failedSinks.get(rotation.sink) ?? (await whyNotReady(context, rotation, sink))?.why;
+  const unready = run.failedSinks.get(rotation.sink) ?? (await whySinkWaits(context, rotation, sink))?.why;
   if (unready !== undefined) return notNow(`sink ${rotation.sink}: ${unready}`);
   const unprepared = (await sink.prepare?.()) ?? null;
   if (unprepared !== null) return notNow(`sink ${rotation.sink}: ${unprepared}`);
@@ -60,7 +60,7 @@ export async function mintAndDeliver(context: Context, rotation: StoredRotation,
 const mostUnclear = 3;
 
 /** Returns why a sink cannot take a secret now, as far as that can be checked without one. `isFinal`: nor later, unless a person fixes it. */
-export async function whyNotReady(
+export async function whySinkWaits(
   { store, config }: Context,
   { sink: name, lineage }: Pick<StoredRotation, 'sink' | 'lineage'>,
   sink: OpenSink,

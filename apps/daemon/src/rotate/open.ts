@@ -14,7 +14,7 @@ import {
 } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { findMinter } from './find-minter.ts';
-import { whyNotReady } from './mint.ts';
+import { whySinkWaits } from './mint.ts';
 import { nowMsOf, type Run } from './run.ts';
 import { settingsFor } from './settings.ts';
 import { sinkOf } from './sink-of.ts';
@@ -69,7 +69,7 @@ export async function open(context: Context, { key, rule, sink, via, by, request
     run.connections,
   );
   if ('whyNot' in opened) return not(opened.whyNot);
-  const unready = await whyNotReady(context, { sink: settings.sink, lineage }, opened);
+  const unready = await whySinkWaits(context, { sink: settings.sink, lineage }, opened);
   if (unready !== null) return not(`sink ${settings.sink}: ${unready.why}`, !unready.isFinal);
   const rotation = await openRotation(store.sql, {
     id: makeRotationId(randomBytes),

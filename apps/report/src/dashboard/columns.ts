@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { isInstant, type LedgerRecordKind, type Principal, unwrap } from '@keywarden/db/report';
+import { isTime, type LedgerRecordKind, type Principal, unwrap } from '@keywarden/db/report';
 import { allowWhole, hasAccess } from '../access/roles.ts';
 import { type Column, type Field, type Html, link, type Part, state, time } from './html.ts';
 
@@ -44,7 +44,7 @@ export function linkTo(field: keyof typeof pages, id: string, text = id): Html {
 }
 
 function show(name: string, field: z.core.$ZodType, value: unknown): Part {
-  if (isInstant(field)) return time(typeof value === 'string' ? value : null);
+  if (isTime(field)) return time(typeof value === 'string' ? value : null);
   if (value === null || value === undefined) return '';
   if (typeof value === 'number') return value.toLocaleString('en');
   if (typeof value === 'boolean') return value ? 'yes' : 'no';

@@ -7,7 +7,7 @@ import { linkTo } from '../dashboard/columns.ts';
 import { type Html, table, time } from '../dashboard/html.ts';
 import { type Pages, readQuery } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
-import { listOf } from '../paging.ts';
+import { listAnswer } from '../paging.ts';
 import { word } from '../parameters.ts';
 import { addList, addRoute } from '../route.ts';
 
@@ -46,7 +46,7 @@ export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db }: Serv
     path: '/v1/coverage/inventory',
     summary: 'The complete key listings of each account and organization, and gaps of more than a day between them',
     access,
-    response: listOf(store.inventoryCoverage),
+    response: listAnswer(store.inventoryCoverage),
     handle: async ({ organizations }) => {
       const scopes = await store.listInventoryCoverage(db);
       const items = scopes.filter(

@@ -9,7 +9,7 @@ import type { Env, Services } from '../environment.ts';
 import { writeEvidence } from '../evidence/archive.ts';
 import { type Control, readControls } from '../evidence/controls.ts';
 import { formats } from '../export/encode.ts';
-import { listOf } from '../paging.ts';
+import { listAnswer } from '../paging.ts';
 import { dayOrInstant } from '../parameters.ts';
 import { badParameter, notFound } from '../problem.ts';
 import { addRoute } from '../route.ts';
@@ -57,7 +57,7 @@ export function addEvidence(app: OpenAPIHono<Env>, { page }: Pages, { db, stream
     path: '/v1/evidence/controls',
     summary: 'The controls that evidence is available for',
     access: allow('viewer'),
-    response: listOf(
+    response: listAnswer(
       z
         .strictObject({ id: z.string(), framework: z.string(), title: z.string(), requires: z.string() })
         .openapi('Control'),

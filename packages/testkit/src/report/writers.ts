@@ -4,7 +4,6 @@ import { makeRotationId } from '@keywarden/core/rotation';
 import {
   advanceRotation,
   announceExpiredMonths,
-  approvePlan,
   beginRevocation,
   closeIncidents,
   createToken,
@@ -21,6 +20,7 @@ import {
   openPause,
   openRotation,
   readRotation,
+  recordApproval,
   recordBeginning,
   recordOutcome,
   revokeToken,
@@ -95,7 +95,7 @@ export const writers: Record<string, { kinds: string[]; write: (place: WriterCon
   revocations: {
     kinds: ['plan.approved', 'revocation.intended', 'revocation.ended', 'incident.opened', 'plan.approval_ended'],
     async write({ daemon, rows: { planId, revoked, listing } }) {
-      const { number: approval } = await approvePlan(daemon.db, { planId, approvedBy: 'ada', via: 'command line' });
+      const { number: approval } = await recordApproval(daemon.db, { planId, approvedBy: 'ada', via: 'command line' });
       const intent = await beginRevocation(daemon.sql, {
         cause: { planId, approval },
         key: revoked,
