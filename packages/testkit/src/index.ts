@@ -5,4 +5,4 @@ export { createHostileControlPlane, type HostileControlPlane } from './hostile/h
 export type { Mask } from './hostile/masks.ts';
 export * as masks from './hostile/masks.ts';
 export { sized } from './sized.ts';
-export { realTime, until } from './until.ts';
+export { patienceMs, realTime, until } from './until.ts';

@@ -1,3 +1,4 @@
+import { patienceMs } from '@keywarden/testkit';
 import { isTooWide, openBrowser, violations, watch } from '@keywarden/testkit/report/browser';
 import { hasBrowser, signIn } from '@keywarden/testkit/report/browser-fixture';
 import { listCredentials, makeCredential } from '@keywarden/testkit/report/fixture';
@@ -5,8 +6,8 @@ import { findHtmlFaults } from '@keywarden/testkit/report/html-faults';
 import { fixture, server, useServedFixture } from '@keywarden/testkit/report/served-fixture';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 
-// Rarely a headless Chromium draws no more frames, and what waits for one has no limit. After many times the usual duration the test opens another browser, once.
-const options = { timeout: 300_000, retry: { count: 1, condition: /timed out/ } };
+// Rarely a headless Chromium draws no more frames, and what waits for one has no limit. Then the test opens another browser, once.
+const options = { timeout: patienceMs, retry: { count: 1, condition: /timed out/ } };
 
 describe.runIf(hasBrowser)('in a browser', options, () => {
   useServedFixture();
