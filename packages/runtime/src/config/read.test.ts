@@ -54,7 +54,11 @@ test.each([
     'policy:\n  rules:\n    - {name: x, action: revoke}\n',
     'exactly one of preset, unused_for, never_used_for, older_than',
   ],
-  ['polcy: {}\n', 'line 1, column 8: polcy'],
+  ['polcy: {}\n', 'line 1, column 1: polcy'],
+  [
+    'policy:\n  rules:\n    - name: x\n      older: # 90d\n        - 90d\n      action: revoke\n',
+    'line 4, column 7: policy.rules.0.older: Unrecognized key',
+  ],
   ['schedules: {keys: every day}\n', 'not a cron expression'],
   ['connections: [\n', 'line 2, column 1'],
   ['policy: *other\n', 'an alias (*name) cannot be resolved'],

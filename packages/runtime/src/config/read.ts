@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { LineCounter, parseDocument } from 'yaml';
+import { isMap, isScalar, LineCounter, parseDocument } from 'yaml';
 import { type Environment, isLoopback, readDataFile } from '../environment.ts';
 import { codeOf, usageError } from '../errors.ts';
 import { readKeyFile } from './key-file.ts';
@@ -207,7 +207,7 @@ export function parseConfig(text: string, file: string): ConfigFile {
   const issue = parsed.error.issues[0];
   const path = issue?.path.map(String) ?? [];
   const unknown = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
-  const node = nodeAt(document, [...path, ...unknown]) ?? nodeAt(document, path);
+  const node = keyAt(document, path, unknown[0]) ?? nodeAt(document, path);
   const where = [...path, ...unknown].join('.') || 'the file';
   throw usageError(`${place(file, lines, node ?? 0)}: ${where}: ${issue?.message}.`);
 }
@@ -227,6 +227,13 @@ function valueOf(document: ReturnType<typeof parseDocument>, file: string): unkn
 function place(file: string, lines: LineCounter, offset: number): string {
   const { line, col } = lines.linePos(offset);
   return `${file}, line ${line}, column ${col}`;
+}
+
+/** Returns the offset of a key of the map at a path. */
+function keyAt(document: ReturnType<typeof parseDocument>, path: string[], name: string | undefined) {
+  const map = document.getIn(path, true);
+  const pair = isMap(map) ? map.items.find(({ key }) => isScalar(key) && String(key.value) === name) : undefined;
+  return isScalar(pair?.key) ? pair.key.range?.[0] : undefined;
 }
 
 /** Returns the offset of the node at a path, or of its nearest existing parent. */
