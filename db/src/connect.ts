@@ -185,10 +185,13 @@ function describeConnectError(error: unknown, url: string, role: StoreRole | und
     return refused(
       `The database user ${username} may not connect to the database ${database}; grant it as its owner: GRANT CONNECT ON DATABASE "${database}" TO "${username}".`,
     );
-  if (role !== undefined && code === '42501')
+  if (role !== undefined && code === '42501') {
+    // A grant of keywarden_admin to the login of another process would let that process create tokens.
+    const grant = role === 'keywarden_admin' ? '' : `, or grant it as its owner: GRANT ${role} TO "${username}"`;
     return refused(
-      `The database user ${username} may not act as ${role}; set DATABASE_URL to a login of that role (docs/ROLES.md), or grant it as its owner: GRANT ${role} TO "${username}".`,
+      `The database user ${username} may not act as ${role}; set DATABASE_URL to a login of that role (docs/ROLES.md)${grant}.`,
     );
+  }
   if (code === 'CONNECTION_CLOSED') return refused(inWordsOfSilence(url), true);
   if (code === '3D000') return refused(`There is no database ${database} at ${host}; create it, or fix DATABASE_URL.`);
   // A server without TLS takes its first bytes for a broken request.

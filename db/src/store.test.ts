@@ -71,15 +71,19 @@ test('a server that closes each connection before its session is ready is report
   server.close();
 });
 
-test('a login of another role is told to use its own login, before a grant', async () => {
+test('a login of another role is advised to use its own login, and never a grant of keywarden_admin', async () => {
   const store = await createTestStore(inject('postgresUrl'));
   const login = `other_${randomUUID().replaceAll('-', '')}`;
   await store.sql.unsafe(`create user ${login} password 'x' in role keywarden_daemon`);
   const url = new URL(store.url);
   [url.username, url.password] = [login, 'x'];
   const options = { databaseUrl: url.href, dataFolder: tmpdir(), applicationName: 'test' };
+  const advice = 'set DATABASE_URL to a login of that role (docs/ROLES.md)';
   await expect(openStore({ ...options, role: 'keywarden_admin' })).rejects.toThrow(
-    `may not act as keywarden_admin; set DATABASE_URL to a login of that role (docs/ROLES.md), or grant it as its owner: GRANT keywarden_admin TO "${login}".`,
+    `may not act as keywarden_admin; ${advice}.`,
+  );
+  await expect(openStore({ ...options, role: 'keywarden_report' })).rejects.toThrow(
+    `may not act as keywarden_report; ${advice}, or grant it as its owner: GRANT keywarden_report TO "${login}".`,
   );
   const daemon = await openStore({ ...options, role: 'keywarden_daemon' });
   expect(await readNow(daemon.sql)).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
