@@ -83,13 +83,13 @@ const cases: Case[] = [
     name: 'an unreachable control plane',
     env: () => ({ CONTROL_PLANE_URL: `http://127.0.0.1:${closedPort}/api/v2` }),
     code: 1,
-    says: /does not answer \(connection default: ECONNREFUSED\); check CONTROL_PLANE_URL and the network\.$/,
+    says: /does not answer \(connection default: ECONNREFUSED\); check CONTROL_PLANE_URL or the connection's url, and the network\.$/,
   },
   {
     name: 'a server that is not a control plane',
     env: () => ({ CONTROL_PLANE_URL: sandbox.controlUrl }),
     code: 1,
-    says: /does not respond like a control plane .*; check CONTROL_PLANE_URL\.$/,
+    says: /does not respond like a control plane .*; check CONTROL_PLANE_URL or the connection's url, which must end with the version, as in https:\/\/host\/api\/v2\.$/,
   },
   {
     name: 'a wrong credential',

@@ -46,7 +46,7 @@ test('a control plane whose answers are cut short is not said to answer 200', as
   const { secret } = plane.truth.addKey({ name: 'own', scope: `user:${ada.id}`, creator: ada });
   plane.weather = () => 'cut';
   const message = expect.stringMatching(
-    /^The control plane at http\S+ does not answer \(connection main: [A-Z_]+\); check CONTROL_PLANE_URL and the network\.$/,
+    /^The control plane at http\S+ does not answer \(connection main: [A-Z_]+\); check CONTROL_PLANE_URL or the connection's url, and the network\.$/,
   );
   expect(await failureAt(plane.url, secret)).toMatchObject({ code: 'control_plane', message });
   await plane.close();

@@ -126,7 +126,7 @@ export async function identify(
   if (answer.dateMs === null)
     throw new UserError(
       'control_plane',
-      `The control plane at ${url} sends no Date header that can be read, so its time is unknown; check CONTROL_PLANE_URL.`,
+      `The control plane at ${url} sends no Date header that can be read, so its time is unknown; ${checkAddress}.`,
     );
   // Only a loopback address is accepted as a sandbox: its time can be moved and its limits may be off.
   const isSandbox = answer.server === 'keywarden-sandbox' && isLoopback(new URL(url).hostname);
@@ -165,6 +165,8 @@ async function limiterFor(limiters: Limiters, options: LimiterOptions): Promise<
   return limiter;
 }
 
+const checkAddress = "check CONTROL_PLANE_URL or the connection's url";
+
 function failureInWords(
   { code, status, message, networkCode }: ControlPlaneError,
   { name, url, usesSandbox }: { name: string; url: string; usesSandbox: boolean },
@@ -175,12 +177,12 @@ function failureInWords(
   if (status !== null && status >= 400 && ['forbidden', 'locked', 'rate_limited', 'unavailable'].includes(code))
     return `The control plane at ${url} answers ${status} (connection ${name}: ${message}); try again later, or check the connection's key.`;
   if (!['unreachable', 'unavailable', 'timed_out'].includes(code))
-    return `The server at ${url} does not respond like a control plane (${message}); check CONTROL_PLANE_URL.`;
+    return `The server at ${url} does not respond like a control plane (${message}); ${checkAddress}, which must end with the version, as in https://host/api/v2.`;
   const fault = certificateFault(networkCode ?? '');
   if (fault !== undefined) return `The control plane at ${url} ${fault} (connection ${name}).`;
   const repair = usesSandbox
     ? 'start the sandbox with npm start or npm run sandbox, or set CONTROL_PLANE_URL and CONTROL_PLANE_API_KEY'
-    : 'check CONTROL_PLANE_URL and the network';
+    : `${checkAddress}, and the network`;
   return `The control plane at ${url} does not answer (connection ${name}${networkCode === null ? '' : `: ${networkCode}`}); ${repair}.`;
 }
 
