@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { describe as describeCommands, runCommandLine } from './command-line.ts';
@@ -40,6 +40,32 @@ test('docs/REFERENCE.md has each command with its options, and each environment 
   );
   expect(variables.length).toBeGreaterThan(25);
   expect(variables.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
+});
+
+test('each command that a page shows exists, with its options', () => {
+  const root = new URL('../../../', import.meta.url);
+  const pages = globSync(['*.md', 'docs/**/*.md', 'packages/*/README.md'], { cwd: root });
+  const program = describeCommands(() => undefined);
+  const isShort = (text: string) => program.commands.some((each) => text.startsWith(`${each.name()} `));
+  const shown = pages
+    .filter((page) => page !== 'CHANGELOG.md') // it names former options
+    .flatMap((page) => [
+      ...readFileSync(new URL(page, root), 'utf8').matchAll(
+        /(?:^|`|\$ )((?:npm run (?:-s )?)?keywarden (?:-- )?)?([a-z][^`\n]*)/gm,
+      ),
+    ])
+    .filter(([, prefix, text = '']) => prefix !== undefined || isShort(text))
+    .map(([, , text = '']) => text.replace(/ +#.*/, ''));
+  expect(shown.length).toBeGreaterThan(100);
+  const wrong = shown.filter((text) => {
+    let command = program;
+    for (const word of text.split(' ')) command = command.commands.find((each) => each.name() === word) ?? command;
+    const options = command.options.flatMap(({ long, short }) => [long, short]);
+    return (
+      command === program || [...text.matchAll(/(?<=[ [])--?[a-z][\w-]*/g)].some(([each]) => !options.includes(each))
+    );
+  });
+  expect(wrong).toEqual([]);
 });
 
 test('a file that --key has taken for a key is asked for before the options', async () => {
