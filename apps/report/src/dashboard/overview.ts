@@ -56,6 +56,7 @@ export function overviewPage({ page }: Pages, { db, limits }: Services): void {
     return {
       title: 'Overview',
       body: html`
+        ${await listedPart(db, controlPlaneNow)}
         <ul class="tiles">
           ${tile('live keys', keys, '/keys?state=active')}
           ${tile('idle for over 90 days', idle, '/keys?state=active&idle_for=90d')}
@@ -95,13 +96,12 @@ export function overviewPage({ page }: Pages, { db, limits }: Services): void {
           })}
           ${chart(operations)}
         </div>
-        ${await listedPart(db, controlPlaneNow)}
       `,
     };
   });
 }
 
-/** Returns when keys were last listed: the numbers above are of that time. */
+/** Returns when keys were last listed: the numbers of the page are of that time. */
 async function listedPart(db: store.Reader, controlPlaneNow: string): Promise<Html> {
   const listedAt = await store.readLastListing(db);
   if (listedAt === null)
