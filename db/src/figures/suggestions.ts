@@ -1,9 +1,9 @@
-import { and, type Column, eq, isNull, max } from 'drizzle-orm';
+import { and, type Column, eq, isNull, max, sql } from 'drizzle-orm';
 import type { Reader } from '../list.ts';
-import { key } from '../schema/keys.ts';
+import { credential, key } from '../schema/keys.ts';
 import { organization } from '../schema/organizations.ts';
 import { project } from '../schema/projects.ts';
-import { keyOwnerNow } from '../schema/views.ts';
+import { findingNow, keyOwnerNow } from '../schema/views.ts';
 import { anyOf } from '../sql.ts';
 
 /** A value of a filter, and what a person calls it. */
@@ -12,7 +12,7 @@ export interface Suggestion {
   name: string;
 }
 
-export const suggestedFilters = ['organization_id', 'project_id', 'owner'] as const;
+export const suggestedFilters = ['organization_id', 'project_id', 'owner', 'rule'] as const;
 export type SuggestedFilter = (typeof suggestedFilters)[number];
 
 /** The most values of one filter. Others can be typed. */
@@ -51,6 +51,14 @@ export async function readSuggestions(
         .innerJoin(keyOwnerNow, eq(keyOwnerNow.keyNumber, key.number))
         .where(and(isNull(key.goneAt), seen(key.organizationId)))
         .orderBy(keyOwnerNow.owner)
+        .limit(most),
+    rule: () =>
+      db
+        .selectDistinct({ value: findingNow.rule, name: findingNow.rule })
+        .from(findingNow)
+        .innerJoin(credential, eq(credential.number, findingNow.keyNumber))
+        .where(and(sql`${findingNow.planId} = (select id from keywarden.newest_plan)`, seen(credential.organizationId)))
+        .orderBy(findingNow.rule)
         .limit(most),
   };
   return await reads[filter]();

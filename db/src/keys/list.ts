@@ -71,6 +71,19 @@ export const credentialItem = keyItem
 /** The kinds of credentials that never expire if their record has no expiry. */
 const withExpiry = otherKinds.filter(showsExpiry);
 
+/** An API key with the rules that flag it. They are of the newest plan, also with `asOf`. */
+export const flaggedKeyItem = keyItem
+  .extend({
+    rules: z
+      .array(z.string())
+      .meta({ description: 'The rules that match the key in the newest plan, also with as_of' }),
+  })
+  .meta({ id: 'FlaggedKey' });
+
+/** The findings of the newest plan about the key `k`. */
+const findingsOfKey = sql`keywarden.finding_now f
+  where f.plan_id = (select id from keywarden.newest_plan) and f.key_number = k.number`;
+
 /** The filters of keys as they are at a time. */
 const filtersAt = (judgedAt: SQL) => {
   const within = (ms: number) => sql`${ms} * interval '1 millisecond'`;
@@ -92,6 +105,7 @@ const filtersAt = (judgedAt: SQL) => {
         and v.decided_by is distinct from keywarden.campaign_default(w.campaign_number))`,
     creatorId: equals('k.creator_id'),
     owner: (owner: string) => sql`${ownerOfKey} = ${owner}`,
+    rule: (rule: string) => sql`exists (select from ${findingsOfKey} and f.rule = ${rule})`,
     /** Keys whose creator is known to be no longer a member of their organization. */
     creatorLeft: (only: boolean) => (only ? sql`${creatorState(judgedAt)} = 'left'` : undefined),
     /** A part of the name, in any case. */
@@ -132,6 +146,13 @@ interface Shown {
 /** Lists keys that were ever seen, or that existed at a time. */
 export function keyList(filter: KeyFilter, shown: Shown): List<typeof keyItem> {
   return keysOf('keys', filter, shown);
+}
+
+/** Lists keys, each with the rules that match it in the newest plan. */
+export function flaggedKeyList(filter: KeyFilter, shown: Shown): List<typeof flaggedKeyItem> {
+  const list = keyList(filter, shown);
+  const rules = sql`(select coalesce(json_agg(f.rule order by f.number), '[]') from ${findingsOfKey})`;
+  return { ...list, schema: flaggedKeyItem, item: { ...list.item, rules } };
 }
 
 /** Lists credentials other than API keys, in the same way as keys. */

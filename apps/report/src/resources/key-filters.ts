@@ -11,6 +11,7 @@ export const keyFilters = {
   state: keyItem.shape.state.optional(),
   creator_id: word.optional(),
   owner: word.optional().openapi({ description: 'The owner of the key, as shown in the list' }),
+  rule: word.optional().openapi({ description: 'A rule that matches the key in the newest plan, also with as_of' }),
   idle_for: lasting
     .optional()
     .openapi({ description: 'Last used longer ago than this (90d), or created longer ago and never used' }),

@@ -5,7 +5,7 @@ import * as store from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
 import { columnsFor, linkTo } from '../dashboard/columns.ts';
-import { ago, lastUse, link, type Part } from '../dashboard/html.ts';
+import { ago, type Column, lastUse, link, type Part } from '../dashboard/html.ts';
 import type { Pages, Visit } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { digits, type ListQuery } from '../parameters.ts';
@@ -31,6 +31,15 @@ export const keyColumns = columnsFor(store.keyItem, {
   owner: { label: 'Owner', cell: ownerCell },
   organization_id: { label: 'Organization, project', cell: organizationCell },
 });
+
+const rulesColumn: Column<z.infer<typeof store.flaggedKeyItem>> = {
+  label: 'Rules',
+  cell: ({ id, rules }) =>
+    rules.map((rule) => {
+      const findings = new URLSearchParams({ key_id: id, rule });
+      return html`<div>${link(`/findings?${findings.toString()}`, rule)}</div>`;
+    }),
+};
 
 /** Returns the organization by its name, and the project. The id is in the title and in the link. */
 export function organizationCell(
@@ -87,11 +96,11 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
     name: 'keys',
     summary: 'All API keys ever observed; with as_of, their states at a past time, and the gaps in that inventory',
     access,
-    item: store.keyItem,
+    item: store.flaggedKeyItem,
     filters: keyFilters,
     sorts,
     check: async ({ query }) => await requirePast(db, query.asOf),
-    list: ({ query, ...shown }) => store.keyList(toKeyFilter(query), shown),
+    list: ({ query, ...shown }) => store.flaggedKeyList(toKeyFilter(query), shown),
     more: gapsThen('keys'),
     page: {
       title: 'Keys',
@@ -101,12 +110,13 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
         state: 'State',
         organization_id: 'Organization',
         owner: 'Owner',
+        rule: 'Rule',
         idle_for: 'Idle for over',
         use: 'Use',
         older_than: { label: 'Older than', placeholder: '365d' },
         as_of: 'As of',
       },
-      columns: keyColumns,
+      columns: [...keyColumns, rulesColumn],
       empty: 'No key matches.',
       above: async (visit) => (visit.query.as_of === undefined ? '' : await gapPart(services, visit, 'keys')),
     },

@@ -1370,7 +1370,7 @@ export interface components {
             code: string;
             message: string;
         };
-        Key: {
+        FlaggedKey: {
             /** @description The key's own number in the store, which is used in its address here */
             number: string;
             control_plane: string;
@@ -1408,6 +1408,8 @@ export interface components {
             last_seen_at: string | null;
             /** Format: date-time */
             gone_at: string | null;
+            /** @description The rules that match the key in the newest plan, also with as_of */
+            rules: string[];
         };
         /** @description The intervals for which it is unknown whether other keys existed in the scope */
         InventoryGap: {
@@ -1482,6 +1484,45 @@ export interface components {
             detail: {
                 [key: string]: unknown;
             } | null;
+        };
+        Key: {
+            /** @description The key's own number in the store, which is used in its address here */
+            number: string;
+            control_plane: string;
+            scope: string;
+            id: string;
+            /** @enum {string} */
+            kind: "personal" | "organization" | "project";
+            name: string;
+            organization_id: string | null;
+            organization_name: string | null;
+            project_id: string | null;
+            creator: {
+                id: string;
+                name: string | null;
+            };
+            owner: string;
+            /**
+             * @description missing: absent from one listing; two absences make it gone. unknown: at that past time it may have been gone
+             * @enum {string}
+             */
+            state: "active" | "missing" | "gone" | "unknown";
+            /** Format: date-time */
+            created_at: string;
+            /**
+             * @description unknown: the key may have been used later than last_used_at, because no listing shows it or its record is wrong
+             * @enum {string}
+             */
+            use: "used" | "never" | "unknown";
+            /** Format: date-time */
+            last_used_at: string | null;
+            last_used_from: string | null;
+            /** Format: date-time */
+            first_seen_at: string;
+            /** Format: date-time */
+            last_seen_at: string | null;
+            /** Format: date-time */
+            gone_at: string | null;
         };
         KeyObservation: {
             /** Format: date-time */
@@ -1967,6 +2008,8 @@ export interface components {
                 creator_id?: string;
                 /** @description The owner of the key, as shown in the list */
                 owner?: string;
+                /** @description A rule that matches the key in the newest plan, also with as_of */
+                rule?: string;
                 /** @description Last used longer ago than this (90d), or created longer ago and never used */
                 idle_for?: string;
                 /**
@@ -2103,6 +2146,8 @@ export interface components {
                 creator_id?: string;
                 /** @description The owner of the key, as shown in the list */
                 owner?: string;
+                /** @description A rule that matches the key in the newest plan, also with as_of */
+                rule?: string;
                 /** @description Last used longer ago than this (90d), or created longer ago and never used */
                 idle_for?: string;
                 /**
@@ -3007,6 +3052,8 @@ export interface operations {
                 creator_id?: string;
                 /** @description The owner of the key, as shown in the list */
                 owner?: string;
+                /** @description A rule that matches the key in the newest plan, also with as_of */
+                rule?: string;
                 /** @description Last used longer ago than this (90d), or created longer ago and never used */
                 idle_for?: string;
                 /** @description unknown: the key may have been used later than last_used_at, because no listing shows it or its record is wrong */
@@ -3037,7 +3084,7 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
-                        items: components["schemas"]["Key"][];
+                        items: components["schemas"]["FlaggedKey"][];
                         next_cursor: string | null;
                         as_of?: string;
                         holes?: components["schemas"]["InventoryGap"][];
@@ -3114,6 +3161,8 @@ export interface operations {
                 creator_id?: string;
                 /** @description The owner of the key, as shown in the list */
                 owner?: string;
+                /** @description A rule that matches the key in the newest plan, also with as_of */
+                rule?: string;
                 /** @description Last used longer ago than this (90d), or created longer ago and never used */
                 idle_for?: string;
                 /** @description unknown: the key may have been used later than last_used_at, because no listing shows it or its record is wrong */
