@@ -166,7 +166,7 @@ describe.runIf(hasBrowser)('in a browser', () => {
     await page.goto(`${url}/plans`);
     expect(await mainText(page)).toContain('This spans all organizations');
     await page.goto(`${url}/keys?idle_for=long`);
-    expect(await mainText(page)).toContain('idle_for: is not a duration');
+    expect(await mainText(page)).toContain('Idle for over: is not a duration');
     // What was typed stays.
     expect(await page.getByLabel('Idle for over').inputValue()).toBe('long');
     await page.goto(`${url}/nowhere`);

@@ -119,10 +119,23 @@ export function wantsPage(c: Context): boolean {
   return !/^\/(v1|api)\//.test(c.req.path) && (c.req.header('accept') ?? '').includes('text/html');
 }
 
-/** Renders an error as a page. */
+/** Returns the address of the page that a form was sent from, without what a form before it did; the overview if the browser does not tell. */
+export function sentFrom(c: Context): URL {
+  const referer = c.req.header('referer') ?? '';
+  const page = new URL(URL.canParse(referer) ? referer : '/', c.req.url);
+  page.searchParams.delete('flash');
+  return page;
+}
+
+/** Renders an error as a page. After a form it leads to the form's page as it is now; a form to correct is kept by the browser's way back. */
 export function renderErrorPage(c: Context, { status, title, message, headers }: Problem) {
+  const { pathname, search } = sentFrom(c);
+  const isStale = c.req.method === 'POST' && status !== 400 && pathname !== '/';
   const body = html`<p>${message}</p>
-    <p><a class="button" href="/">Go to the overview</a></p>
+    <p>
+      ${isStale ? html`<a class="button" href="${pathname + search}">Open the page again</a>` : ''}
+      <a class="button ${isStale ? 'quiet' : ''}" href="/">Go to the overview</a>
+    </p>
     <p class="fine">Request ${c.get('requestId')}</p>`;
   return c.html(renderPlain(title, body), status, headers);
 }

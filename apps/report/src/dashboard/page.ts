@@ -18,7 +18,7 @@ import { camelled, type ListQuery, reason, whySwapped } from '../parameters.ts';
 import { issueInWords, Problem } from '../problem.ts';
 import { type Fields, fieldsFor } from './columns.ts';
 import { type Column, type Field, filterForm, type Html, type Part, table } from './html.ts';
-import { type Page, renderPage } from './layout.ts';
+import { type Page, renderPage, sentFrom } from './layout.ts';
 
 /** The input of a page: the principal, and the query without empty values. */
 export interface Visit {
@@ -60,14 +60,6 @@ const signInFirst = (c: Context<Env>) => {
   const { pathname, search } = isForm ? sentFrom(c) : new URL(c.req.url);
   return c.redirect(`/sign-in?next=${encodeURIComponent(pathname + search)}${isForm ? '&unsent=true' : ''}`, 303);
 };
-
-/** Returns the address of the page that a form was sent from, without what a form before it did; the overview if the browser does not tell. */
-function sentFrom(c: Context<Env>): URL {
-  const referer = c.req.header('referer') ?? '';
-  const page = new URL(URL.canParse(referer) ? referer : '/', c.req.url);
-  page.searchParams.delete('flash');
-  return page;
-}
 
 export interface Pages {
   page: (path: string, access: Access, make: (visit: Visit) => Promise<Page>) => void;
@@ -217,9 +209,11 @@ export async function listPart<S extends z.ZodObject, F extends z.ZodRawShape, O
   const { error } = z.strictObject(shape).safeParse(query);
   const fault = error === undefined ? whySwapped(query) : issueInWords(error);
   if (form.length > 0 && fault !== undefined) {
-    // The page keeps what was typed.
+    // The page keeps what was typed, and names a filter as its form does.
     c.status(400);
-    return html`${filterForm(c.req.path, form, query)}<p class="notice bad" role="alert">${fault}.</p>`;
+    const of = form.find(({ name }) => fault.startsWith(`${name}: `));
+    const shown = of === undefined ? fault : `${of.label}${fault.slice(of.name.length)}`;
+    return html`${filterForm(c.req.path, form, query)}<p class="notice bad" role="alert">${shown}.</p>`;
   }
   const {
     cursor: _cursor,

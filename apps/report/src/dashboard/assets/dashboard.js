@@ -1,4 +1,4 @@
-// Draws charts, writes how long ago times were, selects all keys on a page of a review, and sends a form once.
+// Draws charts, writes how long ago times were, selects all keys on a page of a review, sends a form once, and says once what it did.
 
 const charts = new Map();
 
@@ -54,6 +54,13 @@ for (const form of document.querySelectorAll('form[method=post]')) {
     form.dataset.isSent = '';
   });
   addEventListener('pageshow', () => delete form.dataset.isSent);
+}
+
+// What a form has done is said once: not when the page is loaded again, or from its address.
+const address = new URL(location.href);
+if (address.searchParams.has('flash')) {
+  address.searchParams.delete('flash');
+  history.replaceState(history.state, '', address);
 }
 
 const words = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
