@@ -261,6 +261,11 @@ test('a store in which nothing was ever listed proves no inventory', async () =>
     const headers = { authorization: `Bearer ${empty.tokens.auditor}`, accept: 'text/html' };
     const text = async (path: string) => await (await empty.app.request(path, { headers })).text();
     expect(await text('/')).toContain('No keys have been listed yet');
+    for (const page of ['keys', 'credentials', 'operations', 'projects', 'runs'])
+      expect(await text(`/${page}`)).toMatch(/class="empty">There is no .*(daemon|keywarden sync)/);
+    expect(await text('/keys?state=active')).toContain('Nothing matches the filter.');
+    expect(await text('/keys?creator_id=x')).toContain('Nothing matches the filter.');
+    expect(await text('/operations?action=x')).toContain('See Coverage for the times');
     const last = (await text('/v1/exports/keys')).trim().split('\n').at(-1) ?? '';
     expect(JSON.parse(last)).toMatchObject({ trailer: { holes: [{ scope: 'every scope', from: null, to: null }] } });
   } finally {

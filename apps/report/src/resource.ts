@@ -31,7 +31,9 @@ export interface Resource<S extends z.ZodObject, F extends z.ZodRawShape = z.Zod
     columns: Column<z.output<S>>[] | ((visit: Visit) => Column<z.output<S>>[]);
     /** The kind of its records in the ledger: rows then link their events, for those who may see them. */
     proof?: 'id' extends keyof z.output<S> ? LedgerRecordKind : never;
+    /** What the list says without a filter if it has nothing, and with one if nothing matches it. */
     empty: string;
+    unmatched?: string;
     above?: (visit: Visit) => Promise<Part>;
     below?: (visit: Visit) => Part | Promise<Part>;
   };
@@ -71,7 +73,7 @@ export function addResource<S extends z.ZodObject, F extends z.ZodRawShape, O ex
   });
   if (page !== undefined)
     pages.page(`/${name}`, access, async (visit) => {
-      const { title, fields, columns, proof, empty, above, below } = page;
+      const { title, fields, columns, proof, empty, unmatched, above, below } = page;
       const listColumns = typeof columns === 'function' ? columns(visit) : columns;
       const body = await listPart(visit, services, {
         item,
@@ -85,6 +87,7 @@ export function addResource<S extends z.ZodObject, F extends z.ZodRawShape, O ex
         caption: title,
         columns: proof === undefined ? listColumns : withProof(visit, proof, listColumns),
         empty,
+        ...(unmatched !== undefined && { unmatched }),
         ...(file && { exported: name }),
       });
       return { title, body: html`${await above?.(visit)}${body}${await below?.(visit)}` };

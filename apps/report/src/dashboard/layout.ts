@@ -127,10 +127,10 @@ export function sentFrom(c: Context): URL {
   return page;
 }
 
-/** Renders an error as a page. After a form it leads to the form's page as it is now; a form to correct is kept by the browser's way back. */
+/** Renders an error as a page. After a form whose page may have changed it leads to that page; a form to correct is where the browser goes back to. */
 export function renderErrorPage(c: Context, { status, title, message, headers }: Problem) {
   const { pathname, search } = sentFrom(c);
-  const isStale = c.req.method === 'POST' && status !== 400 && pathname !== '/';
+  const isStale = c.req.method === 'POST' && (status === 409 || status === 500) && pathname !== '/';
   const body = html`<p>${message}</p>
     <p>
       ${isStale ? html`<a class="button" href="${pathname + search}">Open the page again</a>` : ''}

@@ -175,7 +175,9 @@ export interface ListPart<S extends z.ZodObject, F extends z.ZodRawShape, O exte
   list: (request: ListQuery<F, O>) => List<S> | Promise<List<S>>;
   caption: string;
   columns: Column<z.output<S>>[];
+  /** What a list without items says. With a filter of its form, it says that nothing matches. */
   empty: string;
+  unmatched?: string;
   /** The name of the list's export, which auditors and operators see. */
   exported?: string;
 }
@@ -197,7 +199,7 @@ function openPage(address: ListAddress, list: List): { after: Position | null; n
 export async function listPart<S extends z.ZodObject, F extends z.ZodRawShape, O extends string = never>(
   { c, query, principal }: Visit,
   { db, suggestions }: Services,
-  { filters, fields, sorts, list: listOf, item, caption, columns, empty, exported }: ListPart<S, F, O>,
+  { filters, fields, sorts, list: listOf, item, caption, columns, exported, ...without }: ListPart<S, F, O>,
 ): Promise<Html> {
   const form: Field[] = await Promise.all(
     fieldsFor(filters, fields).map(async (field) => ({
@@ -221,6 +223,8 @@ export async function listPart<S extends z.ZodObject, F extends z.ZodRawShape, O
     sort,
     ...given
   } = readQuery(shape, query) as z.output<z.ZodObject<F>> & z.output<z.ZodObject<typeof paging>>;
+  const isFiltered = form.length > 0 && Object.keys(given).length > 0;
+  const empty = isFiltered ? (without.unmatched ?? 'Nothing matches the filter.') : without.empty;
   const list = await listOf({
     db,
     query: camelled(given) as ListQuery<F, O>['query'],

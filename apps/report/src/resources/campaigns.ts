@@ -75,7 +75,7 @@ export function addCampaigns(app: OpenAPIHono<Env>, pages: Pages, services: Serv
         keys: { label: 'Decided', cell: ({ keys, undecided }) => `${keys - undecided} of ${countOf(keys, 'key')}` },
         opened_by: 'Opened by',
       }),
-      empty: 'No matching campaigns.',
+      empty: 'There is no campaign yet.',
       below: async ({ principal }) =>
         mayAct(principal, 'auditor')
           ? openForm(await services.suggestions('organization_id', principal.organizations))

@@ -40,6 +40,6 @@ export const connections: Resource<typeof connectionItem> = {
             : html`<ul>${spots.map(({ kind, scope, members }) => html`<li>${scope ?? ''}: ${blindSpotTexts[kind](members)}</li>`)}</ul>`,
       },
     }),
-    empty: 'There is no connection.',
+    empty: 'There is no connection yet. A daemon, or keywarden sync, adds those of its configuration.',
   },
 };

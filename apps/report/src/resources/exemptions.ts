@@ -64,7 +64,7 @@ export function addExemptions(app: OpenAPIHono<Env>, pages: Pages, services: Ser
               : '',
         },
       ],
-      empty: 'There is no exemption. Grant one on the page of a key.',
+      empty: 'There is no exemption here yet. Grant one on the page of a key.',
     },
   });
 

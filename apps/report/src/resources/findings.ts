@@ -61,7 +61,7 @@ export const findings: Resource<typeof store.findingItem, typeof filters> = {
       plan_id: { label: 'Plan', placeholder: 'the newest' },
     },
     columns: findingColumns,
-    empty: 'No matching findings.',
+    empty: 'The newest plan has no finding here, or there is no plan yet.',
   },
   file: {
     summary: 'Findings of a plan as a file',

@@ -35,6 +35,6 @@ export const incidents: Resource<typeof incidentItem, typeof filters> = {
     fields: { state: 'State', kind: 'Kind' },
     columns: incidentColumns,
     proof: 'incident',
-    empty: 'No matching incidents.',
+    empty: 'There is no incident here yet.',
   },
 };

@@ -117,7 +117,7 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
         as_of: 'As of',
       },
       columns: [...keyColumns, rulesColumn],
-      empty: 'No key matches.',
+      empty: 'There is no key here yet. The daemon lists keys, and so does keywarden sync.',
       above: async (visit) => (visit.query.as_of === undefined ? '' : await gapPart(services, visit, 'keys')),
     },
     file: {
@@ -154,7 +154,8 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
         as_of: 'As of',
       },
       columns: credentialColumns,
-      empty: 'No credential matches. Credentials are listed once a day.',
+      empty:
+        'There is no credential here yet. The daemon lists them once a day, and so does keywarden sync credentials.',
       above: async (visit) => await gapPart(services, visit, 'credentials'),
     },
     file: {

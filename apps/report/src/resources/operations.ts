@@ -67,7 +67,8 @@ export function addOperations(app: OpenAPIHono<Env>, pages: Pages, services: Ser
         to: 'Before',
       },
       columns: operationColumns,
-      empty: 'No operation matches. See Coverage for the times that the archive covers.',
+      empty: 'There is no operation here yet. The daemon reads operations, and so does keywarden sync.',
+      unmatched: 'No operation matches. See Coverage for the times that the archive covers.',
     },
     file: {
       summary: 'Operations as a file, newest first',

@@ -46,7 +46,7 @@ export function addProjects(app: OpenAPIHono<Env>, pages: Pages, services: Servi
         walked_at: 'Last walked',
         gone_at: { label: 'State', cell: ({ gone_at: gone }) => state(gone === null ? 'active' : 'gone') },
       }),
-      empty: 'No matching projects.',
+      empty: 'There is no project here yet. The daemon lists projects, and so does keywarden sync.',
     },
   });
 

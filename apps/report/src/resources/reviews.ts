@@ -56,7 +56,7 @@ export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Servic
           cell: (review) => (review.signed_at === null ? '' : html`${time(review.signed_at)} by ${review.signed_by}`),
         },
       }),
-      empty: 'No matching access reviews.',
+      empty: 'There is no access review yet.',
       below: async ({ principal }) =>
         mayAct(principal, 'auditor')
           ? html`${exportLinks('reviews')}${openForm(await services.suggestions('organization_id', principal.organizations))}`

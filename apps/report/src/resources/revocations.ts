@@ -41,7 +41,7 @@ export const revocations: Resource<typeof revocationItem, typeof filters> = {
     fields: { organization_id: 'Organization', outcome: 'Outcome', cause: 'Cause', from: 'From', to: 'Before' },
     columns: revocationColumns,
     proof: 'revocation',
-    empty: 'No matching revocations.',
+    empty: 'There is no revocation here yet.',
   },
   file: {
     summary: 'Revocations as a file, with reasons and approvers',

@@ -56,7 +56,7 @@ export function addRotations(app: OpenAPIHono<Env>, pages: Pages, services: Serv
       fields: { state: 'State', open: 'Open' },
       columns: rotationColumns,
       proof: 'rotation',
-      empty: 'No matching rotations.',
+      empty: 'There is no rotation here yet. Request one on the page of a key.',
       below: async ({ principal: { organizations } }) =>
         section('Rotation requests', await requestPart(db, {}, organizations)),
     },

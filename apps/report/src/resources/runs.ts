@@ -35,6 +35,6 @@ export const runs: Resource<typeof runItem, typeof filters> = {
       },
       error: { label: 'Error', cell: ({ error }) => error?.message ?? error?.code ?? '' },
     }),
-    empty: 'No matching sync runs.',
+    empty: 'There is no sync run yet. Start the daemon, or run keywarden sync.',
   },
 };

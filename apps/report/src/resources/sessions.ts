@@ -43,7 +43,7 @@ export function addSessions(app: OpenAPIHono<Env>, pages: Pages, services: Servi
               : '',
         },
       ],
-      empty: 'No matching sessions.',
+      empty: 'There is no session.',
     },
   });
   addRoute(app, {
