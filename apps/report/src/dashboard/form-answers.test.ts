@@ -45,4 +45,20 @@ describe.runIf(hasBrowser)('in a browser', () => {
     expect(row?.n).toBe(1);
     await context.close();
   });
+
+  test('a file that cannot be made is answered with a page, and to a program with a problem', async () => {
+    const page = await browser.newPage();
+    await signIn(page, 'auditor');
+    await page.goto(`${url}/evidence`);
+    const form = page.locator('main form').last();
+    await form.getByLabel('From').fill('2026-03-31');
+    await form.getByLabel('To, included').fill('2026-01-01');
+    await form.getByRole('button', { name: 'Download' }).click();
+    await page.waitForURL(/\/v1\/evidence\?/);
+    expect(await mainText(page)).toMatch(/^Keywarden Bad parameter from.* Go to the overview/);
+    const program = { authorization: `Bearer ${fixture.tokens.auditor}`, accept: 'text/html' };
+    const answer = await fetch(page.url(), { headers: program });
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([400, 'application/problem+json']);
+    await page.close();
+  });
 });

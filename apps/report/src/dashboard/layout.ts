@@ -114,9 +114,10 @@ async function renderDocument(title: string, body: Html, nowMs?: number): Promis
   return printableHtml(page.toString());
 }
 
-/** Returns whether the request comes from a browser, not from a program. */
+/** Returns whether the answer is shown to a person. That of the API is, if a link or a form of a page asks for a file there. */
 export function wantsPage(c: Context): boolean {
-  return !/^\/(v1|api)\//.test(c.req.path) && (c.req.header('accept') ?? '').includes('text/html');
+  const isOpened = c.req.header('sec-fetch-mode') === 'navigate';
+  return (isOpened || !/^\/(v1|api)\//.test(c.req.path)) && (c.req.header('accept') ?? '').includes('text/html');
 }
 
 /** Returns the address of the page that a form was sent from, without what a form before it did; the overview if the browser does not tell. */
