@@ -66,11 +66,15 @@ export async function violations(page: Page, rules?: string[]): Promise<string[]
     .map(({ id, at }) => `${id}: ${at.slice(0, 3).join(', ')}`);
 }
 
-/** Returns whether the page is wider than its window, or a table wider than its place. Charts are drawn again two frames after a change of the window. */
+/**
+ * Returns whether the page is wider than its window, or a table wider than its place. Charts are drawn again some frames after a change of the window,
+ * and a browser without a screen may draw none for a while: what is too wide is measured again for a second.
+ */
 export async function isTooWide(page: Page): Promise<boolean> {
   return await page.evaluate<boolean>(`(async () => {
-    for (let frame = 0; frame < 3; frame += 1) await new Promise(requestAnimationFrame);
-    return document.documentElement.scrollWidth > window.innerWidth ||
-    [...document.querySelectorAll('.scroll')].some((each) => each.offsetParent !== null && each.scrollWidth > each.clientWidth + 1);
+    const isWide = () => document.documentElement.scrollWidth > window.innerWidth ||
+      [...document.querySelectorAll('.scroll')].some((each) => each.offsetParent !== null && each.scrollWidth > each.clientWidth + 1);
+    for (let tries = 0; tries < 20 && isWide(); tries += 1) await new Promise((done) => setTimeout(done, 50));
+    return isWide();
   })()`);
 }
