@@ -52,6 +52,7 @@ export * from './operations/archive.ts';
 export * from './operations/list.ts';
 export { readTotals, type Totals } from './operations/totals.ts';
 export { organizationItem, organizationList } from './organizations/list.ts';
+export { type Pause, readPause } from './pauses/pauses.ts';
 export { approvePlan, hasApproved, rejectPlan } from './plans/decisions.ts';
 export { type EnforcementState, readEnforcementState } from './plans/enforcement-state.ts';
 export * from './plans/list.ts';

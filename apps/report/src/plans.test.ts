@@ -1,5 +1,5 @@
 import { sha256 } from '@keywarden/core/values';
-import { createToken, listReportApprovals, readStanding } from '@keywarden/db/daemon';
+import { createToken, endPause, listReportApprovals, openPause, readStanding } from '@keywarden/db/daemon';
 import { type Fixture, makeFixture, plan } from '@keywarden/testkit/report/fixture';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 
@@ -38,6 +38,23 @@ test('the newest decision counts: a rejection ends an approval, and a later appr
   expect((await approve(fixture.planId, 'operator')).body).toMatchObject({ rejected: false, approvers: 1 });
   expect(await approved()).toEqual([fixture.planId]);
   expect(await readStanding(fixture.daemon.sql, fixture.planId)).toMatchObject({ rejection: null });
+});
+
+test('during a pause the overview and an approved plan say who has paused, and that the plan waits', async () => {
+  const pageOf = async (path: string, as: string) =>
+    (await fixture.ask(path, { as, headers: { accept: 'text/html' } })).text.replaceAll(/\s+/g, ' ');
+  const plan = `/plans/${fixture.planId}`;
+  expect(await pageOf(plan, 'operator')).toMatch(/You have approved it\. The daemon carries it out in its next pass/);
+  await openPause(fixture.daemon, { by: 'ada', reason: 'a migration' }, { signal: new AbortController().signal });
+  for (const [path, as] of [
+    [plan, 'operator'],
+    ['/', 'viewer'],
+  ] as const)
+    expect(await pageOf(path, as)).toMatch(/Paused by ada since .*\(a migration\): no key is revoked/);
+  expect(await pageOf(plan, 'operator')).toContain('You have approved it. The daemon carries it out after the pause.');
+  expect(await pageOf('/', 'acme')).not.toContain('Paused by');
+  await endPause(fixture.daemon.db, 'ada');
+  expect(await pageOf('/', 'viewer')).not.toContain('Paused by');
 });
 
 test('a plan with more than second_person_above keys waits for a second person', async () => {

@@ -1,4 +1,5 @@
 import { isNull, sql } from 'drizzle-orm';
+import type { Reader } from '../list.ts';
 import type { LockOptions, Locks } from '../locks.ts';
 import { pause } from '../schema/processes.ts';
 import type { Db } from '../sql.ts';
@@ -9,7 +10,7 @@ export type Pause = Pick<typeof pause.$inferSelect, 'pausedAt' | 'pausedBy' | 'r
 const destructiveCalls = 'destructive calls';
 
 /** Returns the open pause, or null. */
-export async function readPause(db: Db): Promise<Pause | null> {
+export async function readPause(db: Pick<Reader, 'select'>): Promise<Pause | null> {
   const { pausedAt, pausedBy, reason } = pause;
   const [open] = await db.select({ pausedAt, pausedBy, reason }).from(pause).where(isNull(pause.resumedAt));
   return open ?? null;

@@ -10,7 +10,7 @@ import { inEmergency, storeOnly } from './with-context.ts';
 export const pauseCommand = describeCommand({
   name: 'pause',
   about: 'Stop every replica before its next revocation, until resume',
-  options: { '--reason <text>': 'the reason, which check shows' },
+  options: { '--reason <text>': 'the reason, which check and the dashboard show' },
   output: 'result',
   examples: ['--reason "migration of the payment service"'],
   needsPerson: 'this machine could not write its mark',

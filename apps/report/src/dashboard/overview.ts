@@ -4,6 +4,7 @@ import { html } from 'hono/html';
 import { LRUCache } from 'lru-cache';
 import { allow } from '../access/roles.ts';
 import type { Services } from '../environment.ts';
+import { pauseNotice } from '../resources/plans.ts';
 import { ago, type Chart, chart, type Html, link, type Part, section, table, time } from './html.ts';
 import { operationsByDay } from './operations-chart.ts';
 import type { Pages } from './page.ts';
@@ -56,7 +57,7 @@ export function overviewPage({ page }: Pages, { db, limits }: Services): void {
     return {
       title: 'Overview',
       body: html`
-        ${await listedPart(db, controlPlaneNow)}
+        ${await listedPart(db, controlPlaneNow)} ${organizations === null ? pauseNotice(await store.readPause(db)) : ''}
         <ul class="tiles">
           ${tile('live keys', keys, '/keys?state=active')}
           ${tile('idle for over 90 days', idle, '/keys?state=active&idle_for=90d')}

@@ -91,11 +91,12 @@ async function planPage(visit: Visit, services: Services): Promise<Page> {
   });
   const found = await findingsPart(visit, services, plan);
   const state = await store.readEnforcementState(db);
+  const pause = await store.readPause(db);
   const mayDecide = mayAct(visit.principal, 'operator');
   return {
     title: plan.derived_from === null ? `Plan ${id}` : `Plan ${id}, a part of ${plan.derived_from}`,
     body: html`
-      ${noticesOf(plan)}
+      ${pauseNotice(pause)} ${noticesOf(plan)}
       ${facts([
         ['Created', time(plan.created_at)],
         ['Last produced', time(plan.last_made_at)],
@@ -109,7 +110,7 @@ async function planPage(visit: Visit, services: Services): Promise<Page> {
         ['SHA-256', html`<code>${plan.sha256}</code>`],
         ...proofFact(visit, 'plan', id),
       ])}
-      ${mayDecide && (plan.superseded_by === null || plan.approvers > 0) ? decisionForms(plan, { hasApproved, state }) : ''}
+      ${mayDecide && (plan.superseded_by === null || plan.approvers > 0) ? decisionForms(plan, { hasApproved, state, pause }) : ''}
       ${mayDecide && plan.superseded_by === null && plan.items > 1 ? await partForm(services, plan.id) : ''}
       ${mayAct(visit.principal, 'auditor') ? html`<p><a class="button quiet" href="/v1/evidence">Evidence of the last year</a></p>` : ''}
       ${section('Decisions', decisions)}
@@ -213,6 +214,15 @@ async function findingsPart(visit: Visit, services: Services, { id, items, held,
   );
 }
 
+/** Returns that a person has paused all revocations, as a notice. */
+export function pauseNotice(pause: store.Pause | null): Part {
+  if (pause === null) return '';
+  const { pausedAt, pausedBy, reason: why } = pause;
+  return html`<p class="notice warn">
+    Paused by ${pausedBy} since ${time(pausedAt)}${why === null ? '' : ` (${why})`}: no key is revoked until a person runs keywarden resume.
+  </p>`;
+}
+
 /** Returns what keeps a plan from being carried out, as notices. */
 function noticesOf(plan: Plan): Html {
   const { superseded_by: newer, blocked, approvers } = plan;
@@ -227,16 +237,22 @@ function noticesOf(plan: Plan): Html {
 
 function decisionForms(
   { id, items, approvers, approvers_needed: needed, superseded_by: newer }: Plan,
-  { hasApproved, state }: { hasApproved: boolean; state: store.EnforcementState | undefined },
+  {
+    hasApproved,
+    state,
+    pause,
+  }: { hasApproved: boolean; state: store.EnforcementState | undefined; pause: store.Pause | null },
 ): Html {
   const keys = countOf(items, 'key');
   const pass = state?.nextAt == null ? 'its next pass' : html`its next pass, ${ago(state.nextAt)}`;
   const waits =
     approvers < needed
       ? 'Another person must also approve it.'
-      : state?.whyNotApproved == null
-        ? html`The daemon carries it out in ${pass}.`
-        : `It is blocked: ${state.whyNotApproved}.`;
+      : state?.whyNotApproved != null
+        ? `It is blocked: ${state.whyNotApproved}.`
+        : pause === null
+          ? html`The daemon carries it out in ${pass}.`
+          : 'The daemon carries it out after the pause.';
   const approving = hasApproved
     ? html`<div><h3>Approved</h3><p>You have approved it. ${waits}</p></div>`
     : newer !== null || items === 0
