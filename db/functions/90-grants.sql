@@ -3,6 +3,7 @@ revoke all on all tables in schema keywarden from keywarden_admin, keywarden_dae
 revoke all on all functions in schema keywarden from public, keywarden_admin, keywarden_daemon, keywarden_report;
 alter default privileges in schema keywarden revoke execute on functions from public;
 grant usage on schema keywarden to keywarden_admin, keywarden_daemon, keywarden_report;
+grant execute on function keywarden.sequences_behind to keywarden_admin, keywarden_daemon, keywarden_report;
 
 -- Both apps read these.
 grant select on keywarden.access_log, keywarden.announcement, keywarden.approval_end, keywarden.blind_spot, keywarden.completed_walk,

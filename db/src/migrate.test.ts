@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(async () => await store.close());
 
 test('an up-to-date database stays as it is, even when two processes migrate at once', async () => {
-  const nothing = { migrations: 0, functions: 0 };
+  const nothing = { migrations: 0, functions: 0, sequences: 0 };
   expect(await Promise.all([migrateStore(store.sql), migrateStore(store.sql)])).toEqual([nothing, nothing]);
 });
 
@@ -31,7 +31,7 @@ test('no role of an app can delay a migration: not by the lock that it takes, an
     await sql.begin(async (tx) => {
       await tx`select pg_advisory_xact_lock(7317002)`;
       await tx`lock table keywarden.migration in access share mode`;
-      expect(await migrateStore(store.sql)).toEqual({ migrations: 0, functions: 0 });
+      expect(await migrateStore(store.sql)).toEqual({ migrations: 0, functions: 0, sequences: 0 });
     });
   }
 });
@@ -60,7 +60,7 @@ test('a function that another version has changed is replaced by this version’
   await expect(assertCurrent(store.sql)).rejects.toThrow(
     /1 of the database's functions, views and grants differ from this version's/,
   );
-  expect(await migrateStore(store.sql)).toEqual({ migrations: 0, functions: 1 });
+  expect(await migrateStore(store.sql)).toEqual({ migrations: 0, functions: 1, sequences: 0 });
   await assertCurrent(store.sql);
   expect(await store.sql`select to_regprocedure('keywarden.hold_fence(text, bigint)') as name`).not.toEqual([
     { name: null },
@@ -83,7 +83,7 @@ test('a migration that waits for a session names it, and no session that waits f
   expect([...named]).toEqual([`session ${String(pid)}`]);
   await reader`commit`;
   reader.release();
-  expect(await migrating).toEqual({ migrations: 0, functions: 1 });
+  expect(await migrating).toEqual({ migrations: 0, functions: 1, sequences: 0 });
   await waiting;
 });
 
@@ -92,7 +92,7 @@ test('a foreign view that depends on ours is not dropped, and the migration erro
   await store.sql.unsafe('create view public.theirs as select number from keywarden.key');
   await expect(migrateStore(store.sql)).rejects.toThrow(/Other views or functions depend on Keywarden's views/);
   await store.sql.unsafe('drop view public.theirs');
-  expect(await migrateStore(store.sql)).toEqual({ migrations: 0, functions: 1 });
+  expect(await migrateStore(store.sql)).toEqual({ migrations: 0, functions: 1, sequences: 0 });
 });
 
 test('a database with other migrations than ours is refused, not skipped', async () => {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { countOf } from '@keywarden/core/values';
 import { codeOf, storeError, UserError } from '@keywarden/runtime';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { drizzle } from 'drizzle-orm/postgres-js';
@@ -10,6 +11,7 @@ import {
   countRepeatables,
   countStaleRepeatables,
   lacksGrants,
+  readRepeatable,
   refuseDependents,
 } from './repeatables.ts';
 import { listBlockers } from './silence.ts';
@@ -30,6 +32,8 @@ export interface Migrated {
   migrations: number;
   /** The number of files in db/functions that were applied: those that were new or had changed, or all after a restore without grants. */
   functions: number;
+  /** The number of sequences that were behind the rows of their tables, as after logical replication, and were set. */
+  sequences: number;
 }
 
 /** How a migration reports, again and again, for whose locks it waits. */
@@ -72,6 +76,7 @@ async function migrateNow(sql: Sql): Promise<Migrated> {
   return await withMigrationLock(sql, async () => {
     const reserved = await sql.reserve();
     try {
+      const sequences = await advanceSequences(reserved).catch(refuseWeakUser);
       await adoptEarlyMigrations(reserved).catch(refuseWeakUser);
       const migrations = await countMissing(sql);
       if (migrations > 0)
@@ -84,11 +89,18 @@ async function migrateNow(sql: Sql): Promise<Migrated> {
           select from keywarden.ledger_event e where e.type = 'store.migrated' and e.subject = 'migration/' || m.id))`;
       if (!(await hasQueues(sql))) await installQueues(reserved).catch(refuseWeakUser);
       await assertCurrent(sql);
-      return { migrations, functions };
+      return { migrations, functions, sequences };
     } finally {
       reserved.release();
     }
   });
+}
+
+/** Sets each sequence that is behind the rows of its table. Migrations and the ledger add rows, so this comes first, also in a store without this function. */
+async function advanceSequences(session: Sql): Promise<number> {
+  await session.unsafe(readRepeatable('04-sequences_behind.sql'));
+  const rows = await session`select setval(sequence, highest) from keywarden.sequences_behind()`;
+  return rows.length;
 }
 
 /** Creates the table of applied migrations as drizzle's migrator does, if it is missing. The lock below needs it. */
@@ -155,6 +167,11 @@ export async function assertCurrent(sql: Sql): Promise<void> {
     );
   if (!(await hasQueues(sql)))
     throw outdated("The database's queues differ from this version's; run keywarden migrate with the newest version.");
+  const behind = await sql`select from keywarden.sequences_behind()`;
+  if (behind.length > 0)
+    throw outdated(
+      `${countOf(behind.length, 'sequence')} of the database ${behind.length === 1 ? 'is' : 'are'} behind the rows, as after logical replication; run keywarden migrate.`,
+    );
 }
 
 /** Throws a UserError for row security that someone turned on, as an event trigger of a host may do for each new table. The apps' statements would fail. */

@@ -54,7 +54,7 @@ test.each([
     await expect(assertCurrent(owner.sql)).rejects.toThrow('run keywarden migrate');
     expect((await migrateStore(owner.sql)).functions).toBeGreaterThan(0);
     expect(await readRights()).toEqual(before);
-    expect(await migrateStore(owner.sql)).toEqual({ migrations: 0, functions: 0 });
+    expect(await migrateStore(owner.sql)).toEqual({ migrations: 0, functions: 0, sequences: 0 });
     await owner.sql.unsafe('grant keywarden_daemon to keywarden_daemon_login');
     const daemon = await openAsDaemon();
     await daemon.sql`select from keywarden_jobs.job`;

@@ -66,7 +66,7 @@ test('a store that the early migrations created keeps every row, and has the sch
   expect(Object.values(before)).not.toContain(null);
   await old.sql`update keywarden.credential set creator_id = ''`;
 
-  expect(await migrateStore(old.sql)).toEqual({ migrations: 26, functions: expect.any(Number) });
+  expect(await migrateStore(old.sql)).toEqual({ migrations: 26, functions: expect.any(Number), sequences: 0 });
   expect(await listChangedMachinery(old.sql)).toEqual([]);
   // Later migrations add columns.
   const after = await readRows(old.sql, tables);
@@ -80,7 +80,7 @@ test('a store that the early migrations created keeps every row, and has the sch
   const documentOf = (rows: unknown) => (rows as { document: unknown }[])[0]?.document;
   expect(JSON.parse(String(documentOf(after.policy_version)))).toEqual(documentOf(before.policy_version));
   expect(await describeSchema(old.sql)).toEqual(await describeSchema(fresh.sql));
-  expect(await migrateStore(old.sql)).toEqual({ migrations: 0, functions: 0 });
+  expect(await migrateStore(old.sql)).toEqual({ migrations: 0, functions: 0, sequences: 0 });
   await old.close();
   await fresh.sql.unsafe('drop database early_store');
   await fresh.close();

@@ -28,11 +28,12 @@ export const migrateCommand = describeCommand({
   },
 });
 
-function inWords({ migrations, functions }: Migrated): string {
-  if (migrations + functions === 0) return 'The database is up to date.';
+function inWords({ migrations, functions, sequences }: Migrated): string {
+  const set = sequences > 0 ? `Set ${countOf(sequences, 'sequence')} to the last number of the rows. ` : '';
+  if (migrations + functions === 0) return `${set}The database is up to date.`;
   const done = [
     ...(migrations > 0 ? [countOf(migrations, 'migration')] : []),
     ...(functions > 0 ? [`${functions} of the functions, views and grants`] : []),
   ];
-  return `Applied ${done.join(' and ')}; the database is up to date.`;
+  return `${set}Applied ${done.join(' and ')}; the database is up to date.`;
 }
