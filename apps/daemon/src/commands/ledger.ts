@@ -51,13 +51,13 @@ export const ledgerCommand = describeCommand({
         letGo();
       }
     }
-    const state = await readState(context, { check, createKey });
+    const { state, matches } = await readState(context, { check, createKey });
     const done = [
       ...(reason === undefined ? [] : ['A new ledger begins.']),
       ...(rotateKey ? ['Checkpoints are signed with a new key, too, from now on.'] : []),
       ...(end ? ['Checkpoints are signed with the newest key only from now on.'] : []),
     ];
-    return { json: state, text: [...done, inWords(state, check)].join('\n'), needsPerson: state.faults.length > 0 };
+    return { json: state, text: [...done, inWords(state, matches)].join('\n'), needsPerson: state.faults.length > 0 };
   },
 });
 
@@ -78,12 +78,11 @@ async function readState(context: Context, { check, createKey }: { check: boolea
   const waiting = await db.readOldestWaiting(store.db);
   const cosigned = await db.listCosigned(store.db);
   const differs = check ? await whyLedgerDiffers(context) : null;
-  const faults = [
+  const found = [
     ...(grown.state === 'inconsistent' ? [`the ledger is not the one that was signed: ${grown.why}`] : []),
     ...(check ? await checkLedger(context) : []),
-    ...(differs === null ? [] : [differs]),
   ];
-  return {
+  const state = {
     origin: newest === null ? null : (readCheckpoint(newest.note)?.origin ?? null),
     size: newest?.size ?? 0,
     waiting: waiting?.events ?? 0,
@@ -94,11 +93,13 @@ async function readState(context: Context, { check, createKey }: { check: boolea
     checkpoint: newest?.note ?? null,
     witnesses: [...cosigned].map(([name, size]) => ({ name, cosigned: size })),
     witness_failures: failures,
-    faults,
+    faults: [...found, ...(differs === null ? [] : [differs])],
   };
+  // Also while an incident is open: its cause may be repaired.
+  return { state, matches: check && found.length === 0 };
 }
 
-function inWords(state: Awaited<ReturnType<typeof readState>>, wasChecked: boolean): string {
+function inWords(state: Awaited<ReturnType<typeof readState>>['state'], matches: boolean): string {
   const { origin, size, waiting, seen, public_keys: keys, witnesses, faults } = state;
   return [
     origin === null
@@ -117,9 +118,7 @@ function inWords(state: Awaited<ReturnType<typeof readState>>, wasChecked: boole
     ...witnesses.map(({ name, cosigned }) => `Witness ${name} has cosigned ${cosigned} of them.`),
     ...state.witness_failures.map((failure) => `No cosignature now: ${failure}.`),
     ...faults.map((fault) => `Fault: ${fault}.`),
-    ...(wasChecked && faults.length === 0
-      ? ['Every governed row, event, hash and sealed operation in the store matches.']
-      : []),
+    ...(matches ? ['Every governed row, event, hash and sealed operation in the store matches.'] : []),
   ].join('\n');
 }
 

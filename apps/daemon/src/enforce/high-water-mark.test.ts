@@ -17,6 +17,7 @@ import {
 } from '@keywarden/testkit/daemon/apply-fixture';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
+import { ledgerCommand } from '../commands/ledger.ts';
 import { armCommand, pauseCommand, resumeCommand } from '../commands/pause.ts';
 import { armMachine, betweenMarks, disarmMachine } from './high-water-mark.ts';
 
@@ -129,7 +130,16 @@ test('G4: arm and resume say that nothing is enforced while an incident about th
   await store.sql`insert into keywarden.incident (kind, detail) values ('ledger_inconsistent', '{"why": "a test"}')`;
   expect(await resumeCommand.run?.(fixture.context as never, {} as never)).toMatchObject(expected);
   expect(await armCommand.run?.(fixture.context as never, {} as never)).toMatchObject(expected);
-  expect(await pass()).toMatchObject({ automatic: null, why: expect.stringMatching(/^the ledger in this store/) });
+  expect(await pass()).toMatchObject({
+    automatic: null,
+    why: expect.stringMatching(/^an incident about the ledger is open/),
+  });
+  // A ledger that was repaired or begun anew is compared all the same.
+  expect(await ledgerCommand.run?.(fixture.context as never, { check: true, createKey: true } as never)).toMatchObject({
+    json: { faults: [expect.stringMatching(/^an incident about the ledger is open/)] },
+    text: expect.stringMatching(/^Every governed row, event, hash and sealed operation in the store matches\.$/m),
+    needsPerson: true,
+  });
   await store.sql`update keywarden.incident set closed_at = now(), closed_by = 'ada'`;
   const permitted = { text: expect.not.stringContaining('incident') };
   expect(await armCommand.run?.(fixture.context as never, {} as never)).toMatchObject(permitted);

@@ -79,7 +79,7 @@ test('a restored store cannot continue its ledger, and a person begins a new one
   expect(await grow(first)).toMatchObject({ state: 'grown' });
 
   // The incident stays until a person closes it, and another machine must be told.
-  expect(await whyLedgerDiffers(first)).toMatch(/^the ledger in this store is not the one/);
+  expect(await whyLedgerDiffers(first)).toMatch(/^an incident about the ledger is open/);
   const close = async () =>
     await owner.sql`update keywarden.incident set closed_at = now(), closed_by = 'ada', note = 'restored' where closed_at is null`;
   await close();

@@ -16,7 +16,7 @@ export async function whyLedgerDiffers(context: LedgerContext): Promise<string |
   // This opens the incident if the store does not continue the checkpoint that this machine has seen.
   const grown = await growLedger(context);
   if (await db.hasOpenIncident(store.db, 'ledger_inconsistent'))
-    return 'the ledger in this store is not the one that was signed; keywarden incidents has the reason, and docs/LEDGER.md the steps';
+    return 'an incident about the ledger is open; keywarden incidents has the reason, and docs/LEDGER.md the steps';
   if (grown.state === 'unconfirmed') return grown.why;
   const waiting = await db.readOldestWaiting(store.db);
   if (waiting === null || waiting.ageMs < mostLagMs) return null;

@@ -85,7 +85,7 @@ test.each(tampered)(
     await change(owner.sql);
     expect(await grow(first)).toMatchObject({ state: 'inconsistent', why: expect.stringContaining(why) });
     // What one machine finds stops all of them.
-    expect(await whyLedgerDiffers(second)).toMatch(/^the ledger in this store is not the one that was signed/);
+    expect(await whyLedgerDiffers(second)).toMatch(/^an incident about the ledger is open/);
     expect(await hasOpenIncident(first.store.db, 'ledger_inconsistent')).toBe(true);
   },
 );
@@ -109,7 +109,7 @@ test('a rebuilt ledger with another history is refused, and enforcement stops', 
   await machines.addEvent();
   expect(await growLedger(accomplice)).toMatchObject({ state: 'grown' });
   expect(await grow(second)).toMatchObject({ state: 'inconsistent', why: expect.stringContaining('other events') });
-  expect(await whyLedgerDiffers(first)).toMatch(/^the ledger in this store is not the one that was signed/);
+  expect(await whyLedgerDiffers(first)).toMatch(/^an incident about the ledger is open/);
   expect(await grow(first)).toMatchObject({
     state: 'inconsistent',
     why: expect.stringContaining('other events'),
@@ -194,7 +194,7 @@ test.each([
     const [found] = await checkLedger(first);
     expect(found).toMatch(fault);
     expect(await hasOpenIncident(first.store.db, 'ledger_inconsistent')).toBe(true);
-    expect(await whyLedgerDiffers(first)).toMatch(/^the ledger in this store is not the one that was signed/);
+    expect(await whyLedgerDiffers(first)).toMatch(/^an incident about the ledger is open/);
   },
 );
 
