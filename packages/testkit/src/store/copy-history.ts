@@ -60,6 +60,7 @@ export async function copyHistory(sql: Sql, copies: number): Promise<void> {
         select ${own.map(valueOf).join(', ')} from keywarden.${table} o, generate_series(1, ${copies}) k on conflict do nothing`,
       );
     }
+    await tx`select setval(sequence, highest) from keywarden.sequences_behind()`;
   });
   await sql`vacuum analyze`;
 }
