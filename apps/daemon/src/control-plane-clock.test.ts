@@ -1,7 +1,8 @@
 import { connectionOf, makeFixture } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
-import { datedAt, whyStale } from './control-plane-clock.ts';
+import { exemptCommand } from './commands/exemptions.ts';
+import { datedAt, whyStale, whyStoreApart } from './control-plane-clock.ts';
 import { syncKeys } from './sync/keys.ts';
 import { syncOperations } from './sync/operations.ts';
 
@@ -56,6 +57,55 @@ test('R7, R1: pages of one project without a Date stop no other project, and mem
   await expect(syncOperations(fixture.context, connectionOf(fixture))).rejects.toThrow(/of 1 of 8 projects .*no Date/);
   const walked = await store.sql`select from keywarden.project where walked_at is not null`;
   expect(walked.length).toBe(7);
+  await fixture.close();
+  await store.close();
+});
+
+test('no exemption is granted by a clock that is minutes off: it would end early, or have a time of the future', async () => {
+  const store = await createTestStore(inject('postgresUrl'));
+  const fixture = await makeFixture(store);
+  await fixture.reconnect();
+  await syncKeys(fixture.context, connectionOf(fixture));
+  let offMs = 0;
+  const dated: typeof fetch = async (input, init) => {
+    const answer = await fetch(input, init);
+    const headers = new Headers(answer.headers);
+    headers.delete('server'); // as of another control plane than the sandbox, whose time is moved on purpose
+    headers.set('date', new Date(Date.now() + offMs).toUTCString());
+    return new Response(answer.body, { status: answer.status, headers });
+  };
+  const exempt = async () =>
+    await exemptCommand.run?.(
+      { ...fixture.context, fetch: dated } as never,
+      ['1'] as never,
+      { reason: 'kept', until: '30d' } as never,
+    );
+  for (const [hours, how] of [
+    [-24, 'behind'],
+    [8760, 'ahead of'],
+  ] as const) {
+    offMs = hours * 3_600_000;
+    await expect(exempt()).rejects.toThrow(
+      new RegExp(
+        `^Nothing is stored through connection main, because the control plane's clock is \\d+ s ${how} this machine's; `,
+      ),
+    );
+  }
+  expect(await store.sql`select from keywarden.exemption`).toEqual([]);
+  offMs = 0;
+  expect(await exempt()).toMatchObject({ json: { exemption: expect.anything() } });
+  await fixture.close();
+  await store.close();
+});
+
+test("a database's clock that is off is named, in either direction", async () => {
+  const store = await createTestStore(inject('postgresUrl'));
+  const fixture = await makeFixture(store);
+  const at = async (seconds: number) =>
+    await whyStoreApart({ ...fixture.context, now: () => Date.now() - seconds * 1000 });
+  expect(await at(0)).toBeNull();
+  expect(await at(86_400)).toMatch(/^the database's clock is 86\d{3} s ahead of this machine's$/);
+  expect(await at(-86_400)).toMatch(/^the database's clock is 86\d{3} s behind this machine's$/);
   await fixture.close();
   await store.close();
 });

@@ -29,6 +29,11 @@ export function isClockTrusted(
   return isSandbox || Math.abs(skewMs) <= policy.max_clock_skew.ms;
 }
 
+/** Says how far another clock is from this machine's: "the control plane's clock is 90 s behind this machine's". Which of them is wrong is unknown. */
+export function clockInWords(whose: string, aheadMs: number): string {
+  return `${whose} clock is ${Math.round(Math.abs(aheadMs) / 1000)} s ${aheadMs < 0 ? 'behind' : 'ahead of'} this machine's`;
+}
+
 /**
  * Throws if the control plane's clock and the local clock are minutes apart: one of them is wrong, so nothing may be stored through the
  * connection. A walk that begins with a wrong Date would claim its coverage permanently. A listing with one would outlive all later
@@ -38,7 +43,7 @@ export function assertSaneClock({ name, skewMs, isSandbox }: Connection): void {
   if (isSandbox || Math.abs(skewMs) <= dateToleranceMs) return;
   throw new UserError(
     'clock',
-    `The local clock is ${Math.round(Math.abs(skewMs) / 1000)} s from the control plane's (connection ${name}). Nothing is stored through that connection until both agree; correct the clock.`,
+    `Nothing is stored through connection ${name}, because ${clockInWords("the control plane's", skewMs)}; correct the clock that is wrong.`,
   );
 }
 
@@ -72,14 +77,19 @@ export async function assertStoreNotBehind(context: Pick<Context, 'store' | 'con
 }
 
 /** Returns how far the database's clock is behind this machine's, in words; null if that is allowed. Until it is right, what has expired seems valid. */
-export async function whyStoreBehind({
-  store,
-  config,
-  now,
-}: Pick<Context, 'store' | 'config' | 'now'>): Promise<string | null> {
-  const behindMs = now() - Date.parse(await readNow(store.sql));
-  if (behindMs <= config.policy.max_clock_skew.ms) return null;
-  return `the database's clock is ${Math.round(behindMs / 1000)} s behind this machine's`;
+export async function whyStoreBehind(context: Pick<Context, 'store' | 'config' | 'now'>): Promise<string | null> {
+  const aheadMs = await storeAheadMs(context);
+  return aheadMs < -context.config.policy.max_clock_skew.ms ? clockInWords("the database's", aheadMs) : null;
+}
+
+/** Returns how far the database's clock is from this machine's, in words; null if that is allowed. Its time dates each event of the ledger. */
+export async function whyStoreApart(context: Pick<Context, 'store' | 'config' | 'now'>): Promise<string | null> {
+  const aheadMs = await storeAheadMs(context);
+  return Math.abs(aheadMs) > context.config.policy.max_clock_skew.ms ? clockInWords("the database's", aheadMs) : null;
+}
+
+async function storeAheadMs({ store, now }: Pick<Context, 'store' | 'now'>): Promise<number> {
+  return Date.parse(await readNow(store.sql)) - now();
 }
 
 /** The control plane creates its own response after the request. Clocks drift by seconds, and a Date has whole seconds. */

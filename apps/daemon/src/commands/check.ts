@@ -22,7 +22,7 @@ import {
 } from '@keywarden/runtime';
 import { type Config, readConfig } from '@keywarden/runtime/config';
 import { type Identity, identify } from '../connect.ts';
-import { isClockTrusted } from '../control-plane-clock.ts';
+import { clockInWords, isClockTrusted, whyStoreApart } from '../control-plane-clock.ts';
 import { approvedByReport, whyNotAutomatic } from '../enforce/standing.ts';
 import { fileSink } from '../rotate/sinks/file.ts';
 import { listMixedSinks, openSink } from '../rotate/sinks/open.ts';
@@ -105,6 +105,7 @@ async function readStored(config: Config, environment: Environment) {
       lasting: await listLastingTokens(store.db),
       lostSuccessors: await listLostSuccessors(store.db),
       missingNodes: await whyNodesMissing(store.sql),
+      whyApart: await whyStoreApart(context),
     };
   } finally {
     await store.close();
@@ -114,6 +115,7 @@ async function readStored(config: Config, environment: Environment) {
 function reportStored(report: CheckReport, stored: Stored): void {
   const { enforcement, approvals, missingNodes } = stored;
   if (missingNodes !== null) report.add('database', 'failed', missingNodes);
+  if (stored.whyApart !== null) report.add('clock', 'failed', apartInWords(stored.whyApart));
   for (const setting of stored.unsafe) report.add('database', 'warning', setting);
   for (const exposure of stored.exposures) report.add('deployment', 'warning', exposure);
   for (const { number, name } of stored.lasting)
@@ -194,11 +196,17 @@ async function checkSink(report: CheckReport, sink: Config['sinks'][number]): Pr
 }
 
 function checkClock(report: CheckReport, policy: Config['policy'], identity: Identity): void {
-  const apart = `${(Math.abs(identity.skewMs) / 1000).toFixed(0)} s from ${identity.name}'s`;
-  if (isClockTrusted(policy, identity))
-    report.add('clock', 'ok', identity.isSandbox ? 'the sandbox keeps its own time' : apart);
-  else report.add('clock', 'failed', `${apart}, more than max_clock_skew; correct this machine's clock.`);
+  const { name, skewMs, isSandbox } = identity;
+  if (!isClockTrusted(policy, identity)) report.add('clock', 'failed', apartInWords(clockInWords(`${name}'s`, skewMs)));
+  else
+    report.add(
+      'clock',
+      'ok',
+      isSandbox ? 'the sandbox keeps its own time' : `${(Math.abs(skewMs) / 1000).toFixed(0)} s from ${name}'s`,
+    );
 }
+
+const apartInWords = (apart: string) => `${apart}, more than max_clock_skew; correct the clock that is wrong.`;
 
 async function checkPart(report: CheckReport, check: string, work: () => Promise<string>): Promise<void> {
   try {

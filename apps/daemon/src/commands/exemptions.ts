@@ -2,7 +2,7 @@ import { countOf } from '@keywarden/core/values';
 import { type Exemption, endExemption, exemptionList, grantExemption, readItems } from '@keywarden/db/daemon';
 import { usageError } from '@keywarden/runtime';
 import { usableConnections } from '../connect.ts';
-import { controlPlaneNow } from '../control-plane-clock.ts';
+import { assertSaneClock, controlPlaneNow } from '../control-plane-clock.ts';
 import { betweenMarks } from '../enforce/high-water-mark.ts';
 import { chooseKeys, patternInWords } from './choose-keys.ts';
 import { describeCommand } from './command.ts';
@@ -30,6 +30,7 @@ export const exemptCommand = describeCommand({
   needs: existingStore,
   async run(context, names, { rule, reason, until, json: _json, output: _output, ...pattern }) {
     const { connections } = await usableConnections(context);
+    connections.forEach(assertSaneClock);
     // The latest time, if there are several control planes.
     const now = connections.map(controlPlaneNow).toSorted().at(-1) ?? '';
     const end = parseUntil(until, { now, what: 'an exemption' });

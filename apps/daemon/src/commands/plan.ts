@@ -4,7 +4,7 @@ import { choosePart, derivePlan } from '@keywarden/db/daemon';
 import { printError, usageError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
-import { isClockTrusted } from '../control-plane-clock.ts';
+import { clockInWords, isClockTrusted } from '../control-plane-clock.ts';
 import { planKeys } from '../enforce/plan.ts';
 import { listKeysAfresh } from '../sync/keys.ts';
 import { describeCommand } from './command.ts';
@@ -100,7 +100,7 @@ function describeBlindSpots({ config }: Context, connections: Connection[], { do
     .filter((connection) => !isClockTrusted(config.policy, connection))
     .map(
       ({ name, skewMs }) =>
-        `No key of connection ${name} was judged: the local clock is ${Math.round(Math.abs(skewMs) / 1000)} s from the control plane's, more than max_clock_skew; correct the clock.`,
+        `No key of connection ${name} was judged: ${clockInWords("the control plane's", skewMs)}, more than max_clock_skew; correct the clock that is wrong.`,
     );
   const personal = document.blind_spots.filter(({ kind }) => kind === 'personal_keys');
   const members = personal.reduce((sum, spot) => sum + (spot.members ?? 0), 0);
