@@ -24,9 +24,11 @@ test('every test file that a page names exists, and is the only one of that name
 
 const read = (file: string) => readFileSync(join(root, file), 'utf8');
 
+const headingsOf = (page: string) => [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) => heading);
+
 /** Returns the anchors of a page's headings. */
 const anchorsOf = (page: string) =>
-  [...read(page).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+  headingsOf(page).map((heading) =>
     heading
       .toLowerCase()
       .replaceAll(/[^\w\- ]/g, '')
@@ -46,6 +48,18 @@ test('every link of a page leads to a file, and to a heading of it', () => {
     ({ file, anchor }) => !existsSync(join(root, file)) || (anchor !== '' && !anchorsOf(file).includes(anchor)),
   );
   expect(broken.map(({ where }) => where)).toEqual([]);
+});
+
+test('a section that a page names in quotes is a heading of the page that it links', () => {
+  const named = list(pages).flatMap((page) =>
+    [...read(page).matchAll(/((?:"[^"\n]+"(?:,| and) ?)*"[^"\n]+") (?:in|of) \[[^\]]+\]\(([\w./-]+\.md)\)/g)].flatMap(
+      ([, names = '', path = '']) =>
+        [...names.matchAll(/"([^"]+)"/g)].map(([, name = '']) => ({ page, name, file: join(dirname(page), path) })),
+    ),
+  );
+  expect(named.length).toBeGreaterThan(15);
+  const missing = named.filter(({ name, file }) => !headingsOf(file).includes(name));
+  expect(missing).toEqual([]);
 });
 
 test('docs/OPERATIONS.md has each metric, and no other one', () => {
