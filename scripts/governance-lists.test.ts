@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { idOf, keywarden, organization, store, useGovernance } from './governance-fixture.ts';
+import { advance, idOf, keywarden, mint, organization, store, useGovernance } from './governance-fixture.ts';
 
 // Parts of plans, and lists of keys and owners, as a person types them.
 
@@ -59,6 +59,24 @@ test('keys and owners are listed as a table, JSON and CSV; one key is shown with
     [['exempt', '--kind', 'robot', '--reason', 'x', '--until', '10d'], /There is no kind robot; use one of personal, /],
   ] as const)
     expect(await keywarden(...words)).toMatchObject({ code: 2, stderr: expect.stringMatching(says) });
+});
+
+test('a key of the plan whose id is the number of another one is chosen by its scope and id', async () => {
+  for (let number = 0; number < 8; number += 1) await mint(`more-${number}`);
+  await advance(40);
+  await keywarden('sync', 'keys');
+  const keysOf = async (...words: string[]) => {
+    const { stdout } = await keywarden('plan', ...words, '--json');
+    return (JSON.parse(stdout) as { items: { key: { number: string; id: string; scope: string } }[] }).items;
+  };
+  const items = await keysOf();
+  const both = items.find(({ key }) => items.some((other) => other.key.number === key.id && other.key.id !== key.id));
+  const { id = '', scope = '' } = both?.key ?? {};
+  expect(await keywarden('plan', '--key', id)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining(`specify one of ${scope}/`),
+  });
+  expect(await keysOf('--key', `${scope}/${id}`)).toEqual([both]);
 });
 
 test('the list of incidents has all of them, also more than 200', async () => {

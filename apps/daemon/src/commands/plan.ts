@@ -26,7 +26,8 @@ export const planCommand = describeCommand({
     '--organization <id>': 'make the part of the plan with the keys of this organization',
     '--review <number>': 'make the part with the keys that this signed access review decided to revoke',
     '--rule <name>': 'make the part with the keys that this rule flags',
-    '--key <key...>': 'make the part with these keys of the plan, by their ids or by their numbers in the store',
+    '--key <key...>':
+      'make the part with these keys of the plan, by their ids, as SCOPE/ID, or by their numbers in the store',
   },
   output: 'list',
   examples: ['', '--organization org-quiet-river-1', '--review 3', '--json > plan.json'],
@@ -76,20 +77,21 @@ async function takePart<T extends Plan>(
 }
 
 /**
- * Returns the number of the key of a plan that a text names: by its id, which tables show as KEY, or by its number. Throws a UserError if it names none, or
- * two: a part with another key than the one that was meant could be approved.
+ * Returns the number of the key of a plan that a text names: by its id, which tables show as KEY, by SCOPE/ID, or by its number. Throws a UserError if it
+ * names none, or two: a part with another key than the one that was meant could be approved.
  */
 function numberOf({ id: plan, document: { items } }: Plan, text: string): string {
-  const named = items.filter(({ key }) => key.id === text || key.number === text);
+  const inFull = ({ scope, id }: (typeof items)[number]['key']) => `${scope}/${id}`;
+  const named = items.filter(({ key }) => [key.id, key.number, inFull(key)].includes(text));
   const [found] = named;
   if (found === undefined)
     throw usageError(
       `Plan ${plan} would not revoke a key ${text}; run keywarden plan without options to see its keys.`,
     );
   if (named.length > 1) {
-    const numbers = named.map(({ key }) => `number ${key.number} is key ${key.id} ${key.name} of ${key.scope}`);
+    const names = named.map(({ key }) => `${inFull(key)} (number ${key.number}, ${key.name})`);
     throw usageError(
-      `${text} names several keys of plan ${plan}: ${numbers.join('; ')}. Use a number that is no other key's id.`,
+      `${text} is the id or the number of several keys of plan ${plan}; specify one of ${names.join(', ')}.`,
     );
   }
   return found.key.number;
