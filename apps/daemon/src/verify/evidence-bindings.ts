@@ -1,68 +1,23 @@
-import type { EventContent, ProvenEvent } from '@keywarden/core/ledger';
+import type { EventContent } from '@keywarden/core/ledger';
 import { compareInstants, sha256 } from '@keywarden/core/values';
 import {
   areKeys,
-  type Comparison,
+  areMoves,
   is,
+  isCause,
   isKey,
   isSameJson,
   isSameText,
   isShortKey,
+  isStateBy,
   isValue,
+  listMoves,
+  movesOf,
 } from './evidence-comparisons.ts';
 import { type EventIndex, findEvent, findEvents, hashOf, listNewest, textOf } from './evidence-events.ts';
+import type { Binding, Compare, Period, Row } from './evidence-sources.ts';
 
 // Which events of the ledger the rows of an evidence archive are compared with.
-
-export type Row = Record<string, unknown>;
-
-/** Excludes `to`. */
-export interface Period {
-  from: string;
-  to: string;
-}
-
-/** How a field of a row is compared. */
-interface Compare {
-  /** The member of the event. */
-  member: string;
-  isSame: Comparison;
-  /** Of an object, or of each object of a list: the members that are compared. All by default. */
-  parts?: string[];
-  /** Whether the row has null for an empty text of the event. */
-  isEmptyNull?: true;
-}
-
-export interface Source {
-  type: string;
-  /** The members that name the event, each with the field of the row that has its value; `number` with `id` by default. */
-  namedByRow?: Record<string, string>;
-  /** The same, each with a member of the event of the binding's first source. */
-  namedByFirst?: Record<string, string>;
-  /** Returns whether the row says that there is such an event; by default it always does. */
-  isClaimed?: (row: Row) => boolean;
-  /**
-   * The row may be of a later state than the newest event of the signed tree: the field with the time of its state and the member with that of the event, or
-   * `open` for what may change until the row is closed.
-   */
-  newerBy?: [field: string, member: string] | 'open';
-  /** Fields of the row, each with the member of the event, and how they are compared; as text by default. */
-  fields: Record<string, string | Compare>;
-  /** Values of these fields in a row without the event; missing by default. */
-  absent?: Row;
-  /** Returns whether the table must have a row of an event. */
-  isDue?: (event: ProvenEvent, period: Period, events: EventIndex) => boolean;
-  /** Returns whether the archives of earlier versions have no row of a due event. */
-  wasLeftOut?: (event: ProvenEvent, period: Period) => boolean;
-}
-
-export interface Binding {
-  /** What the rows are, in the plural. */
-  of: string;
-  table: RegExp;
-  /** The first one is about the row itself, and the others about what became of it. */
-  sources: [Source, ...Source[]];
-}
 
 const isBefore = (at: EventContent[string] | undefined, limit: string) =>
   typeof at === 'string' && compareInstants(at, limit) < 0;
@@ -84,15 +39,18 @@ export const bindings: Binding[] = [
     sources: [
       {
         type: 'revocation.intended',
+        since: 'intended_at',
         isDue: ({ content }, period) => isWithin(content.judged_at ?? content.created_at, period),
         fields: {
           ...same('plan_id', 'connection', 'policy_sha256', 'judged_at'),
           key,
           intended_at: 'created_at',
+          cause: { member: 'number', isSame: isCause },
         },
       },
       {
         type: 'revocation.ended',
+        since: 'ended_at',
         namedByRow: { intent_number: 'id' },
         isClaimed: ({ outcome }) => outcome !== 'open',
         absent: { outcome: 'open', used_in_flight: false },
@@ -127,6 +85,10 @@ export const bindings: Binding[] = [
           ...same('granted_at', 'until', 'pattern', 'reason', 'granted_by'),
           rules: { member: 'rules', isSame: isValue },
           keys: { member: 'keys', isSame: areKeys, parts: ['control_plane', 'scope', 'id'] },
+          state: {
+            member: 'number',
+            isSame: isStateBy('ended_at', { before: ['in_force', 'lapsed'], after: 'ended' }),
+          },
         },
       },
       {
@@ -142,6 +104,7 @@ export const bindings: Binding[] = [
     sources: [
       {
         type: 'incident.opened',
+        since: 'opened_at',
         isDue({ content }, { from, to }, events) {
           const closed = findEvent(events, 'incident.closed', { number: content.number })?.content.closed_at;
           return isBefore(content.opened_at, to) && !isBefore(closed, from);
@@ -151,15 +114,23 @@ export const bindings: Binding[] = [
           ...same('kind', 'opened_at'),
           scope: { member: 'scope', isSame: isSameText, isEmptyNull: true },
           key: { member: 'key', isSame: isShortKey, parts: ['number', 'id'] },
+          state: { member: 'number', isSame: isStateBy('closed_at', { before: ['open'], after: 'closed' }) },
         },
       },
       {
+        type: 'revocation.intended',
+        namedByFirst: { number: 'intent_number' },
+        isClaimed: has('plan_id'),
+        fields: same('plan_id'),
+      },
+      {
         type: 'incident.opened',
-        newerBy: 'open',
+        isNewer: ({ row }, isNew) => row.closed_at === null || isNew(row.closed_at),
         fields: { detail: { member: 'detail', isSame: isSameJson } },
       },
       {
         type: 'incident.closed',
+        since: 'closed_at',
         isClaimed: has('closed_at'),
         fields: same('closed_at', 'closed_by', 'note'),
       },
@@ -171,6 +142,7 @@ export const bindings: Binding[] = [
     sources: [
       {
         type: 'plan.approved',
+        since: 'at',
         isDue: ({ content }, period) => isWithin(content.approved_at, period),
         namedByRow: { plan_id: 'plan_id', approved_at: 'at' },
         isClaimed: ({ decision }) => decision === 'approved',
@@ -189,6 +161,7 @@ export const bindings: Binding[] = [
       },
       {
         type: 'plan.rejected',
+        since: 'at',
         isDue: ({ content }, period) => isWithin(content.rejected_at, period),
         namedByRow: { plan_id: 'plan_id', rejected_at: 'at' },
         isClaimed: ({ decision }) => decision === 'rejected',
@@ -208,6 +181,7 @@ export const bindings: Binding[] = [
     sources: [
       {
         type: 'rotation.begun',
+        since: 'opened_at',
         isDue: ({ content }, period, events) =>
           findEvents(events, 'rotation.moved', { rotation_number: content.number }).some((moved) =>
             isWithin(moved.content.at, period),
@@ -217,12 +191,19 @@ export const bindings: Binding[] = [
       },
       {
         type: 'rotation.moved',
-        newerBy: ['since', 'at'],
+        isNewer: ({ row, event, events }, isNew) =>
+          isNew(row.since) && listMoves(row).length > movesOf(event, events).length,
         namedByFirst: { rotation_number: 'number' },
         fields: { ...same('state', 'why'), since: 'at' },
       },
       {
+        type: 'rotation.moved',
+        namedByFirst: { rotation_number: 'number' },
+        fields: { events: { member: 'sequence', isSame: areMoves } },
+      },
+      {
         type: 'rotation.given_up',
+        since: 'ended_at',
         namedByFirst: { number: 'number' },
         isClaimed: has('given_up_by'),
         fields: same('given_up_by'),
@@ -232,10 +213,13 @@ export const bindings: Binding[] = [
   {
     of: 'reviewed keys',
     table: /-reviewed_keys\.ndjson$/,
+    document: { review: 'review_id', is: 'item' },
     sources: [
       {
         type: 'review.decided',
-        newerBy: ['decided_at', 'decided_at'],
+        since: 'decided_at',
+        isNewer: ({ row, event }, isNew) =>
+          isNew(row.decided_at) && isBefore(event.content.decided_at, String(row.decided_at)),
         isDue: ({ content }, period, events) =>
           isWithin(
             findEvent(events, 'review.signed', { review_number: content.review_number })?.content.signed_at,
@@ -249,16 +233,31 @@ export const bindings: Binding[] = [
   {
     of: 'signed reviews',
     table: /^reviews\/signatures\.ndjson$|-reviews\.ndjson$/,
+    document: { review: 'id', is: 'review' },
     sources: [
       {
         type: 'review.signed',
+        since: 'signed_at',
         isDue: ({ content }, period) => isWithin(content.signed_at, period),
         namedByRow: { review_number: 'id' },
-        fields: same('signed_at', 'sha256', 'signed_by'),
+        fields: {
+          ...same('signed_at', 'sha256', 'signed_by'),
+          state: { member: 'review_number', isSame: is('signed') },
+        },
       },
       {
         type: 'review.opened',
-        fields: same('as_of', 'plan_id', 'opened_at', 'title', 'opened_by', 'reviewer'),
+        since: 'opened_at',
+        fields: {
+          ...same('as_of', 'plan_id', 'opened_at', 'title', 'opened_by', 'reviewer'),
+          campaign_id: 'campaign_number',
+        },
+      },
+      {
+        type: 'campaign.opened',
+        namedByRow: { number: 'campaign_id' },
+        isClaimed: has('campaign_id'),
+        fields: same('due_at'),
       },
     ],
   },
@@ -275,13 +274,4 @@ export function listDueDocuments(period: Period, events: EventIndex): { reviews:
       within('plan.stored', 'created_at').flatMap(({ content }) => textOf(content.policy_sha256) ?? []),
     ),
   };
-}
-
-/** Returns the events for which a table must have a row. */
-export function listDue({ sources }: Binding, period: Period, events: EventIndex): Set<ProvenEvent> {
-  return new Set(
-    sources.flatMap(({ type, isDue }) =>
-      listNewest(events, type).filter((event) => isDue?.(event, period, events) === true),
-    ),
-  );
 }

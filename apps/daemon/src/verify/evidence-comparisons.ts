@@ -1,13 +1,12 @@
 import type { ProvenEvent } from '@keywarden/core/ledger';
 import { canonicalJson, sha256 } from '@keywarden/core/values';
+import { type EventIndex, findEvents } from './evidence-events.ts';
+import type { Comparison, Row } from './evidence-sources.ts';
 
 // How values of rows are compared with what events recorded.
 
-/** Compares a value of a row with what an event recorded. Returns whether they are the same. */
-export type Comparison = (recorded: string, shown: unknown, event: ProvenEvent) => boolean;
-
 /** Compares what a reference to a key shows: its number, its scope and its id, and the address of its control plane if it has that too. */
-export const isKey: Comparison = (recorded, shown, { content }) => {
+export const isKey: Comparison = (recorded, shown, { event: { content } }) => {
   const { number, control_plane: plane, scope, id } = shown as Record<string, unknown>;
   // The address may have spaces.
   const [, recordedPlane, recordedScope, recordedId] = /^(.*) (\S+) (\S+)$/.exec(recorded) ?? [];
@@ -16,7 +15,7 @@ export const isKey: Comparison = (recorded, shown, { content }) => {
 };
 
 /** Compares a reference to a key that has its number and its id alone, as that of an incident. */
-export const isShortKey: Comparison = (recorded, shown, { content }) => {
+export const isShortKey: Comparison = (recorded, shown, { event: { content } }) => {
   const { number, id } = shown as Record<string, unknown>;
   return number === content.key_number && id === recorded.split(' ').at(-1);
 };
@@ -53,3 +52,33 @@ export const is =
   (wanted: string): Comparison =>
   (_recorded, shown) =>
     shown === wanted;
+
+/** Compares why a key was revoked: by a plan or by a rotation. */
+export const isCause: Comparison = (_recorded, shown, { event: { content } }) =>
+  shown === (content.plan_id === null ? 'rotation' : 'plan');
+
+/** Compares a state that says whether the row has the time of its end. */
+export const isStateBy =
+  (end: string, { before, after }: { before: string[]; after: string }): Comparison =>
+  (_recorded, shown, { row }) =>
+    row[end] === null ? before.some((state) => state === shown) : shown === after;
+
+/** Lists the transitions of a rotation that its row has. */
+export const listMoves = ({ events }: Row): Row[] => (Array.isArray(events) ? (events as Row[]) : []);
+
+/** Returns all events of the transitions of the rotation that an event is about. */
+export const movesOf = ({ content }: ProvenEvent, events: EventIndex): ProvenEvent[] =>
+  findEvents(events, 'rotation.moved', { rotation_number: content.rotation_number }).toSorted(
+    (a, b) => Number(a.content.sequence) - Number(b.content.sequence),
+  );
+
+/** Compares the transitions of a rotation with all of its events. The last ones may have no receipt yet; the very last one is the state of the row. */
+export const areMoves: Comparison = (_recorded, _shown, { event, row, events }) => {
+  const moves = listMoves(row);
+  const isLast = canonicalJson(moves.at(-1) ?? {}) === canonicalJson({ state: row.state, at: row.since, why: row.why });
+  const areRecorded = movesOf(event, events).every(({ content, personal, hidden }, index) => {
+    const { state, at, why } = moves[index] ?? {};
+    return state === content.state && at === content.at && (hidden.includes('why') || why === (personal.why ?? null));
+  });
+  return isLast && areRecorded;
+};

@@ -20,6 +20,7 @@ const nameMembers: Record<string, string[][]> = {
   'plan.approved': [['number'], ['plan_id', 'approved_at']],
   'plan.approval_ended': [['approval_number']],
   'plan.rejected': [['plan_id', 'rejected_at']],
+  'campaign.opened': [['number']],
   'review.opened': [['number']],
   'review.decided': [['review_number', 'key_number']],
   'review.signed': [['review_number']],

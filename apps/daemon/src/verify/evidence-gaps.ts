@@ -2,7 +2,7 @@ import { gapSettlingMs, mostGapsListed } from '@keywarden/core/ledger';
 import { before, compareInstants, countOf, isInstant, sha256 } from '@keywarden/core/values';
 import { z } from 'zod';
 import type { Archive } from './archive.ts';
-import type { Period } from './evidence-bindings.ts';
+import type { Period } from './evidence-sources.ts';
 import { parseOnce } from './json.ts';
 import { sealOf } from './receipt-lines.ts';
 import { addSentence, DamagedFile, type ReceiptChecker, type Verdict } from './verdict.ts';
@@ -55,7 +55,12 @@ export async function readSealedGaps(
 }
 
 const gapSchema = z.object({ control_plane: z.string(), project_id: z.string(), ...interval.shape });
-const coverageSchema = z.object({ control_plane: z.string(), project_id: z.string(), unknown: z.array(interval) });
+const coverageSchema = z.object({
+  control_plane: z.string(),
+  project_id: z.string(),
+  known: z.array(interval),
+  unknown: z.array(interval),
+});
 
 interface Gaps {
   file: string;
@@ -85,16 +90,20 @@ export async function compareGaps(archive: Archive, { period, ...request }: Gaps
   });
 }
 
-/** Looks for the sealed gaps of each project in its row of the coverage. */
+/** Looks for the sealed gaps of each project in its row of the coverage, which must not claim a time of them. */
 export async function compareCoverage(archive: Archive, request: Gaps): Promise<void> {
   const named: NamedGaps = new Set();
   const projects = new Set<string>();
   await archive.eachLine(request.file, (line) => {
     const row = coverageSchema.parse(parseOnce(line));
-    const project = sha256(`${row.control_plane} ${row.project_id}`);
+    const name = `${row.control_plane} ${row.project_id}`;
+    const project = sha256(name);
     if (projects.has(project)) addSentence(request.verdict.wrong, `${request.file}: it has a project twice`);
     projects.add(project);
     addOf(named, row, row.unknown, request.sealed);
+    for (const gap of request.sealed.gaps.get(name) ?? [])
+      if (row.known.some((each) => overlap(each, gap)))
+        addSentence(request.verdict.wrong, `${request.file}: it claims a time of the gap of ${name} ${timesOf(gap)}`);
   });
   addMissing(named, { ...request, isCut: false, when: '', isDue: () => true });
 }
@@ -124,6 +133,11 @@ function isOfPeriod({ from, to, reason }: SealedGap, period: Period): boolean {
     (reason !== 'recent' || compareInstants(from, settled) <= 0)
   );
 }
+
+const overlap = (one: Interval, other: Interval) =>
+  compareInstants(one.from, other.to) < 0 && compareInstants(other.from, one.to) < 0;
+
+const timesOf = ({ from, to }: Interval) => `from ${from} to ${to}, which was sealed`;
 
 /** The sealed gaps that a file has: not what it has beside them, which can be any number. */
 type NamedGaps = Set<SealedGap>;
@@ -158,10 +172,7 @@ function addMissing(
       if (named.has(gap)) found += 1;
       else {
         lacking += 1;
-        addSentence(
-          isCut ? unproven : wrong,
-          `${file}: it lacks the gap of ${project} from ${gap.from} to ${gap.to}, which was sealed`,
-        );
+        addSentence(isCut ? unproven : wrong, `${file}: it lacks the gap of ${project} ${timesOf(gap)}`);
       }
   }
   if (found === 0 && lacking === 0) addSentence(computed, `${file}: the seals of the archive name no gap${when}`);

@@ -1,9 +1,9 @@
 import { before, compareInstants, countOf, dayMs, dayOf, isInstant, sha256 } from '@keywarden/core/values';
 import { z } from 'zod';
 import type { Archive } from './archive.ts';
-import { type Binding, bindings, listDue, listDueDocuments, type Period, type Row } from './evidence-bindings.ts';
+import { bindings, listDueDocuments } from './evidence-bindings.ts';
 import { compareCsvFiles } from './evidence-csv.ts';
-import { comparePolicy, compareReview } from './evidence-documents.ts';
+import { comparePolicy, compareWithReview, readReviews, reviewFile, type SignedReview } from './evidence-documents.ts';
 import { addEvent, type EventIndex } from './evidence-events.ts';
 import {
   addMissingFiles,
@@ -17,6 +17,7 @@ import {
   sealedGapsFile,
 } from './evidence-gaps.ts';
 import { compareRow, nameOfEvent, unboundOf } from './evidence-rows.ts';
+import { type Binding, listDue, type Period, type Row } from './evidence-sources.ts';
 import { parseOnce } from './json.ts';
 import { createLateTimes } from './late-times.ts';
 import { checkVerifyPage } from './operations-pack.ts';
@@ -147,13 +148,13 @@ async function compareFiles(
   const csvFiles = await compareCsvFiles(archive, listed, verdict);
   const others = new Map<string, string[]>();
   const note = (what: string, file: string) => void others.set(what, [...(others.get(what) ?? []), file]);
-  for (const { file, sha256 } of listed) {
+  const reviews = await readReviews(archive, listed, { events, verdict });
+  for (const { file } of listed) {
     const binding = bindings.find(({ table }) => table.test(file));
-    const review = /^reviews\/(\d+)\.json$/.exec(file)?.[1];
     if (binding !== undefined) {
-      const fields = await compareRows(archive, { file, binding, receipts, period: { from, to }, verdict });
+      const fields = await compareRows(archive, { file, binding, receipts, reviews, period: { from, to }, verdict });
       if (fields.length > 0) note(`these fields are not compared with the ledger, ${fields.join(', ')}`, file);
-    } else if (review !== undefined) compareReview({ file, events, verdict }, review, sha256);
+    } else if (reviewFile.test(file)) continue;
     else if (/^policies\/.*\.json$/.test(file))
       policies.add(comparePolicy({ file, text: await archive.text(file), events, verdict }));
     else if (file === gapsFile || historyTable.test(file)) {
@@ -236,6 +237,7 @@ interface Table {
   file: string;
   binding: Binding;
   receipts: Receipts;
+  reviews: Map<string, SignedReview>;
   period: Period;
   verdict: Verdict;
 }
@@ -245,7 +247,10 @@ const longestName = 200;
 const mostFields = 1000;
 
 /** Compares each row of a table with its events, and looks for the rows of the period's events. Returns the fields that no event has. */
-async function compareRows(archive: Archive, { file, binding, receipts, period, verdict }: Table): Promise<string[]> {
+async function compareRows(
+  archive: Archive,
+  { file, binding, receipts, reviews, period, verdict }: Table,
+): Promise<string[]> {
   const counts = { same: 0, hidden: 0, 'no receipt': 0 };
   const others = new Set<string>();
   // An approval and a rejection of a plan can have one time. A row has no field of its own that no event has.
@@ -263,7 +268,11 @@ async function compareRows(archive: Archive, { file, binding, receipts, period, 
     // A name can be as long as a line.
     if (names.has(sha256(whole))) addSentence(verdict.wrong, `${file}: it has the row ${name} twice`);
     names.add(sha256(whole));
-    for (const field of unboundOf(row, binding)) if (others.size < mostFields) others.add(field.slice(0, longestName));
+    const signed = compareWithReview(row, binding, reviews);
+    if (signed?.isSame === false)
+      addSentence(verdict.wrong, `${file}: the row ${name} differs from the document of its review`);
+    for (const field of unboundOf(row, binding, signed?.fields ?? []))
+      if (others.size < mostFields) others.add(field.slice(0, longestName));
     if (typeof compared === 'string') counts[compared] += 1;
     else addSentence(verdict.wrong, `${file}: the row ${name} differs from the ledger in ${compared.differs}`);
   });

@@ -1,14 +1,15 @@
 import type { ProvenEvent } from '@keywarden/core/ledger';
 import { isInstant, toMs } from '@keywarden/core/values';
-import type { Binding, Row, Source } from './evidence-bindings.ts';
 import { type EventIndex, findEvent, hashOf } from './evidence-events.ts';
+import type { Binding, Row, Source } from './evidence-sources.ts';
 
 // Compares rows of evidence with the events that they are about.
 
-/** Returns the names of a row's fields, and of members of these, that are not compared with any event. */
-export function unboundOf(row: Row, { sources }: Binding): string[] {
+/** Returns the names of a row's fields, and of members of these, that are neither compared with an event nor with a document. */
+export function unboundOf(row: Row, { sources }: Binding, ofDocument: string[]): string[] {
   const fields = new Map(sources.flatMap((source) => Object.entries(source.fields)));
   return Object.entries(row).flatMap(([field, value]) => {
+    if (ofDocument.includes(field)) return [];
     const bound = fields.get(field);
     if (bound === undefined) return field === 'id' ? [] : [field];
     if (typeof bound === 'string' || bound.parts === undefined) return [];
@@ -56,19 +57,25 @@ export function compareRow(row: Row, { sources }: Binding, events: EventIndex, n
   const found: ProvenEvent[] = [];
   const results: Compared[] = [];
   const covered = new Set<string>();
+  const isNew = (at: unknown) => typeof at === 'string' && isInstant(at) && toMs(at) > toMs(newest) - lateMs;
   let first: ProvenEvent | undefined;
   for (const source of sources) {
-    const event = findEvent(events, source.type, nameOfEvent(source, row, first));
+    const { type, fields, since, isClaimed, isNewer } = source;
+    const name = nameOfEvent(source, row, first);
+    const event = findEvent(events, type, name);
     if (source === sources[0]) first = event;
-    if (event === undefined && source.isClaimed?.(row) === false) continue;
-    for (const field of Object.keys(source.fields)) covered.add(field);
+    const hasNone = source.namedByFirst !== undefined && Object.values(name).includes(null);
+    if (event === undefined && (hasNone || isClaimed?.(row) === false)) continue;
+    for (const field of Object.keys(fields)) covered.add(field);
     if (event === undefined) {
-      results.push('no receipt');
+      results.push(since === undefined || isNew(row[since]) ? 'no receipt' : { differs: since });
       continue;
     }
     found.push(event);
-    const compared = compareFields(row, source, event);
-    results.push(typeof compared === 'object' && isNewer(row, source, { event, newest }) ? 'no receipt' : compared);
+    const compared = compareFields(row, source, { event, events });
+    results.push(
+      typeof compared === 'object' && isNewer?.({ row, event, events }, isNew) === true ? 'no receipt' : compared,
+    );
   }
   const claimed = sources.flatMap(({ fields, absent }) =>
     Object.keys(fields).filter((field) => !covered.has(field) && row[field] !== (absent?.[field] ?? null)),
@@ -81,17 +88,11 @@ export function compareRow(row: Row, { sources }: Binding, events: EventIndex, n
   return { compared, found };
 }
 
-/** Returns whether a row that differs from an event may be of a later state than the signed tree has. */
-function isNewer(row: Row, { newerBy }: Source, { event, newest }: { event: ProvenEvent; newest: string }): boolean {
-  const isLate = (at: unknown) => typeof at === 'string' && isInstant(at) && toMs(at) > toMs(newest) - lateMs;
-  if (newerBy === undefined) return false;
-  if (newerBy === 'open') return row.closed_at === null || isLate(row.closed_at);
-  const [field, member] = newerBy;
-  // Not compared with the time of recording: it is of the database's clock, and the row can have the time of a control plane whose clock is behind.
-  return isLate(row[field]) && row[field] !== event.content[member];
-}
-
-function compareFields(row: Row, { fields }: Source, event: ProvenEvent): Compared {
+function compareFields(
+  row: Row,
+  { fields }: Source,
+  { event, events }: { event: ProvenEvent; events: EventIndex },
+): Compared {
   let result: Compared = 'same';
   for (const [field, named] of Object.entries(fields)) {
     const { member, isSame, isEmptyNull } = typeof named === 'string' ? { member: named } : named;
@@ -102,7 +103,7 @@ function compareFields(row: Row, { fields }: Source, event: ProvenEvent): Compar
     if (typeof recorded === 'object' && recorded !== null) result = 'hidden';
     else if (recorded === null || shown === null || isSame === undefined) {
       if (recorded !== shown) return { differs: field };
-    } else if (!isSame(recorded, shown, event)) return { differs: field };
+    } else if (!isSame(recorded, shown, { event, row, events })) return { differs: field };
   }
   return result;
 }

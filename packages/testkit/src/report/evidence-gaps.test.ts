@@ -121,6 +121,19 @@ test('a gap that the coverage does not have is found', async () => {
   expect((await packs.verify(covered(evidence))).rank).toBe(2);
 });
 
+test('a coverage that claims a time of a gap beside the gap is found', async () => {
+  const claimed = (to: string) =>
+    forgeOne(/^coverage\/operations\.ndjson$/, (text) =>
+      text.replace(/"to" ?: ?"2026-05-20T00:00:00Z"/, `"to":"${to}"`),
+    );
+  const { rank, words } = await packs.verify(claimed('2026-05-20T00:00:01Z')(evidence));
+  expect([rank, words]).toEqual([
+    2,
+    expect.stringMatching(/it claims a time of the gap of \S+ \S+ quiet-river from 2026-05-20/),
+  ]);
+  expect((await packs.verify(claimed('2026-05-19T00:00:00Z')(evidence))).rank).toBe(1);
+});
+
 test.each([
   ['seals', sealsFile, 'it has no ledger/seals-with-gaps.ndjson'],
   ['coverage', /^coverage\/operations/, 'it has no coverage/operations.ndjson'],

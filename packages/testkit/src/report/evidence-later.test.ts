@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { download, editLines, editRows, forge, unpack } from './packs.ts';
-import { packs, usePacks } from './packs-fixture.ts';
+import { evidence, packs, usePacks } from './packs-fixture.ts';
 
 // Archives of evidence of records that began before the period, or changed within it, after it, or after the tree was signed.
 
@@ -113,4 +113,30 @@ test('a period has what happened at its first instant, and not what happened at 
   });
   const until = unpack(await download(packs.fixture, `/v1/evidence?from=2026-05-01&to=${judgedAt}`));
   expect(await packs.verify(until)).toMatchObject({ rank: 1, words: expect.not.stringContaining('has no row') });
+});
+
+test('a state for which there is no receipt is not proven; one of a time that has receipts is refused', async () => {
+  const moveTo = (since: string, edit: (events: unknown[], move: object) => unknown) =>
+    forge(
+      /-rotations\.ndjson$/,
+      editRows((row) => {
+        const move = { state: 'failed', why: null };
+        const events = edit(row.events as unknown[], { ...move, at: since });
+        return { ...row, ...move, since, events };
+      }),
+    )(evidence);
+  const now = new Date().toISOString();
+  const { rank, words } = await packs.verify(moveTo(now, (events, move) => [...events, move]));
+  expect(rank).toBe(1);
+  expect(words).toMatch(/-rotations\.ndjson: 1 row without a receipt/);
+  for (const since of ['2026-05-20T00:00:00Z', '2030'])
+    expect((await packs.verify(moveTo(since, (events, move) => [...events, move]))).rank).toBe(2);
+  // Its transitions are those of the ledger, and end with its state.
+  for (const edit of [
+    (events: unknown[]) => events,
+    (events: unknown[], move: object) => [...events, move, { ...move, state: 'retired' }],
+    (_events: unknown[], move: object) => [move, move],
+    () => null,
+  ])
+    expect((await packs.verify(moveTo(now, edit))).rank).toBe(2);
 });
