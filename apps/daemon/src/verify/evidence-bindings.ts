@@ -228,6 +228,7 @@ export const bindings: Binding[] = [
         namedByRow: { review_number: 'review_id', key_number: 'key.number' },
         fields: { ...same('decision', 'reason', 'decided_by', 'decided_at'), review_id: 'review_number', key },
       },
+      { type: 'review.signed', namedByRow: { review_number: 'review_id' }, fields: {} },
     ],
   },
   {

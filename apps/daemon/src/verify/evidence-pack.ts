@@ -257,7 +257,8 @@ async function compareRows(
   const [first] = binding.sources;
   const names = new Set<string>();
   const { events, newest } = receipts;
-  const missing = listDue(binding, period, events);
+  const due = listDue(binding, period, events);
+  const missing = new Set(due);
   await archive.eachLine(file, (line) => {
     const row = parseOnce(line) as Row;
     const { compared, found } = compareRow(row, binding, events, newest);
@@ -273,8 +274,11 @@ async function compareRows(
       addSentence(verdict.wrong, `${file}: the row ${name} differs from the document of its review`);
     for (const field of unboundOf(row, binding, signed?.fields ?? []))
       if (others.size < mostFields) others.add(field.slice(0, longestName));
-    if (typeof compared === 'string') counts[compared] += 1;
-    else addSentence(verdict.wrong, `${file}: the row ${name} differs from the ledger in ${compared.differs}`);
+    if (typeof compared === 'string') {
+      counts[compared] += 1;
+      if (compared !== 'no receipt' && !found.some((event) => due.has(event)))
+        addSentence(verdict.wrong, `${file}: the row ${name} is not of the period`);
+    } else addSentence(verdict.wrong, `${file}: the row ${name} differs from the ledger in ${compared.differs}`);
   });
   for (const event of missing) {
     const isOld = binding.sources.some(({ type, wasLeftOut }) => type === event.type && wasLeftOut?.(event, period));

@@ -113,6 +113,21 @@ test('a period has what happened at its first instant, and not what happened at 
   });
   const until = unpack(await download(packs.fixture, `/v1/evidence?from=2026-05-01&to=${judgedAt}`));
   expect(await packs.verify(until)).toMatchObject({ rank: 1, words: expect.not.stringContaining('has no row') });
+  // Rows that the ledger recorded, in the archive of a period that is not theirs.
+  for (const table of [
+    'revocations',
+    'exemptions',
+    'incidents',
+    'decisions',
+    'rotations',
+    'reviewed_keys',
+    'reviews',
+  ]) {
+    const name = new RegExp(`-${table}\\.ndjson$`);
+    const [, rows = ''] = Object.entries(from).find(([file]) => name.test(file)) ?? [];
+    const { rank, words } = await packs.verify(forge(name, () => rows)(until));
+    expect([table, rank, words]).toEqual([table, 2, expect.stringContaining('is not of the period')]);
+  }
 });
 
 test('a state for which there is no receipt is not proven; one of a time that has receipts is refused', async () => {
