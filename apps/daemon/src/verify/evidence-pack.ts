@@ -45,7 +45,7 @@ const manifestSchema = z.object({
   files: z.array(
     z.object({
       ...filePart.shape,
-      measure: z.object({ days: z.int().min(1).max(mostDays).optional() }),
+      measure: z.object({ measure: z.string(), days: z.int().min(1).max(mostDays).optional() }),
       csv: z.object({ file: z.string(), sha256: z.string() }),
       not_assessable: z
         .object({ ...filePart.shape, csv: z.object({ file: z.string(), sha256: z.string() }) })
@@ -65,6 +65,10 @@ export async function verifyEvidence(archive: Archive, given: unknown, options: 
   const { from, to } = read.data;
   if (compareInstants(from, to) >= 0) return withoutHead(wrong('its period ends before it begins'));
   const verdict: Verdict = { proven: [], unproven: [], wrong: [] };
+  // The summary names a table by its measure, and its rows are compared by its name.
+  for (const { file, measure } of read.data.files)
+    if (!file.endsWith(`-${measure.measure}.ndjson`))
+      addSentence(verdict.wrong, `${file} is not named by its measure, ${measure.measure}`);
   const listed = listFiles(read.data);
   await checkFiles(archive, listed, verdict);
   if (verdict.wrong.length > 0) return withoutHead(verdict);

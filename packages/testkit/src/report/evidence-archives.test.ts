@@ -138,6 +138,10 @@ test.each<[string, (files: Files) => Files]>([
       editLines((lines) => [...lines, lines[0]?.replace(/"project_name" ?: ?"[^"]*"/, '"project_name":"other"') ?? '']),
     ),
   ],
+  [
+    'the measure of a table has another name than its file',
+    (files) => change(files, /manifest/, (text) => text.replace('"measure": "revocations"', '"measure": "inventory"')),
+  ],
   ['a policy is altered', forge(/^policies\//, (text) => text.replace('never-used', 'always-used'))],
   ...['revocations', 'exemptions', 'decisions', 'incidents', 'rotations', 'reviewed_keys', 'reviews'].map(
     (of): [string, (files: Files) => Files] => [
