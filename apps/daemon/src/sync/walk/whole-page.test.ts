@@ -90,6 +90,12 @@ test.each<[string, Answer[], Parameters<typeof fetchFrom>[1], [seen: [string, st
   ],
   ['an empty page that repeats its cursor twice', [answer('', '0'), answer('', '0')], { cursor: '0' }, [['', null], 2]],
   [
+    'an empty page that repeats its cursor once',
+    [answer('', '1'), answer('', '0'), answer('', '1'), answer('', '1'), answer('a')],
+    { cursor: '0' },
+    [['a', null], 5],
+  ],
+  [
     'a row more below a cursor',
     [answer('a', '1'), answer('a b', '1'), answer('a b', '1')],
     { cursor: '0' },

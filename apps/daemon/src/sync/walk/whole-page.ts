@@ -109,7 +109,8 @@ async function fetchAgreed(
       }
     }
     const next = await ask();
-    if (isSame(page, next) || (request.cursor === undefined && isPushedDown(page, next)))
+    const isSameEnd = leadsNowhere(page, request.cursor) === leadsNowhere(next, request.cursor);
+    if ((isSame(page, next) && isSameEnd) || (request.cursor === undefined && isPushedDown(page, next)))
       return { ...next, isLast: false };
     if (attempt === attempts) throw invalidPage('has different rows each time');
     page = next;
