@@ -103,6 +103,10 @@ test('a list of gaps may end where the last sealed gap ends, and has those of it
     /operation-holes\.ndjson: it has each of the 11 gaps/,
   );
   expect((await forged(/("control_plane" ?: ?")[^"]+/g, '$1http://other')).rank).toBe(2);
+  expect(await forged(/("from" ?: ?")[^"]+/g, '$1')).toEqual({
+    rank: 2,
+    words: expect.stringContaining('a record in it has an unknown form'),
+  });
 });
 
 test('projects of two control planes can have one id', async () => {
