@@ -46,11 +46,12 @@ export async function findEnded(
   { scope, id }: { scope: Scope; id: string },
 ): Promise<Ended> {
   try {
-    const { keys, ended, whySuspect } = await listScope(context, connection, { scope, run: null });
+    const { number, keys, ended, whySuspect } = await listScope(context, connection, { scope, run: null });
     const found = ended.find((each) => each.id === id);
     const isAbsent = keys.every((each) => each.id !== id);
     if (found !== undefined) return { ...found, revoked: isAbsent };
-    return { ...notKnown(id), revoked: isAbsent && whySuspect === null };
+    // A list that is older than the last one has no number, and is ignored.
+    return { ...notKnown(id), revoked: isAbsent && whySuspect === null && number !== null };
   } catch (error) {
     if (!(error instanceof ControlPlaneError || error instanceof UserError)) throw error;
     return notKnown(id);

@@ -112,6 +112,49 @@ test('R4: after a lost response to a revocation, the listings decide the outcome
   ]);
 });
 
+interface Row {
+  name: string;
+  revoked_at?: string | undefined;
+}
+interface Answer {
+  isOlder?: true;
+  age?: string;
+  status?: number;
+}
+const others = (rows: Row[]) => rows.filter(({ name }) => name !== 'old');
+
+test.each<[how: string, outcome: string, change: (rows: Row[]) => Row[], answer?: Answer]>([
+  ['lacks it', 'revoked', others],
+  ['lacks it and was cached', 'unknown', others, { age: '300' }],
+  ['lacks it and is older than the last one', 'unknown', others, { isOlder: true }],
+  ['shows it as before', 'unknown', (rows) => rows.map((row) => ({ ...row, revoked_at: undefined }))],
+  ['fails', 'unknown', others, { status: 403 }],
+])('R4: a revoked credential whose list %s afterwards is %s', async (_how, outcome, change, answer = {}) => {
+  await prepareProject({ rules: [stale] });
+  await issue('old');
+  const busy = await issue('busy');
+  await fixture.controls.advance(40 * day);
+  await use(busy.token_id);
+  await listed();
+  await listed();
+  const plan = await planKeys(fixture.context, fixture.connections);
+  let [isSent, lastMs] = [false, 0];
+  setBeforeDelete(() => Promise.resolve((isSent = true)));
+  setAnswer(async (url, response) => {
+    if (!url.endsWith('/credentials')) return response;
+    const sentMs = Date.parse(response.headers.get('date') ?? '');
+    if (!isSent) {
+      lastMs = sentMs;
+      return response;
+    }
+    const { credentials } = (await response.json()) as { credentials: Row[] };
+    const { isOlder, age = '0', status = 200 } = answer;
+    const date = new Date(isOlder ? lastMs - 5000 : sentMs).toUTCString();
+    return Response.json({ credentials: change(credentials) }, { status, headers: { date, age } });
+  });
+  expect(outcomes(await apply(plan))).toEqual({ old: expect.stringMatching(new RegExp(`^${outcome}`)) });
+});
+
 test('kinds that Keywarden cannot end are reported, even if a signed review requests their end', async () => {
   const rule = {
     name: 'old-roles',
