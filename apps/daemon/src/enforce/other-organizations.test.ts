@@ -1,5 +1,6 @@
 import { policySchema } from '@keywarden/core/policy';
 import { applyPlan, openConnections, planKeys, syncCredentials, syncKeys, syncOperations } from '@keywarden/daemon';
+import { until } from '@keywarden/testkit';
 import { connectionOf, type Fixture, hurried, makeContext, makeFixture } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
@@ -90,35 +91,35 @@ test('R3: the quota of a day holds for revocations of two organizations at once'
   await syncKeys(fixture.context, connectionOf(fixture));
   const { id, document } = await planKeys(fixture.context, fixture.connections);
   const policy = policySchema.parse({ quotas: { per_day: 1 }, rules: [rule] });
-  const processOf = async () => {
+  let isWaiting = false;
+  const note = (text: string) => {
+    isWaiting ||= text.includes('daily quota');
+  };
+  const applyInProcess = async (index: number) => {
     const daemon = await store.as('keywarden_daemon');
     const config = { ...fixture.context.config, policy };
-    const context = { ...makeContext(daemon, config), environment: fixture.context.environment };
+    const made = makeContext(daemon, config);
+    const context = {
+      ...made,
+      environment: fixture.context.environment,
+      progress: { ...made.progress, note },
+    };
     const connections = await openConnections(daemon.sql, { ...context, fetch: fetchChanged }, (_name, error) => {
       throw error;
     });
-    return { context, connections };
+    const items = document.items.slice(index, index + 1);
+    return await applyPlan(context, { planId: id, items, approver, connections });
   };
-  const processes = [await processOf(), await processOf()];
-  // Both have judged their key before either commits its intent.
-  let arrived = 0;
-  let open: () => void = () => undefined;
-  const both = new Promise<void>((resolve) => {
-    open = resolve;
+  const asked = await store.sql.begin(async (tx) => {
+    // Both judge their key before either commits its intent.
+    await tx`lock table keywarden.revocation_intent in share mode`;
+    const first = applyInProcess(0);
+    await store.untilBlocked(first);
+    const second = applyInProcess(1);
+    await Promise.race([until(() => isWaiting), store.untilBlocked(first, second)]);
+    return { first, second };
   });
-  change = async ({ pathname }, json) => {
-    if (!pathname.endsWith('/api_keys')) return json;
-    arrived += 1;
-    if (arrived === 2) open();
-    await both;
-    return json;
-  };
-  const applied = await Promise.all(
-    processes.map(async ({ context, connections }, index) => {
-      const items = document.items.slice(index, index + 1);
-      return await applyPlan(context, { planId: id, items, approver, connections });
-    }),
-  );
+  const applied = [await asked.first, await asked.second];
   expect(applied.flatMap(({ items }) => items.map(({ outcome }) => outcome)).toSorted()).toEqual([
     'revoked',
     'skipped',
