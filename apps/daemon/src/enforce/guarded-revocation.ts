@@ -40,8 +40,7 @@ export async function revokeGuarded(context: Context, task: GuardedRevocation): 
     const delayMs = Math.max(revocation.retryAfterMs ?? Infinity, firstDelayMs * 2 ** (tries - 1));
     // The refused call itself may be why the key was skipped now: another run may still revoke it.
     if (tries > 1 && revocation.outcome === 'skipped') return { ...revocation, isFinal: false };
-    const isOver = !task.repeats || tries === mostTries || delayMs > longestDelayMs || context.signal.aborted;
-    if (isOver) return revocation;
+    if (!task.repeats || tries === mostTries || delayMs > longestDelayMs) return revocation;
     const hasWaited = await succeeds(target.connection.time.sleep(delayMs, context.signal));
     if (!hasWaited) return revocation;
   }
