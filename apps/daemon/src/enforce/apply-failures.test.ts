@@ -143,10 +143,16 @@ test('R4: a response that does not confirm the revocation of this very key is un
 test('R7: a refused credential stops its connection; the rest of the plan is not tried with it', async () => {
   await prepare(['idle', 'forgotten', 'busy']);
   const plan = await makeStoredPlan();
-  await fixture.controls.setFaults([{ path: '/organizations/{org_id}/api_keys', kind: 'status', status: 401 }]);
+  const fault = { path: '/organizations/{org_id}/api_keys', kind: 'status', times: 1 } as const;
+  await fixture.controls.setFaults([{ ...fault, status: 401 }]);
   const applied = outcomes(await apply(plan));
   expect(applied.idle).toMatch(/could not be listed again/);
   expect(applied.forgotten).toMatch(/no configured connection has listed its scope with a credential that works/);
+  await fixture.controls.setFaults([{ ...fault, status: 403 }]);
+  expect(outcomes(await apply(plan))).toEqual({
+    idle: expect.stringContaining('could not be listed again'),
+    forgotten: 'revoked',
+  });
 });
 
 test('R4: if a revocation is answered and not done, later listings open an incident, and a later plan revokes the key', async () => {

@@ -1,8 +1,16 @@
-import { makeStoredPlan, store, use, useApplyFixture } from '@keywarden/testkit/daemon/apply-fixture';
+import {
+  apply,
+  makeStoredPlan,
+  outcomes,
+  revokedNames,
+  store,
+  use,
+  useApplyFixture,
+} from '@keywarden/testkit/daemon/apply-fixture';
 import { changed, isKeyList, plain, prepareBetween, setBetween } from '@keywarden/testkit/daemon/between-fixture';
 import { expect, test } from 'vitest';
 
-// Records whose times are impossible.
+// Records whose times are impossible, and lists that are older than the one before.
 
 useApplyFixture();
 
@@ -51,4 +59,17 @@ test('R1: a last use in the future is unknown until a later list corrects it, an
   const uses = await store.sql`
     select k.name from keywarden.key_use u join keywarden.key k on k.number = u.key_number where u.last_used_at < '9999-01-01'`;
   expect(uses.map(({ name }) => name)).toContain('busy');
+});
+
+test('R1: no key is revoked on a list that is older than the last one', async () => {
+  await prepareBetween(['one', 'busy']);
+  const plan = await makeStoredPlan();
+  const [last] = await store.sql`select max(listed_at) - interval '5 seconds' as at from keywarden.key_listing`;
+  setBetween(async (request, forward) => {
+    const answer = await forward();
+    const date = new Date(String(last?.at)).toUTCString();
+    return isKeyList(request) ? new Response(answer.body, { headers: { date } }) : answer;
+  });
+  expect(outcomes(await apply(plan)).one).toMatch(/^skipped: /);
+  expect(await revokedNames()).toEqual([]);
 });
