@@ -199,8 +199,7 @@ async function cursorOfLast(client: WalkedClient, pageEnd: EndOfPage): Promise<s
   const { page } = pageEnd;
   const last = page.items.length - 1;
   if (rowOf(page, last) === page.rows - 1) return page.cursor;
-  const { cursor } = await endAt(client, last, pageEnd);
-  return cursor ?? page.cursor;
+  return (await endAt(client, last, pageEnd)).cursor;
 }
 
 /** Compares instants, because rows can write one instant with other digits or in another zone. */
