@@ -32,8 +32,9 @@ test('A8: nothing younger than settle is claimed, neither by the first page nor 
 });
 
 test('A9: the end of the list proves a young project from its creation, an old one from the oldest row', () => {
-  expect(proofOf({ ...page, below: null, isEnd: true }, young)?.from).toBe(young.createdAt);
-  expect(proofOf({ ...page, below: null, isEnd: true }, old)?.from).toBe(page.provedFrom);
+  const provedOf = (project: typeof young) => proofOf({ ...page, below: null, isEnd: true }, project);
+  expect(provedOf(young)).toMatchObject({ from: young.createdAt, isFromIncluded: true });
+  expect(provedOf(old)).toMatchObject({ from: page.provedFrom, isFromIncluded: true });
   expect(proofOf({ ...page, operations: [], below: null, isEnd: true }, old)).toBeNull();
 });
 

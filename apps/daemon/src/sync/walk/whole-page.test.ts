@@ -61,6 +61,12 @@ test.each<[string, Answer[], Parameters<typeof fetchFrom>[1], [seen: [string, st
   ['an empty page above a known end', [answer('', '1'), answer('a', '1')], { isKnownEnd }, [['a', null], 2]],
   ['a known end', [answer('a b', '1')], { isKnownEnd }, [['a b', null], 1]],
   [
+    'an end that is not known',
+    [answer('a b', '1'), answer('a b', '1')],
+    { isKnownEnd: () => Promise.resolve(false) },
+    [['a b', '1'], 2],
+  ],
+  [
     'what would be a known end, below an empty page',
     [answer('', '1'), answer('', '1'), answer('a', '2'), answer('a', '2')],
     { isKnownEnd },
