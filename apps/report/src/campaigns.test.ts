@@ -53,6 +53,13 @@ test('a campaign opens a review for each organization, all with one due date', a
   ]);
 });
 
+test('a review that is asked for like one of a campaign is another one, and has no reviewer to remind', async () => {
+  const keys = { organization_id: 'acme' };
+  const [ofCampaign] = (await open({ title: 'alone', keys })).reviews;
+  const { status, body } = await post('/v1/reviews', { title: ofCampaign?.title, keys });
+  expect([status, body.id === ofCampaign?.id, body.reviewer]).toEqual([201, false, null]);
+});
+
 test('a campaign that is asked for again is opened once, until it is canceled', async () => {
   const asked = { title: 'twice', due_at: dueDay, remind_days: [1, 7], escalate_to: 'security' };
   const ids = await Promise.all([1, 2, 3].map(async () => (await open(asked)).campaign.id));
