@@ -83,7 +83,7 @@ async function passLines(
       use(decode(Buffer.concat([...rest, chunk.subarray(from, end)]), name));
       [rest, length, from] = [[], 0, end + 1];
     }
-    if (from < chunk.length) rest.push(chunk.subarray(from));
+    rest.push(chunk.subarray(from));
     length += chunk.length - from;
     if (length > longestLine) throw new DamagedFile(`a line of ${name} is too long`);
   }

@@ -79,6 +79,14 @@ test('a row is compared with the latest time of recording, even if later events 
   expect([rank, words]).toEqual([2, expect.stringContaining('the row 1 differs from the ledger in detail')]);
 });
 
+test('a line that ends with a part in which its file is inflated is a line of its own', async () => {
+  const row = (id: string, note = '') => ({ id, kind: 'breaker', note });
+  const long = row('1', 'x'.repeat(16_384 - JSON.stringify(row('1')).length));
+  const receipts = [receiptOf([event(1, 'x')], 0)];
+  const { words } = await packs.verify(incidentsOf([long, row('2')], receipts), key.verifier.text);
+  expect(words).toContain('x-incidents.ndjson: the row 2 differs from the ledger in closed_at');
+});
+
 test('an archive with any empty file is never proven', async () => {
   const { operations, evidence } = packs;
   const proven: string[] = [];
