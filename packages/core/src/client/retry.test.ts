@@ -23,6 +23,7 @@ test.each<[string, Failure, Method, number[]]>([
   ['500 on a write', { status: 500 }, 'POST', []],
   ['a lost answer to a read', lost, 'GET', [200, 400, 800]],
   ['a lost answer to a write', lost, 'POST', []],
+  ['an answer to a read that is whole and of another kind', { status: null, wasSent: true, isWhole: true }, 'GET', []],
   ['423 on a revocation', { status: 423 }, 'DELETE', []],
   ['429 on a revocation', { status: 429 }, 'DELETE', []],
   ['503 on a revocation', { status: 503 }, 'DELETE', []],
@@ -33,11 +34,20 @@ test.each<[string, Failure, Method, number[]]>([
   expect(delays(failure, method)).toEqual(expected);
 });
 
+test.each([
+  [429, 250],
+  [423, 100],
+])('the shortest first delay after %i is %i ms', (status, shortestMs) => {
+  const delayMs = retryDelayMs({ status }, { method: 'GET', attempt: 1, retryAfterMs: 0, random: () => 0 });
+  expect(delayMs).toBe(shortestMs);
+});
+
 test('Retry-After is a floor, in seconds or as a date', () => {
   expect(delays({ status: 423 }, 'GET', 700)).toEqual([700, 700, 700, 800]);
   expect(readRetryAfterMs('3', 0)).toBe(3000);
   expect(readRetryAfterMs('3 ', 0)).toBe(3000);
   expect(readRetryAfterMs('Thu, 01 Jan 1970 00:00:10 GMT', 4000)).toBe(6000);
   expect(readRetryAfterMs('soon', 0)).toBe(0);
+  expect(readRetryAfterMs('3s', 0)).toBe(0);
   expect(readRetryAfterMs(null, 0)).toBe(0);
 });
