@@ -16,7 +16,7 @@ export { guardedSteps, type Steps } from './sync/project-operations.ts';
 export { proofOf } from './sync/walk/proof.ts';
 export { type Walk, type WalkedPage, walkOperations } from './sync/walk/walk.ts';
 export { type WalkedClient } from './sync/walk/whole-page.ts';
-export { copyLedger } from './verify/copy-ledger.ts';
+export { copyLedger } from './verify/copy/copy-ledger.ts';
 export { rankOf } from './verify/verdict.ts';
 export { verifyFiles } from './verify/verify-file.ts';
 export { createWitness } from './witness/witness.ts';

@@ -2,7 +2,7 @@ import { systemTime } from '@keywarden/core/client';
 import { type ProvenEvent, parseVerifier, type Verifier } from '@keywarden/core/ledger';
 import { countOf } from '@keywarden/core/values';
 import { exitCode, printableCell, readEnvironment, stopSignal, usageError } from '@keywarden/runtime';
-import { copyLedger } from '../verify/copy-ledger.ts';
+import { copyLedger } from '../verify/copy/copy-ledger.ts';
 import { instantOf, type ReceiptResult, type Result, rankOf, rankOfVerdict, type Verdict } from '../verify/verdict.ts';
 import { verifyFiles } from '../verify/verify-file.ts';
 import { describeCommand } from './command.ts';

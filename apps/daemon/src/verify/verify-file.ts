@@ -4,11 +4,11 @@ import { pipeline } from 'node:stream/promises';
 import { isRecordedAtItsTime, type ProvenEvent, type Verifier } from '@keywarden/core/ledger';
 import { codeOf, usageError } from '@keywarden/runtime';
 import { type Archive, openArchive } from './archive.ts';
-import type { Beside } from './copy-readers.ts';
-import { textOf } from './evidence-events.ts';
-import { verifyEvidence } from './evidence-pack.ts';
+import { readHead, verifyCopy } from './copy/ledger-copy.ts';
+import type { Beside } from './copy/readers.ts';
+import { textOf } from './evidence/events.ts';
+import { verifyEvidence } from './evidence/pack.ts';
 import { parseOnce } from './json.ts';
-import { readHead, verifyCopy } from './ledger-copy.ts';
 import { verifyOperations } from './operations-pack.ts';
 import {
   type ArchiveResult,

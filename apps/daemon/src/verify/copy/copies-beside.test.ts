@@ -11,8 +11,8 @@ import {
   signEvents,
 } from '@keywarden/testkit/report/own-ledger';
 import { afterAll, expect, test } from 'vitest';
-import type { Beside } from './copy-readers.ts';
 import { verifyCopy } from './ledger-copy.ts';
+import type { Beside } from './readers.ts';
 
 // What a copy of a ledger says about an archive beside it, of a tree that it continues.
 

@@ -1,6 +1,6 @@
 import * as ledger from '@keywarden/core/ledger';
 import { sha256 } from '@keywarden/core/values';
-import { createLateTimes } from './late-times.ts';
+import { createLateTimes } from '../late-times.ts';
 import {
   type ArchiveResult,
   addSentence,
@@ -8,7 +8,7 @@ import {
   type SignedHead,
   type Signers,
   type Verdict,
-} from './verdict.ts';
+} from '../verdict.ts';
 
 // What a copy of a ledger says about the archives beside it: the entries and contents of its events, read in their order.
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { csvCell, writeCsv } from '@keywarden/runtime';
-import type { Archive } from './archive.ts';
-import { parseOnce } from './json.ts';
-import { addSentence, type Verdict } from './verdict.ts';
+import type { Archive } from '../archive.ts';
+import { parseOnce } from '../json.ts';
+import { addSentence, type Verdict } from '../verdict.ts';
 
 // The CSV files of an evidence archive, compared with the tables that they repeat.
 

@@ -3,10 +3,10 @@ import { dirname, join } from 'node:path';
 import { ControlPlaneError, readBytes, readRetryAfterMs } from '@keywarden/core/client';
 import * as ledger from '@keywarden/core/ledger';
 import { codeOf, isLoopback, makeFolder, UserError, usageError } from '@keywarden/runtime';
-import { holdFolder } from '../hold-folder.ts';
-import { eachAtOnce } from '../sync/run.ts';
+import { holdFolder } from '../../hold-folder.ts';
+import { eachAtOnce } from '../../sync/run.ts';
+import { openSigned, otherKey, type Verdict, type VerifyOptions } from '../verdict.ts';
 import { openCheckpoint, verifyCopy, widthOf } from './ledger-copy.ts';
-import { openSigned, otherKey, type Verdict, type VerifyOptions } from './verdict.ts';
 
 const timeoutMs = 60_000;
 const attempts = 6;

@@ -1,27 +1,10 @@
 import { before, compareInstants, countOf, dayMs, dayOf, isInstant, sha256 } from '@keywarden/core/values';
 import { z } from 'zod';
-import type { Archive } from './archive.ts';
-import { bindings, listDueDocuments } from './evidence-bindings.ts';
-import { compareCsvFiles } from './evidence-csv.ts';
-import { comparePolicy, compareWithReview, readReviews, reviewFile, type SignedReview } from './evidence-documents.ts';
-import { addEvent, type EventIndex } from './evidence-events.ts';
-import {
-  addMissingFiles,
-  compareCoverage,
-  compareGaps,
-  coverageFile,
-  gapsFile,
-  historyTable,
-  readSealedGaps,
-  type SealedGaps,
-  sealedGapsFile,
-} from './evidence-gaps.ts';
-import { compareRow, nameOfEvent, unboundOf } from './evidence-rows.ts';
-import { type Binding, listDue, type Period, type Row } from './evidence-sources.ts';
-import { parseOnce } from './json.ts';
-import { createLateTimes } from './late-times.ts';
-import { checkVerifyPage } from './operations-pack.ts';
-import { readLine } from './receipt-lines.ts';
+import type { Archive } from '../archive.ts';
+import { parseOnce } from '../json.ts';
+import { createLateTimes } from '../late-times.ts';
+import { checkVerifyPage } from '../operations-pack.ts';
+import { readLine } from '../receipt-lines.ts';
 import {
   type ArchiveResult,
   addHead,
@@ -33,7 +16,24 @@ import {
   type VerifyOptions,
   withoutHead,
   wrong,
-} from './verdict.ts';
+} from '../verdict.ts';
+import { bindings, listDueDocuments } from './bindings.ts';
+import { compareCsvFiles } from './csv.ts';
+import { comparePolicy, compareWithReview, readReviews, reviewFile, type SignedReview } from './documents.ts';
+import { addEvent, type EventIndex } from './events.ts';
+import {
+  addMissingFiles,
+  compareCoverage,
+  compareGaps,
+  coverageFile,
+  gapsFile,
+  historyTable,
+  readSealedGaps,
+  type SealedGaps,
+  sealedGapsFile,
+} from './gaps.ts';
+import { compareRow, nameOfEvent, unboundOf } from './rows.ts';
+import { type Binding, listDue, type Period, type Row } from './sources.ts';
 
 /** No measure looks further back. */
 const mostDays = 36_600;

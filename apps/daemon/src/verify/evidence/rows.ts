@@ -1,7 +1,7 @@
 import type { ProvenEvent } from '@keywarden/core/ledger';
 import { isInstant, toMs } from '@keywarden/core/values';
-import { type EventIndex, findEvent, hashOf } from './evidence-events.ts';
-import type { Binding, Row, Source } from './evidence-sources.ts';
+import { type EventIndex, findEvent, hashOf } from './events.ts';
+import type { Binding, Row, Source } from './sources.ts';
 
 // Compares rows of evidence with the events that they are about.
 

@@ -1,11 +1,11 @@
 import { policyFile } from '@keywarden/core/ledger';
 import { canonicalJson, sha256 as sha256Of } from '@keywarden/core/values';
 import { z } from 'zod';
-import type { Archive } from './archive.ts';
-import { type EventIndex, findEvent } from './evidence-events.ts';
-import type { Binding, Row } from './evidence-sources.ts';
-import { parseOnce } from './json.ts';
-import type { Verdict } from './verdict.ts';
+import type { Archive } from '../archive.ts';
+import { parseOnce } from '../json.ts';
+import type { Verdict } from '../verdict.ts';
+import { type EventIndex, findEvent } from './events.ts';
+import type { Binding, Row } from './sources.ts';
 
 // The documents of an evidence archive, compared with the events that have their hash or text.
 

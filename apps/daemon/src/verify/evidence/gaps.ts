@@ -1,11 +1,11 @@
 import { gapSettlingMs, mostGapsListed } from '@keywarden/core/ledger';
 import { before, compareInstants, countOf, isInstant, sha256 } from '@keywarden/core/values';
 import { z } from 'zod';
-import type { Archive } from './archive.ts';
-import type { Period } from './evidence-sources.ts';
-import { parseOnce } from './json.ts';
-import { sealOf } from './receipt-lines.ts';
-import { addSentence, DamagedFile, type ReceiptChecker, type Verdict } from './verdict.ts';
+import type { Archive } from '../archive.ts';
+import { parseOnce } from '../json.ts';
+import { sealOf } from '../receipt-lines.ts';
+import { addSentence, DamagedFile, type ReceiptChecker, type Verdict } from '../verdict.ts';
+import type { Period } from './sources.ts';
 
 // The gaps of operations in an evidence archive, compared with those in the newest seals.
 

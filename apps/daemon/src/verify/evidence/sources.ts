@@ -1,5 +1,5 @@
 import type { ProvenEvent } from '@keywarden/core/ledger';
-import { type EventIndex, listNewest } from './evidence-events.ts';
+import { type EventIndex, listNewest } from './events.ts';
 
 // What the rows of a table of evidence are compared with.
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { bindings } from './evidence-bindings.ts';
-import type { Source } from './evidence-sources.ts';
+import { bindings } from './bindings.ts';
+import type { Source } from './sources.ts';
 
 const code = (name: string) => `\`${name}\``;
 
@@ -25,7 +25,7 @@ const fieldsOf = ({ fields }: Source) =>
 const comparedOtherwise = new Set(['decision', 'via', 'cause', 'state', 'events']);
 
 test('an auditor can compare the tables of evidence with the events by LEDGER.md alone', () => {
-  const page = readFileSync(new URL('../../../../docs/LEDGER.md', import.meta.url), 'utf8');
+  const page = readFileSync(new URL('../../../../../docs/LEDGER.md', import.meta.url), 'utf8');
   const [, table = ''] = page.split('| table | event | named by | fields |\n|---|---|---|---|\n');
   const written = table.slice(0, table.indexOf('\n\n')).split('\n');
   const rows = written.map((line) => {
@@ -39,7 +39,7 @@ test('an auditor can compare the tables of evidence with the events by LEDGER.md
 });
 
 test('an event that a row may lack is told with its condition', () => {
-  const page = readFileSync(new URL('../../../../docs/LEDGER.md', import.meta.url), 'utf8');
+  const page = readFileSync(new URL('../../../../../docs/LEDGER.md', import.meta.url), 'utf8');
   const conditional = bindings.flatMap(({ sources }) => sources.filter(({ isClaimed }) => isClaimed !== undefined));
   expect(conditional.length).toBeGreaterThan(0);
   for (const { type } of conditional) expect(page).toMatch(new RegExp(`\\| \`${type}\`, (if|unless) `));

@@ -13,9 +13,9 @@ import {
   isValue,
   listMoves,
   movesOf,
-} from './evidence-comparisons.ts';
-import { type EventIndex, findEvent, findEvents, hashOf, listNewest, textOf } from './evidence-events.ts';
-import type { Binding, Compare, Period, Row } from './evidence-sources.ts';
+} from './comparisons.ts';
+import { type EventIndex, findEvent, findEvents, hashOf, listNewest, textOf } from './events.ts';
+import type { Binding, Compare, Period, Row } from './sources.ts';
 
 // Which events of the ledger the rows of an evidence archive are compared with.
 

@@ -1,7 +1,7 @@
 import type { ProvenEvent } from '@keywarden/core/ledger';
 import { canonicalJson, sha256 } from '@keywarden/core/values';
-import { type EventIndex, findEvents } from './evidence-events.ts';
-import type { Comparison, Row } from './evidence-sources.ts';
+import { type EventIndex, findEvents } from './events.ts';
+import type { Comparison, Row } from './sources.ts';
 
 // How values of rows are compared with what events recorded.
 

@@ -3,7 +3,6 @@ import { basename, join, relative } from 'node:path';
 import * as ledger from '@keywarden/core/ledger';
 import { countOf, someOf } from '@keywarden/core/values';
 import { codeOf } from '@keywarden/runtime';
-import { type Beside, createContentReader, createEntryReader } from './copy-readers.ts';
 import {
   type ArchiveResult,
   addHead,
@@ -17,7 +16,8 @@ import {
   type VerifyOptions,
   withoutHead,
   wrong,
-} from './verdict.ts';
+} from '../verdict.ts';
+import { type Beside, createContentReader, createEntryReader } from './readers.ts';
 
 /** A tree that the copy must continue. */
 interface Earlier {

@@ -1,6 +1,6 @@
 import type { ProvenEvent } from '@keywarden/core/ledger';
 import { expect, test } from 'vitest';
-import { addEvent, type EventIndex, findEvent, findEvents, hashOf, listNewest, textOf } from './evidence-events.ts';
+import { addEvent, type EventIndex, findEvent, findEvents, hashOf, listNewest, textOf } from './events.ts';
 
 const eventOf = (type: string, index: number, content: ProvenEvent['content']): ProvenEvent => ({
   type,
