@@ -37,3 +37,8 @@ test.each(['53100', '53200', '53400', '55P03', '58030'])(
     expect(toProblem(error)).toMatchObject({ status: 503, message: expect.stringContaining('too little space') });
   },
 );
+
+test('a store that is read-only is not said to be silent', () => {
+  const error = new Error('the query failed', { cause: Object.assign(new Error('x'), { code: '25006' }) });
+  expect(toProblem(error)).toMatchObject({ status: 503, message: expect.stringContaining('is read-only') });
+});

@@ -84,6 +84,7 @@ export function toProblem(error: unknown): Problem {
   if (code === 'KW003') return new Problem(403, 'Forbidden', 'This token may not do that.');
   if (code === 'KW004') return new Problem(404, 'Not found', 'One of these keys is not visible to this token.');
   if (code.startsWith('22')) return badParameter('The store cannot read a value in this format.');
+  if (code === '25006') return unavailable('is read-only, as during a failover; try again later');
   if (isStoreUnavailable(error)) return unavailable('does not answer; try again later');
   if (whyExhausted(error) !== null)
     return unavailable('has too little space, memory or time for this; its operator finds the reason in the log');

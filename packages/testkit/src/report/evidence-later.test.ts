@@ -151,6 +151,7 @@ test('a state for which there is no receipt is not proven; one of a time that ha
     (events: unknown[]) => events,
     (events: unknown[], move: object) => [...events, move, { ...move, state: 'retired' }],
     (_events: unknown[], move: object) => [move, move],
+    ([first, ...events]: unknown[], move: object) => [{ ...(first as object), by: 'ada' }, ...events, move],
     () => null,
   ])
     expect((await packs.verify(moveTo(now, edit))).rank).toBe(2);

@@ -76,9 +76,10 @@ export const movesOf = ({ content }: ProvenEvent, events: EventIndex): ProvenEve
 export const areMoves: Comparison = (_recorded, _shown, { event, row, events }) => {
   const moves = listMoves(row);
   const isLast = canonicalJson(moves.at(-1) ?? {}) === canonicalJson({ state: row.state, at: row.since, why: row.why });
-  const areRecorded = movesOf(event, events).every(({ content, personal, hidden }, index) => {
-    const { state, at, why } = moves[index] ?? {};
-    return state === content.state && at === content.at && (hidden.includes('why') || why === (personal.why ?? null));
+  const areRecorded = movesOf(event, events).every(({ content: { state, at }, personal, hidden }, index) => {
+    const move = moves[index] ?? {};
+    const why = hidden.includes('why') ? move.why : (personal.why ?? null);
+    return canonicalJson(move) === canonicalJson({ state: state ?? null, at: at ?? null, why });
   });
   return isLast && areRecorded;
 };
