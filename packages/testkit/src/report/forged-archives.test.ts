@@ -71,7 +71,7 @@ test('a row is compared with the latest time of recording, even if later events 
   ];
   const receipts = events.map((_event, index) => receiptOf(events, index));
   const { number: id, ...opened } = incident;
-  const row = { ...opened, ...end, id, scope: null, detail: {} };
+  const row = { ...opened, ...end, id, scope: null, detail: {}, state: 'closed', plan_id: null };
   const verify = async (change: object) =>
     await packs.verify(incidentsOf([{ ...row, ...change }], receipts), key.verifier.text);
   expect((await verify({})).words).toContain('x-incidents.ndjson: 1 row as the ledger recorded');
@@ -84,7 +84,7 @@ test('a line that ends with a part in which its file is inflated is a line of it
   const long = row('1', 'x'.repeat(16_384 - JSON.stringify(row('1')).length));
   const receipts = [receiptOf([event(1, 'x')], 0)];
   const { words } = await packs.verify(incidentsOf([long, row('2')], receipts), key.verifier.text);
-  expect(words).toContain('x-incidents.ndjson: the row 2 differs from the ledger in closed_at');
+  expect(words).toContain('x-incidents.ndjson: the row 2 differs from the ledger in opened_at');
 });
 
 test('an archive with any empty file is never proven', async () => {
