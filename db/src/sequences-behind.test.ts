@@ -50,3 +50,13 @@ test('migrate sets the sequences of a store of an earlier version, too, before i
   });
   await assertCurrent(store.sql);
 });
+
+test('the highest number of each sequence is read from an index: probes and calls that revoke ask for it', async () => {
+  const rows = await store.sql`
+    select s.relname as name, exists (
+      select from pg_index i where i.indrelid = d.refobjid and i.indkey[0] = d.refobjsubid and i.indpred is null) as "isIndexed"
+    from pg_class s join pg_depend d on d.objid = s.oid and d.refclassid = 'pg_class'::regclass and d.deptype in ('a', 'i')
+    where s.relkind = 'S' and s.relnamespace = 'keywarden'::regnamespace`;
+  expect(rows.length).toBeGreaterThan(30);
+  expect(rows.filter(({ isIndexed }) => isIndexed !== true)).toEqual([]);
+});

@@ -76,7 +76,7 @@ test.each([
 test.each([
   ['a full page', 3000, 1000],
   ['a short page', 2500, 1000],
-  ['a page as large as any other', 250, 250],
+  ['a page as large as the others', 250, 250],
 ])(
   'A2: a list whose empty last page repeats its cursor, below %s, is read and proved to its end',
   async (_below, count, size) => {

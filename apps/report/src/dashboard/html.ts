@@ -1,5 +1,5 @@
 import type { z } from '@hono/zod-openapi';
-import type { keyItem, Suggestion } from '@keywarden/db/report';
+import type { keyItem, Pause, Suggestion } from '@keywarden/db/report';
 import { html, raw } from 'hono/html';
 import type { HtmlEscapedString } from 'hono/utils/html';
 
@@ -30,6 +30,15 @@ export function lastUse({ use, last_used_at: at }: Pick<z.infer<typeof keyItem>,
   if (use !== 'unknown') return ago(at);
   if (at === null) return html`<span class="none">unknown</span>`;
   return html`<span title="No listing shows whether it was used later">${ago(at)} or later</span>`;
+}
+
+/** Returns that a person has paused all revocations, as a notice. */
+export function pauseNotice(pause: Pause | null): Part {
+  if (pause === null) return '';
+  const { pausedAt, pausedBy, reason: why } = pause;
+  return html`<p class="notice warn">
+    Paused by ${pausedBy} since ${time(pausedAt)}${why === null ? '' : ` (${why})`}: no key is revoked until a person runs keywarden resume.
+  </p>`;
 }
 
 /** Returns a link. `title` is the id of what `text` names, if it is another text. */

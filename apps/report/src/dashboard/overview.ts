@@ -4,8 +4,7 @@ import { html } from 'hono/html';
 import { LRUCache } from 'lru-cache';
 import { allow } from '../access/roles.ts';
 import type { Services } from '../environment.ts';
-import { pauseNotice } from '../resources/plans.ts';
-import { ago, type Chart, chart, type Html, link, type Part, section, table, time } from './html.ts';
+import { ago, type Chart, chart, type Html, link, type Part, pauseNotice, section, table, time } from './html.ts';
 import { operationsByDay } from './operations-chart.ts';
 import type { Pages } from './page.ts';
 

@@ -5,7 +5,7 @@ import { html, raw } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
 import { approvePlan, rejectPlan } from '../actions/plans.ts';
 import { columnsFor, proofFact } from '../dashboard/columns.ts';
-import { ago, facts, type Html, link, type Part, reasonField, section, time } from '../dashboard/html.ts';
+import { ago, facts, type Html, link, type Part, pauseNotice, reasonField, section, time } from '../dashboard/html.ts';
 import type { Page } from '../dashboard/layout.ts';
 import {
   confirmed,
@@ -214,15 +214,6 @@ async function findingsPart(visit: Visit, services: Services, { id, items, held,
   );
 }
 
-/** Returns that a person has paused all revocations, as a notice. */
-export function pauseNotice(pause: store.Pause | null): Part {
-  if (pause === null) return '';
-  const { pausedAt, pausedBy, reason: why } = pause;
-  return html`<p class="notice warn">
-    Paused by ${pausedBy} since ${time(pausedAt)}${why === null ? '' : ` (${why})`}: no key is revoked until a person runs keywarden resume.
-  </p>`;
-}
-
 /** Returns what keeps a plan from being carried out, as notices. */
 function noticesOf(plan: Plan): Html {
   const { superseded_by: newer, blocked, approvers } = plan;
@@ -235,26 +226,25 @@ function noticesOf(plan: Plan): Html {
     ${blocked === null ? '' : html`<p class="notice bad">Approved, but blocked: ${blocked}.</p>`}`;
 }
 
-function decisionForms(
-  { id, items, approvers, approvers_needed: needed, superseded_by: newer }: Plan,
-  {
-    hasApproved,
-    state,
-    pause,
-  }: { hasApproved: boolean; state: store.EnforcementState | undefined; pause: store.Pause | null },
-): Html {
+/** What decides when an approved plan is carried out. */
+interface Enforcing {
+  state: store.EnforcementState | undefined;
+  pause: store.Pause | null;
+}
+
+/** Returns what an approved plan waits for. */
+function whatItWaitsFor({ approvers, approvers_needed: needed }: Plan, { state, pause }: Enforcing): Part {
+  if (approvers < needed) return 'Another person must also approve it.';
+  if (state?.whyNotApproved != null) return `It is blocked: ${state.whyNotApproved}.`;
+  if (pause !== null) return 'The daemon carries it out after the pause.';
+  return html`The daemon carries it out in its next pass${state?.nextAt == null ? '' : html`, ${ago(state.nextAt)}`}.`;
+}
+
+function decisionForms(plan: Plan, { hasApproved, ...enforcing }: Enforcing & { hasApproved: boolean }): Html {
+  const { id, items, approvers_needed: needed, superseded_by: newer } = plan;
   const keys = countOf(items, 'key');
-  const pass = state?.nextAt == null ? 'its next pass' : html`its next pass, ${ago(state.nextAt)}`;
-  const waits =
-    approvers < needed
-      ? 'Another person must also approve it.'
-      : state?.whyNotApproved != null
-        ? `It is blocked: ${state.whyNotApproved}.`
-        : pause === null
-          ? html`The daemon carries it out in ${pass}.`
-          : 'The daemon carries it out after the pause.';
   const approving = hasApproved
-    ? html`<div><h3>Approved</h3><p>You have approved it. ${waits}</p></div>`
+    ? html`<div><h3>Approved</h3><p>You have approved it. ${whatItWaitsFor(plan, enforcing)}</p></div>`
     : newer !== null || items === 0
       ? ''
       : html`<form method="post" action="/plans/${id}/approve" autocomplete="off">

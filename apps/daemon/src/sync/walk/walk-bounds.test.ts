@@ -46,7 +46,7 @@ async function pagesBeside(odd: string[], lister: Lister, limit: number): Promis
   return pages;
 }
 
-test('A2: a walk goes back to a page if the next one lacks its last row, and claims of it no more than before', async () => {
+test('A2: a walk goes back to a page if the next one lacks its last row, and claims of it what it did before', async () => {
   const read = async (...odd: string[]) => {
     const rows = rowsAt(Array.from({ length: 30 }, (_, second) => second));
     let [below, isHidden] = [0, false];

@@ -75,7 +75,7 @@ test.each<[string, Answer[], Parameters<typeof fetchFrom>[1], [seen: [string, st
   ['repeated rows at a known end', [answer('a a b', '1'), answer('a b', '1')], { isKnownEnd }, [['a b', '1'], 2]],
   ['an unreadable row at a known end', [answer('a !x', '1'), answer('a !x', '1')], { isKnownEnd }, [['a', '1'], 2]],
   ['a page smaller than another, with nothing below', [answer('a', '1'), answer('')], { largest: 2 }, [['a', null], 2]],
-  ['a page as large as any other', [answer('a', '1'), answer('a', '1')], { largest: 1 }, [['a', '1'], 2]],
+  ['a page as large as the others', [answer('a', '1'), answer('a', '1')], { largest: 1 }, [['a', '1'], 2]],
   [
     'a smaller page above an unreadable row',
     [answer('a', '1'), answer('!x'), answer('a', '1')],

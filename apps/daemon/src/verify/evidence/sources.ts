@@ -12,14 +12,14 @@ export interface Period {
 }
 
 /** What a value of a row is compared with: its event, and what else the row and the events say. */
-interface Compared {
+interface ComparedWith {
   event: ProvenEvent;
   row: Row;
   events: EventIndex;
 }
 
 /** Compares a value of a row with what an event recorded. Returns whether they are the same. */
-export type Comparison = (recorded: string, shown: unknown, compared: Compared) => boolean;
+export type Comparison = (recorded: string, shown: unknown, compared: ComparedWith) => boolean;
 
 /** How a field of a row is compared. */
 export interface Compare {
@@ -43,7 +43,7 @@ export interface Source {
   /** The field with the time of the row by the database's clock: a row of a time that the signed tree has events of has its event, too. */
   since?: string;
   /** Returns whether a row that differs from the event may be of a later state than the signed tree has. `isNew` tells that of a time. */
-  isNewer?: (compared: Compared, isNew: (at: unknown) => boolean) => boolean;
+  isNewer?: (compared: ComparedWith, isNew: (at: unknown) => boolean) => boolean;
   /** Fields of the row, each with the member of the event, and how they are compared; as text by default. */
   fields: Record<string, string | Compare>;
   /** Values of these fields in a row without the event; missing by default. */
