@@ -7,6 +7,7 @@ import { type Html, section, selectField } from '../dashboard/html.ts';
 import { type Pages, readForm, readParameter } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { camelled, digits, word } from '../parameters.ts';
+import { conflict } from '../problem.ts';
 import { addRoute, requireOne } from '../route.ts';
 
 const operator = allowWhole('operator');
@@ -43,6 +44,8 @@ export function addPlanParts(app: OpenAPIHono<Env>, pages: Pages, services: Serv
   pages.form('/plans/:plan/parts', operator, async ({ c, principal }, sent) => {
     const plan = readParameter(c, 'plan', word);
     const filter = camelled(readForm(sent, partForms.shape));
+    if (Object.values(filter).every((value) => value === undefined))
+      throw conflict('Choose an organization, a rule or a signed review.');
     const part = await makePart(services, { plan, filter, principal });
     return { to: `/plans/${part}`, flash: 'made' };
   });

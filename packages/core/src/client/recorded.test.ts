@@ -132,12 +132,14 @@ test.each([
   expect(asked).toHaveLength(1);
 });
 
-test('null in place of a list is an error: it does not show that there are no rows', async () => {
+test('null or a list of keys in place of another list is an error: it does not show that there are no rows', async () => {
   for (const body of [null, { api_keys: null }])
     expect((await failure(collect((await recorded({ body })).client.personalKeys()))).code).toBe('invalid_response');
-  const { client } = await recorded({ body: { operations: null, projects: null, pagination: {} } });
-  expect((await failure(client.operationsPage('quiet-lake-1'))).code).toBe('invalid_response');
-  expect((await failure(collect(client.projects('acme')))).code).toBe('invalid_response');
+  for (const body of [{ operations: null, projects: null, pagination: {} }, { api_keys: [] }]) {
+    const { client } = await recorded({ body });
+    expect((await failure(client.operationsPage('quiet-lake-1'))).code).toBe('invalid_response');
+    expect((await failure(collect(client.projects('acme')))).code).toBe('invalid_response');
+  }
 });
 
 test('a row with small letters in its time cannot be read, and is kept apart', async () => {

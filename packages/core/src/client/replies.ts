@@ -70,7 +70,8 @@ function readPage<T>(reply: Reply, route: string, { list, item, hasSecrets = fal
   // Only keys are documented as a bare list. For other lists, an empty array would falsely mean that there are no rows.
   if (list === 'keys' && Array.isArray(json))
     return { ...readRows(reply, route, { item, hasSecrets }), cursor: null, ...rest };
-  const found = typeof json === 'object' && json !== null ? [list, 'api_keys'].find((name) => name in json) : undefined;
+  const names = list === 'keys' ? ['keys', 'api_keys'] : [list];
+  const found = typeof json === 'object' && json !== null ? names.find((name) => name in json) : undefined;
   if (found === undefined) throw invalid(reply, `${route} returned no list of ${list}`);
   const { pagination } = parse(pageSchema, reply, route);
   const rows = readRows({ ...reply, json: Reflect.get(Object(json), found) }, route, { item, hasSecrets });
