@@ -77,7 +77,7 @@ grant update (ended_at, given_up_by) on keywarden.rotation to keywarden_daemon;
 grant update (key_id, outcome, delivered_at, place) on keywarden.rotation_mint to keywarden_daemon;
 grant update (done_at) on keywarden.rotation_slot to keywarden_daemon;
 grant update (jobs) on keywarden.schedule_slot to keywarden_daemon;
-grant execute on function keywarden.announce_operation_drops, keywarden.apply_review_defaults, keywarden.derive_plan_of, keywarden.drop_operation_month, keywarden.forget_accesses,
+grant execute on function keywarden.announce_operation_drops, keywarden.apply_review_defaults, keywarden.bring_creation_forward, keywarden.derive_plan_of, keywarden.drop_operation_month, keywarden.forget_accesses,
   keywarden.end_exemption_by, keywarden.forget_old_jobs, keywarden.forget_open_walk, keywarden.hold_fence, keywarden.insert_exemption,
   keywarden.make_operation_partitions,
   keywarden.save_operation_page, keywarden.save_request_budgets

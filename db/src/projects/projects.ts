@@ -1,5 +1,5 @@
 import type { WireProject } from '@keywarden/core/wire';
-import { and, count, eq, exists, lt, min, sql as raw, type SQL } from 'drizzle-orm';
+import { and, count, eq, exists, lt, min, or, sql as raw, type SQL } from 'drizzle-orm';
 import { isSuddenDrop } from '../keys/listings/suspect.ts';
 import type { Listing } from '../organizations/organizations.ts';
 import { project } from '../schema/projects.ts';
@@ -20,7 +20,8 @@ import {
 
 /**
  * Saves a complete list of an organization's projects. A project that is absent twice in a row is gone. Projects that the answer names as
- * unavailable are not absent, and an empty list proves nothing. If most are suddenly absent, a day must pass (A7).
+ * unavailable are not absent, and an empty list proves nothing. If most are suddenly absent, a day must pass (A7). Coverage begins at the earliest creation
+ * time that a list showed (A9).
  */
 export async function saveProjects(
   sql: Sql,
@@ -42,8 +43,19 @@ export async function saveProjects(
   await sql.begin(async (tx) => {
     const ids = rows.map(({ id }) => id);
     const isAbsent = raw`(${project.missingSince} is not null or ${project.lastSeenAt} < ${seenAt}::timestamptz - interval '1 day')`;
-    await holdProjects(tx, and(eq(project.controlPlaneNumber, controlPlane), anyOf(project.id, ids), isAbsent));
+    const older = await tx<{ number: string; created_at: string }[]>`
+      select number::text, t.created_at from keywarden.project p
+        join json_to_recordset(${toJson(rows)}::json) as t(id text, created_at timestamptz) on t.id = p.id
+      where control_plane_number = ${controlPlane} and t.created_at < p.created_at order by number`;
+    const isOlder = anyOf(
+      project.number,
+      older.map(({ number }) => number),
+    );
+    const changes = and(anyOf(project.id, ids), or(isAbsent, isOlder));
+    await holdProjects(tx, and(eq(project.controlPlaneNumber, controlPlane), changes));
     await markMissingDays(tx, { controlPlane, ids, seenAt });
+    for (const { number, created_at: createdAt } of older)
+      await tx`select keywarden.bring_creation_forward(${number}, ${createdAt})`;
     await tx`
       insert into keywarden.project (control_plane_number, id, organization_id, name, region_id, pg_version, owner_id, created_at,
         updated_at, extra, first_seen_at, last_seen_at)

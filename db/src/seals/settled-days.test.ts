@@ -136,3 +136,32 @@ test('the last day of a project that no connection lists any more is sealed with
   expect(await daysOf(project)).toEqual(['2025-05-04', '2025-05-05', '2025-05-06']);
   expect(await faultsOf(project)).toEqual([]);
 });
+
+test('A9: of two creation times the earlier counts: days before the later one are sealed with a gap, and the day of the later one anew', async () => {
+  const { store, daemon, controlPlane } = sealing;
+  const project = await sealing.makeWalked(6);
+  const [later, earlier] = [`${day(3)}T09:00:00Z`, `${day(1)}T09:00:00Z`];
+  const [{ id } = {}] =
+    await store.sql`update keywarden.project set created_at = ${later} where number = ${project} returning id`;
+  const proof = { from: later, isFromIncluded: true, below: at(6) };
+  await saveOperationPage(daemon.sql, { project, operations: [makeWireOperation(noon(4) + 7)], proof });
+  await sealing.seal();
+  expect(await daysOf(project)).toEqual([3, 4, 5].map(day));
+  const list = async (createdAt: string) => {
+    const place = { controlPlane, seenAt: at(6), organizationId: 'o', unavailableIds: [], isWhole: false };
+    await saveProjects(daemon.sql, place, [makeWireProject(String(id), { createdAt })]);
+    await sealing.waitQuiet();
+    await sealing.seal();
+  };
+  await list(`${day(5)}T09:00:00Z`);
+  expect(await daysOf(project)).toHaveLength(3);
+  await list(earlier);
+  expect((await daysOf(project)).slice(3)).toEqual([1, 2, 3].map(day));
+  const gaps = (await sealing.sealsOf(project)).slice(3).map((seal) => JSON.parse(seal.gaps) as object[]);
+  expect(gaps).toEqual([
+    [expect.objectContaining({ from: earlier, to: at(2) })],
+    [expect.objectContaining({ from: at(2), to: at(3) })],
+    [expect.objectContaining({ from: at(3), to: later })],
+  ]);
+  expect(await faultsOf(project)).toEqual([]);
+});

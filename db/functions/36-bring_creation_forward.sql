@@ -1,0 +1,18 @@
+-- Notes that a project was created earlier than the store says (A9). The time never moves the other way: that would hide operations that are missing. The
+-- days between the two times are sealed again. The caller holds the project's pages.
+create or replace function keywarden.bring_creation_forward(project bigint, created timestamptz) returns void
+language plpgsql security definer set search_path = keywarden, pg_temp as $$
+declare
+  later timestamptz;
+  days daterange;
+begin
+  select p.created_at into later from project p where p.number = project and p.created_at > created for update;
+  if not found then
+    return;
+  end if;
+  update project p set created_at = created where p.number = project;
+  days := daterange((created at time zone 'UTC')::date, (later at time zone 'UTC')::date, '[]');
+  update operation_sealing s set changed = s.changed + datemultirange(days * daterange(null, s.sealed_to)), changed_at = coalesce(s.changed_at, now())
+  where s.project_number = project and s.sealed_to > lower(days);
+end
+$$;
