@@ -242,7 +242,7 @@ export async function listLostSuccessors(db: Db): Promise<{ id: string; name: st
   const named = await db
     .select({ id, name, scope })
     .from(key)
-    .where(and(like(name, '% kw-%'), isNull(goneAt), isNull(missingSince)))
+    .where(and(like(name, '%kw-%'), isNull(goneAt), isNull(missingSince)))
     .orderBy(asc(scope), asc(key.createdAt));
   const rotations = named.flatMap((each) => rotationIdIn(each.name) ?? []);
   const known = await db.select({ id: rotationTable.id }).from(rotationTable).where(anyOf(rotationTable.id, rotations));

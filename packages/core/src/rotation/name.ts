@@ -1,7 +1,8 @@
 /** The control plane takes names of 1 to 64 characters. */
 const longest = 64;
 
-const suffix = / kw-([a-z0-9]{8})-\d+$/;
+/** What a rotation adds. It is all of the name if the lineage's name is blank. */
+const suffix = /(?:^| )kw-([a-z0-9]{8})-\d+$/;
 
 /** Returns a rotation's short id: eight letters and digits, 40 bits. `random` returns that many random bytes. */
 export function makeRotationId(random: (bytes: number) => Uint8Array): string {

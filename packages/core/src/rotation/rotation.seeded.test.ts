@@ -223,4 +223,7 @@ test('a successor’s name gives its rotation’s id, which has eight characters
   expect(makeRotationId(() => Uint8Array.of(0, 1, 9, 10, 31, 32, 63, 255))).toBe('019az0zz');
   expect(rotationIdIn(' ci deploy kw-a1b2c3d4-1 ')).toBe('a1b2c3d4');
   expect(rotationIdIn('ci deploy kw-a1b2c3d4')).toBeNull();
+  expect(rotationIdIn('tkw-a1b2c3d4-1')).toBeNull();
+  // The lineage's name is blank.
+  expect(rotationIdIn(successorName(' ', { id: 'a1b2c3d4', attempt: 1 }))).toBe('a1b2c3d4');
 });
