@@ -5,6 +5,8 @@ language plpgsql security definer set search_path = keywarden, pg_temp as $$
 declare
   later timestamptz;
   days daterange;
+  -- A variable, because a cluster evaluates now() only outside of an update with columns.
+  marked_at timestamptz := now();
 begin
   select p.created_at into later from project p where p.number = project and p.created_at > created for update;
   if not found then
@@ -12,7 +14,7 @@ begin
   end if;
   update project p set created_at = created where p.number = project;
   days := daterange((created at time zone 'UTC')::date, (later at time zone 'UTC')::date, '[]');
-  update operation_sealing s set changed = s.changed + datemultirange(days * daterange(null, s.sealed_to)), changed_at = coalesce(s.changed_at, now())
+  update operation_sealing s set changed = s.changed + datemultirange(days * daterange(null, s.sealed_to)), changed_at = coalesce(s.changed_at, marked_at)
   where s.project_number = project and s.sealed_to > lower(days);
 end
 $$;
