@@ -136,8 +136,15 @@ describe.runIf(hasBrowser)('in a browser', () => {
     for (const hidden of ['Select', 'Reason']) expect(printed).not.toContain(hidden);
     expect(await page.locator('input:visible, button:visible').count()).toBe(0);
     await page.goto(`${url}/keys`);
+    // Narrow screens have cards instead, which would take four times as much paper.
+    expect(await page.locator('.rows th').first().isVisible()).toBe(true);
     expect(await mainText(page)).toContain(' rows');
     expect(await mainText(page)).not.toContain('Export');
+    await page.goto(`${url}/reviews`);
+    const title = page.getByRole('heading', { name: 'Open a review' });
+    expect(await title.isVisible()).toBe(false);
+    await page.emulateMedia({ media: 'screen' });
+    expect(await title.isVisible()).toBe(true);
     await page.close();
   });
 
