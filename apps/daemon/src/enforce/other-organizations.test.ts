@@ -87,6 +87,25 @@ test.each([400, 503])(
   },
 );
 
+test.each([
+  ['other answers separate', [503, 200, 503, 503, 200, 503, 503, 200], 8],
+  ['follow each other', [200, 503, 503, 503, 503, 503, 200, 200], 6],
+])('R7: outages of five organizations that %s end a pass only in a row', async (_which, answers, requested) => {
+  await fixture.controls.generate({ organizations: 6, projects: 6, keys: 0, operations: 0 });
+  const asked: string[] = [];
+  change = ({ pathname, searchParams }, json) => {
+    if (!pathname.endsWith('/projects')) return json;
+    const id = searchParams.get('org_id') ?? '';
+    if (!asked.includes(id)) asked.push(id);
+    const status = answers[asked.indexOf(id)];
+    return status === 200 ? json : status;
+  };
+  await expect(syncOperations(fixture.context, connectionOf(fixture))).rejects.toThrow(
+    requested === 8 ? /The projects of 5 organizations of connection main could not be read/ : /answered 503/,
+  );
+  expect(asked).toHaveLength(requested);
+});
+
 test('R3: the quota of a day holds for revocations of two organizations at once', async () => {
   await syncKeys(fixture.context, connectionOf(fixture));
   const { id, document } = await planKeys(fixture.context, fixture.connections);

@@ -5,7 +5,7 @@ import { UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { controlPlaneNow, whyStale } from '../control-plane-clock.ts';
-import { failureInWords, isOfOneProject, isOutage, outagesInARow } from './failures.ts';
+import { createOutageCount, failureInWords, isOfOneProject } from './failures.ts';
 import { syncOrganizations } from './organizations.ts';
 import { type Counts, keepRejected } from './run.ts';
 import { servedMs } from './walk/proof.ts';
@@ -32,19 +32,21 @@ export async function syncProjects(
 ): Promise<{ shown: ShownProjects[]; failed: FailedOrganization[] }> {
   const shown: ShownProjects[] = [];
   const failed: FailedOrganization[] = [];
-  let outages = 0;
+  const countOutage = createOutageCount();
   for (const { id: organizationId } of await syncOrganizations(context, connection, counts)) {
-    const projectIds = await syncProjectsOf(context, connection, { organizationId, counts }).catch((error: unknown) => {
+    let projectIds: string[] = [];
+    try {
+      projectIds = await syncProjectsOf(context, connection, { organizationId, counts });
+      countOutage(null);
+    } catch (error) {
       if (!isOfOneProject(error)) throw error;
-      outages = isOutage(error) ? outages + 1 : 0;
-      if (outages >= outagesInARow) throw error;
+      countOutage(error);
       context.log.warn(
         { organization: organizationId, err: error },
         'the projects of an organization could not be read',
       );
       failed.push({ organizationId, error });
-      return [];
-    });
+    }
     shown.push({ organizationId, projectIds });
   }
   const [first] = failed;

@@ -28,8 +28,19 @@ export const failureInWords = (error: unknown): string =>
     ? error.message.replace(/\.$/, '')
     : `the store cannot hold a row: ${codeOf(error)}`;
 
-/** This many projects or organizations in a row that fail with an outage end the pass. */
-export const outagesInARow = 5;
+const outagesInARow = 5;
+
+/**
+ * Returns what takes the end of each project or organization of a pass: its error, or null. Throws the outage that ends the pass, the fifth in a row (R7).
+ * Any other end shows that the control plane answers.
+ */
+export function createOutageCount(): (error: unknown) => void {
+  let outages = 0;
+  return (error) => {
+    outages = isOutage(error) ? outages + 1 : 0;
+    if (outages >= outagesInARow) throw error;
+  };
+}
 
 export interface Failure {
   project: string;
@@ -54,15 +65,16 @@ export async function eachProject<T>(
   { idOf, work, isOfOne, onDone }: EachProject<T>,
 ): Promise<Failure[]> {
   const failures: Failure[] = [];
-  let [done, outages] = [0, 0];
+  const countOutage = createOutageCount();
+  let done = 0;
   await eachAtOnce(projects, async (project) => {
     signal.throwIfAborted();
     try {
       await work(project);
-      outages = 0;
+      countOutage(null);
     } catch (error) {
       if (!isOfOne(error)) throw error;
-      if (isOutage(error) && (outages += 1) >= outagesInARow) throw error;
+      countOutage(error);
       failures.push({ project: idOf(project), error });
     }
     done += 1;
