@@ -184,6 +184,21 @@ test('R1: a list that names the members of another organization does not show wh
   expect(await flagged(day)).toEqual(['one']);
 });
 
+test('R1: a list of members with rows that cannot be read does not show again who has left', async () => {
+  await prepareLeaver();
+  const plan = await makeStoredPlan();
+  expect(plan.document.items.length).toBeGreaterThan(0);
+  setBetween(async (request, forward) => {
+    const answer = await forward();
+    if (!request.url.pathname.endsWith('/members')) return answer;
+    const { members } = (await answer.json()) as { members: object[] };
+    const odd = [...members.slice(1), { ...members[0], member: null }];
+    return Response.json({ members: odd }, { headers: { date: answer.headers.get('date') ?? '' } });
+  });
+  expect(Object.values(outcomes(await apply(plan)))).toContainEqual(expect.stringContaining('members'));
+  expect(await revokedNames()).toEqual([]);
+});
+
 test('R1: when members can no longer be listed, who has left is unknown once that evidence is old', async () => {
   await prepareLeaver();
   const forbid: Answer = async ({ url }, forward) =>

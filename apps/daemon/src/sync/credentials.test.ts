@@ -176,6 +176,24 @@ test.each([
   },
 );
 
+test('A7: a row that cannot be read in the list of one branch ends no credential of its project', async () => {
+  await prepareProject();
+  const { token_id: id } = await issue('backup');
+  await listed();
+  setAnswer(async (url, response) => {
+    if (!url.endsWith(list)) return response;
+    const { credentials } = (await response.json()) as { credentials: object[] };
+    const odd = credentials.map((each) => ({ ...each, token_id: null }));
+    return Response.json({ credentials: odd }, { headers: response.headers });
+  });
+  for (let pass = 0; pass < 3; pass += 1) expect(await listed()).toMatchObject({ suspect_listings: 1 });
+  expect((await shown({ kind: 'branch_credential', state: 'active' })).map((each) => each.id)).toEqual([
+    `${branch}/${id}`,
+  ]);
+  const rejected = await store.sql`select distinct list from keywarden.rejected_row`;
+  expect(rejected.map((row) => String(row.list))).toEqual(['credentials']);
+});
+
 test('a list that fails does not stop the other lists of its project', async () => {
   await prepareProject();
   const path = '/projects/{project_id}/branches';

@@ -143,3 +143,21 @@ test('A7: nor does it mark one that the list of projects leaves out as unavailab
   };
   for (let times = 0; times < 3; times += 1) expect(await pass(project)).toMatchObject({ isGone: false });
 });
+
+test.each([
+  ['cannot be read', { name: null }],
+  ['cannot be read, and neither can its id,', { id: null }],
+  ['has an impossible creation time', { created_at: '1999-12-31T23:59:59Z' }],
+  ['was created in the future', { created_at: '2999-01-01T00:00:00Z' }],
+])('A7: a project whose row %s is not gone', async (_what, odd) => {
+  const project = await someProject();
+  await pass(project);
+  way = async (input, init) => {
+    const answer = await fetch(input, init);
+    if (!new URL(input instanceof Request ? input.url : input).pathname.endsWith('/projects')) return answer;
+    const page = (await answer.json()) as { projects: { id: string }[] };
+    const projects = page.projects.map((row) => (row.id === project ? { ...row, ...odd } : row));
+    return Response.json({ ...page, projects }, { headers: { date: answer.headers.get('date') ?? '' } });
+  };
+  for (let times = 0; times < 3; times += 1) expect(await pass(project)).toMatchObject({ isGone: false });
+});
