@@ -1,10 +1,18 @@
 /** Returns the system's code of a failed fetch, such as ECONNRESET, or the error's name if the runtime gives no code. */
 export function networkCode(error: unknown): string {
-  for (let at = error; at instanceof Error; at = at.cause)
-    if ('code' in at && typeof at.code === 'string') return at.code;
+  const { code } = systemErrorOf(error);
+  if (code !== undefined) return code;
   if (!(error instanceof Error)) return 'unknown';
   const text = messages(error);
   return denoCodes.find(([pattern]) => pattern.test(text))?.[1] ?? error.name;
+}
+
+/** Returns the code and the system call of the first error of a chain of causes that has a code. */
+function systemErrorOf(error: unknown): { code?: string; syscall?: unknown } {
+  for (let at = error; at instanceof Error; at = at.cause)
+    if ('code' in at && typeof at.code === 'string')
+      return { code: at.code, syscall: 'syscall' in at ? at.syscall : undefined };
+  return {};
 }
 
 /** Deno's fetch gives no codes, but its message names what failed before there was a connection. */
@@ -20,8 +28,13 @@ const unconnected = new Set(
   ),
 );
 
-/** Returns whether the fault proves that no byte of the request left. */
+/**
+ * Returns whether the fault proves that no byte of the request left. A connection that has carried the request may end with EHOSTUNREACH, too, if its route is
+ * lost: the system call is then a read or a write.
+ */
 export function neverSent(error: unknown): boolean {
+  const { syscall } = systemErrorOf(error);
+  if (syscall === 'read' || syscall === 'write') return false;
   const code = networkCode(error);
   return unconnected.has(code) || /CERT|ERR_TLS_/.test(code);
 }

@@ -101,6 +101,18 @@ test('a write that was never sent is unreachable, not unknown', async () => {
 });
 
 test.each([
+  ['connect', 'unreachable'],
+  ['read', 'outcome_unknown'],
+  ['write', 'outcome_unknown'],
+])('a write that found no route to its host, as its %s reports, is %s', async (syscall, code) => {
+  const { client } = await clientFixture();
+  const lost = Object.assign(new Error(`${syscall} EHOSTUNREACH`), { code: 'EHOSTUNREACH', syscall });
+  const broken = client({ fetch: async () => await Promise.reject(new TypeError('fetch failed', { cause: lost })) });
+  for (const write of [broken.createPersonalKey('lost'), broken.revokePersonalKey('5')])
+    expect(await failure(write)).toMatchObject({ code, networkCode: 'EHOSTUNREACH' });
+});
+
+test.each([
   ['dns error: failed to lookup address information: Name or service not known', 'ENOTFOUND'],
   ['invalid peer certificate: UnknownIssuer', 'ERR_TLS_CERT'],
 ])('a write that Deno did not send, because of %s, is unreachable, not unknown', async (why, code) => {
