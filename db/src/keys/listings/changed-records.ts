@@ -35,7 +35,7 @@ export async function supersede(
     where k.control_plane_number = ${controlPlane} and k.scope = ${scope} and k.superseded_at is null and i.id = k.id
       and (k.kind <> i.kind or k.creator_id <> i.creator_id and ${unknownCreator} not in (k.creator_id, i.creator_id) or ${isPossible(tx, 'k')} and i.created_at between '2000-01-01' and
         ${listedAt}::timestamptz + interval '1 day' and date_trunc('second', k.created_at) <> date_trunc('second', i.created_at))
-    returning k.number, k.id, format('%s key of %s, created %s', k.kind, k.creator_id, k.created_at) as was,
+    returning k.id, format('%s key of %s, created %s', k.kind, k.creator_id, k.created_at) as was,
       format('%s key of %s, created %s', i.kind, i.creator_id, i.created_at) as is`;
   if (rows.length === 0) return [];
   await tx`
@@ -43,9 +43,7 @@ export async function supersede(
     update keywarden.credential k set superseded_at = null where k.number in (
       select max(s.number) from keywarden.credential s join incoming i on i.id = s.id and i.kind = s.kind and i.creator_id = s.creator_id
         and date_trunc('second', i.created_at) = date_trunc('second', s.created_at)
-      where s.control_plane_number = ${controlPlane} and s.scope = ${scope} and s.superseded_at is not null
-        and not s.number = any(${rows.map((row) => String(row.number))}::bigint[])
-        and s.id = any(${rows.map((row) => String(row.id))})
+      where s.control_plane_number = ${controlPlane} and s.scope = ${scope} and s.id = any(${rows.map((row) => String(row.id))})
       group by s.id)`;
   return rows.map((row) => ({ id: String(row.id), was: String(row.was), is: String(row.is) }));
 }

@@ -177,6 +177,7 @@ test('ids beyond 2^53 stay distinct', async () => {
 });
 
 test('uses are kept by hour and address, and a use that moves backwards is marked and loses no recorded use', async () => {
+  await list(['1']);
   await list(['1'], { lastUsedAt: '2026-06-01T01:10:00Z', lastUsedFromAddr: '203.0.113.7' });
   await list(['1'], { lastUsedAt: '2026-06-01T01:50:00.123456Z', lastUsedFromAddr: '203.0.113.7' });
   await list(['1'], { lastUsedAt: '2026-06-01T02:10:00Z', lastUsedFromAddr: '198.51.100.4' });
@@ -275,15 +276,14 @@ test('R1: an id with another kind or creator is another key, and only an earlier
 });
 
 test('R1: of a key that a list shows twice the later use counts, in either order, and an earlier use changes no address', async () => {
-  const uses = [1, 2].map((day) =>
-    makeWireKey('1', { lastUsedAt: `2026-05-0${day}T00:00:00Z`, lastUsedFromAddr: `192.0.2.${day}` }),
-  );
-  const used = async () =>
-    await store.sql`select last_used_at, last_used_from from keywarden.key where scope = ${scope}`;
-  const last = [{ last_used_at: '2026-05-02 00:00:00+00', last_used_from: '192.0.2.2' }];
-  for (const keys of [uses.toReversed(), uses, uses.slice(0, 1)]) {
+  const early = { lastUsedAt: '2026-05-01T00:00:00Z', lastUsedFromAddr: '192.0.2.1' };
+  const late = { lastUsedAt: '2026-05-02T00:00:00Z', lastUsedFromAddr: '192.0.2.2' };
+  const last = { last_used_at: '2026-05-02 00:00:00+00', last_used_from: '192.0.2.2' };
+  const twice = [makeWireKey('1', early), makeWireKey('1', late), makeWireKey('2', late), makeWireKey('2', early)];
+  for (const keys of [twice, [makeWireKey('1', early), makeWireKey('2', early)]]) {
     await list([], {}, 1, { keys });
-    expect(await used()).toEqual(last);
+    const used = await store.sql`select last_used_at, last_used_from from keywarden.key where scope = ${scope}`;
+    expect(used).toEqual([last, last]);
   }
 });
 

@@ -87,8 +87,7 @@ function lastUsedOfEach<T extends WireKey>(keys: T[]): T[] {
   const chosen = new Map<string, T>();
   for (const each of keys) {
     const known = chosen.get(each.id);
-    const isLater = compareInstants(each.lastUsedAt ?? never, known?.lastUsedAt ?? never) >= 0;
-    if (known === undefined || isLater) chosen.set(each.id, each);
+    if (compareInstants(each.lastUsedAt ?? never, known?.lastUsedAt ?? never) >= 0) chosen.set(each.id, each);
   }
   return [...chosen.values()];
 }
