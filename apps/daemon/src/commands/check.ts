@@ -23,7 +23,7 @@ import {
 import { type Config, readConfig } from '@keywarden/runtime/config';
 import { type Identity, identify } from '../connect.ts';
 import { clockInWords, isClockTrusted, whyStoreApart } from '../control-plane-clock.ts';
-import { approvedByReport, whyNotAutomatic } from '../enforce/standing.ts';
+import { type Permissions, readPermissions } from '../enforce/standing.ts';
 import { fileSink } from '../rotate/sinks/file.ts';
 import { listMixedSinks, openSink } from '../rotate/sinks/open.ts';
 import { readOwnOrganization } from '../sync/organizations.ts';
@@ -86,10 +86,11 @@ async function readStored(config: Config, environment: Environment) {
   try {
     if (!environment.ALLOW_OWNER_LOGIN) await assertAppLogin(store.sql);
     const context = { store, environment, config, now: Date.now, signal: new AbortController().signal };
+    const { whyNotAutomatic, approvals } = await readPermissions(context);
     return {
       description: store.description,
-      enforcement: await describeEnforcement(context),
-      approvals: await describeApprovals(context),
+      enforcement: describeEnforcement(config, whyNotAutomatic),
+      approvals: describeApprovals(approvals),
       unsafe: [
         ...(await listUnsafeSettings(store.sql)),
         ...(await listShortLimits(store.sql)),
@@ -133,20 +134,15 @@ function reportStored(report: CheckReport, stored: Stored): void {
 }
 
 /** Describes what the policy may do automatically on this machine, and where notifications go. */
-async function describeEnforcement(context: Parameters<typeof whyNotAutomatic>[0]): Promise<string> {
-  const { policy, channels } = context.config;
+function describeEnforcement({ policy, channels }: Config, why: Permissions['whyNotAutomatic']): string {
   const enforced = policy.rules.filter((rule) => rule.mode === 'enforce').length;
   const notices = channels.length === 0 ? '' : `; notices go to ${channels.map(({ name }) => name).join(', ')}`;
   if (enforced === 0) return `no rule is in mode: enforce${notices}`;
-  const why = await whyNotAutomatic(context);
   return `${countOf(enforced, 'rule')} in mode: enforce${why === null ? '' : `, but no key is revoked automatically: ${why}`}${notices}`;
 }
 
 /** Describes which approvals of the report the next pass on this machine carries out. */
-async function describeApprovals(
-  context: Parameters<typeof approvedByReport>[0],
-): Promise<{ isBlocked: boolean; message: string }> {
-  const { why, since } = await approvedByReport(context);
+function describeApprovals({ why, since }: Permissions['approvals']): { isBlocked: boolean; message: string } {
   if (why !== null)
     return { isBlocked: true, message: `no plan that is approved in the report is carried out: ${why}` };
   const message =

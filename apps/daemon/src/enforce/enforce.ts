@@ -12,7 +12,7 @@ import { type Applied, applyPlan, hasUseInFlight } from './apply.ts';
 import { stoppedByUse } from './guarded-revocation.ts';
 import { type ApprovalScope, betweenMarks } from './high-water-mark.ts';
 import { planKeys, readDocument } from './plan.ts';
-import { approvedByReport, whyNotAutomatic } from './standing.ts';
+import { readPermissions } from './standing.ts';
 
 export interface Enforced {
   plan: Plan & { isNew: boolean };
@@ -70,8 +70,7 @@ export async function recordState(
   { isFirst = false }: { isFirst?: boolean } = {},
 ): Promise<{ why: string | null; approvals: ApprovalScope }> {
   const { store, config, environment, replica, now } = context;
-  const why = await whyNotAutomatic(context);
-  const approvals = await approvedByReport(context);
+  const { whyNotAutomatic: why, approvals } = await readPermissions(context);
   const machine = sha256(`${hostname()} ${environment.KEYWARDEN_DATA}`).slice(0, 12);
   const cron = new Cron(config.schedules.enforce, { paused: true, timezone: 'UTC' });
   // A command makes one pass; only the daemon makes the next.

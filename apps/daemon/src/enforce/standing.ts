@@ -8,9 +8,21 @@ import { type ApprovalScope, approvalScope, whyNotEnforcing, whyNotPermitted } f
 
 type Standing = Pick<Context, 'store' | 'environment' | 'config' | 'now' | 'signal'>;
 
-/** Returns why nothing is revoked without a person at the command line: the store may be older, replicas differ, or there is a pause. */
-export async function whyNotAutomatic(context: Standing): Promise<string | null> {
-  return (await whyNotEnforcing(context)) ?? (await whyNothing(context));
+/** What a machine may carry out without a person at its command line. */
+export interface Permissions {
+  /** Why it revokes nothing automatically; null if it does. */
+  whyNotAutomatic: string | null;
+  approvals: ApprovalScope;
+}
+
+/** Returns what this machine carries out: nothing while the store may be older, replicas differ, or there is a pause. */
+export async function readPermissions(context: Standing): Promise<Permissions> {
+  const nothing = await whyNothing(context);
+  const { why, since } = await approvalScope(context);
+  return {
+    whyNotAutomatic: (await whyNotEnforcing(context)) ?? nothing,
+    approvals: { why: why ?? (await whyUntimed(context)) ?? nothing, since },
+  };
 }
 
 /** Returns why neither the policy nor the report revokes a key, or null. */
@@ -29,12 +41,6 @@ export async function whyStopAutomatic(context: Standing, via: PlanApprovalVia):
     if (await hasOpenIncident(context.store.db, kind))
       return `an incident ${kind} is open; keywarden incidents has the reason`;
   return await whyDisagreeing(context);
-}
-
-/** Returns which approvals of the report this machine carries out now, and why it carries out none. */
-export async function approvedByReport(context: Standing): Promise<ApprovalScope> {
-  const { why, since } = await approvalScope(context);
-  return { why: why ?? (await whyUntimed(context)) ?? (await whyNothing(context)), since };
 }
 
 /** Returns why the age of an approval is unknown, or null: one that has expired seems valid while the database's clock is behind. */

@@ -3,18 +3,21 @@ import * as db from '@keywarden/db/daemon';
 import { assertCurrent, type Sql } from '@keywarden/db/store';
 import type { Context, LedgerContext } from '../context.ts';
 import { growLedger } from './ledger.ts';
+import { askWitnesses } from './witnesses.ts';
 
 /** Events may wait so long for a machine that signs. Then nothing is enforced automatically: what is not in the ledger is not proven. */
 const mostLagMs = 3_600_000;
 
 /**
- * Returns why nothing is enforced automatically; null if the ledger in the store continues the last checkpoint that this machine has seen, its events do not
- * wait for long, and no incident about it is open.
+ * Returns why nothing is enforced automatically; null if the ledger in the store continues the last checkpoint that this machine and its witnesses have seen,
+ * its events do not wait for long, and no incident about it is open.
  */
 export async function whyLedgerDiffers(context: LedgerContext): Promise<string | null> {
   const { store } = context;
   // This opens the incident if the store does not continue the checkpoint that this machine has seen.
   const grown = await growLedger(context);
+  // A store that was rolled back together with the files of this machine continues them. Only the witnesses have seen more.
+  if (grown.state === 'grown' || grown.state === 'no_key') await askWitnesses(context, { again: true });
   if (await db.hasOpenIncident(store.db, 'ledger_inconsistent'))
     return 'an incident about the ledger is open; keywarden incidents has the reason, and docs/LEDGER.md the steps';
   if (grown.state === 'unconfirmed') return grown.why;

@@ -1,6 +1,6 @@
-import { mkdirSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, rmSync } from 'node:fs';
 import { hasOpenIncident, readNewestCheckpoint } from '@keywarden/db/daemon';
-import { interrupt, machines, owner, useMachines } from '@keywarden/testkit/daemon/ledger-machines';
+import { interrupt, type Machine, machines, owner, useMachines } from '@keywarden/testkit/daemon/ledger-machines';
 import {
   createLogMachine,
   createSigner,
@@ -25,6 +25,14 @@ useWitness();
 
 const forgetCosignatures = async () => await owner.sql`delete from keywarden.ledger_cosignature`;
 
+/** Loses what the store has recorded since a checkpoint of this size and its pause, and the cosignatures of it. */
+const loseSince = async (size: unknown) =>
+  await machines.behindTriggers(`
+    delete from keywarden.ledger_cosignature where size > ${Number(size)};
+    delete from keywarden.ledger_checkpoint where size > ${Number(size)};
+    delete from keywarden.ledger_event where leaf_index >= ${Number(size)};
+    delete from keywarden.pause where number > 1`);
+
 /** A machine with the key but without the file of its last checkpoint, on a store that lacks what the witness has cosigned last. */
 async function restoreWithoutMemory(url: string) {
   const place = await createLogMachine(url);
@@ -35,13 +43,41 @@ async function restoreWithoutMemory(url: string) {
     expect(await askWitnesses(place)).toEqual([]);
     sizes.push((await readNewestCheckpoint(place.store.db))?.size);
   }
-  await machines.behindTriggers(`
-    delete from keywarden.ledger_cosignature where size > ${Number(sizes[0])};
-    delete from keywarden.ledger_checkpoint where size > ${Number(sizes[0])};
-    delete from keywarden.ledger_event where leaf_index >= ${Number(sizes[0])};
-    delete from keywarden.pause where number > 1`);
+  await loseSince(sizes[0]);
   return { forgetful: await createLogMachine(url), size: sizes[0] };
 }
+
+test.each([
+  ['with the key', (place: Machine) => place.environment],
+  ['without the key', (place: Machine) => ({ ...place.environment, LEDGER_KEY: undefined })],
+])('a store that was rolled back together with the files of a machine %s enforces nothing', async (_what, of) => {
+  const place = await createLogMachine(await startWitness());
+  const enforcing = { ...place, environment: { ...of(place), LEDGER_PUBLIC_KEY: log.verifier.text } };
+  await machines.addEvent();
+  await growAndWitness(place);
+  const cosignatures = async () => [...(await owner.sql`select xmin, * from keywarden.ledger_cosignature`)];
+  const first = await cosignatures();
+  expect(await whyLedgerDiffers(enforcing)).toBeNull();
+  expect(await cosignatures(), 'the first cosignature stays').toEqual(first);
+  const snapshot = `${place.folder}.snapshot`;
+  cpSync(place.folder, snapshot, { recursive: true });
+  const size = readSeen(place.folder)?.size;
+  await machines.addEvent();
+  await growAndWitness(place);
+  await loseSince(size);
+  rmSync(place.folder, { recursive: true });
+  cpSync(snapshot, place.folder, { recursive: true });
+  rmSync(snapshot, { recursive: true });
+  expect(await whyLedgerDiffers(enforcing)).toMatch(/^an incident about the ledger is open/);
+  const [incident] = await owner.sql`select detail ->> 'why' as why from keywarden.incident`;
+  expect(incident?.why).toContain('has seen more events than the store has');
+});
+
+test('a witness that does not answer stops no enforcement on a machine that remembers its last checkpoint', async () => {
+  const place = await createLogMachine(await startWitness());
+  await growAndWitness(place);
+  expect(await whyLedgerDiffers(movedTo(place, 'http://127.0.0.1:9'))).toBeNull();
+});
 
 test.each([
   ['the cosignature of its newest checkpoint', async () => {}],

@@ -44,16 +44,16 @@ const hasCosigned: Said = { state: 'cosigned' };
 const failed = (why: string): Said => ({ state: 'failed', why });
 
 /**
- * Sends the newest checkpoint to each witness that has not cosigned it, and stores the cosignatures. A witness that has seen other events, or more, opens an
- * incident. Returns why witnesses did not cosign, as sentences.
+ * Sends the newest checkpoint to each witness that has not cosigned it, with `again` to each one, and stores the cosignatures. A witness that has seen other
+ * events, or more, opens an incident. Returns why witnesses did not cosign, as sentences.
  */
-export async function askWitnesses(context: LedgerContext): Promise<string[]> {
+export async function askWitnesses(context: LedgerContext, { again = false } = {}): Promise<string[]> {
   const failures: string[] = [];
   for (const witness of readWitnesses(context.environment)) {
     const checkpoint = await db.readNewestCheckpoint(context.store.db);
     if (checkpoint === null) break;
     const cosigned = await readCosigned(context, witness.key);
-    if (cosigned >= checkpoint.size) continue;
+    if (cosigned >= checkpoint.size && !again) continue;
     const said = await askWitness(context, { witness, cosigned, checkpoint });
     if (said.state === 'differs') await db.openLedgerIncident(context.store.db, said.why);
     if (said.state !== 'cosigned' && said.state !== 'passed') failures.push(said.why);
@@ -117,8 +117,8 @@ async function submit(context: LedgerContext, { witness, cosigned, checkpoint }:
         openNote(`${note}${line}\n`, [witness.key])?.signatures.some(({ time }) => isNow(time, context.now())) === true;
       const own = text.split('\n').find((line) => line.startsWith('— ') && isOwn(line));
       if (own === undefined) return failed('its answer has no valid cosignature of this hour');
-      // Nothing needs that of the tree without an event, which the store may not have yet.
-      if (size > 0) await db.saveCosignature(store.db, { size, witness: witness.key.name, lines: `${own}\n` });
+      // The first time of a cosignature proves most. Nothing needs that of the tree without an event, which the store may not have yet.
+      if (size > cosigned) await db.saveCosignature(store.db, { size, witness: witness.key.name, lines: `${own}\n` });
       return hasCosigned;
     }
     // A proxy may answer with these numbers too. Only a size, or a refusal of what this witness has cosigned, is an answer of the witness.

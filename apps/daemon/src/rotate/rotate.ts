@@ -5,7 +5,7 @@ import { withProcessLock } from '../context.ts';
 import { whyPaused } from '../enforce/guarded-revocation.ts';
 import { betweenMarks, wholeSince } from '../enforce/high-water-mark.ts';
 import { planKeys } from '../enforce/plan.ts';
-import { whyNotAutomatic } from '../enforce/standing.ts';
+import { readPermissions } from '../enforce/standing.ts';
 import { notifyStalled } from '../notices/stalled.ts';
 import { type Advanced, advanceAll, atOf } from './advance.ts';
 import { type Opened, open, openRequested, ruleOf } from './open.ts';
@@ -39,9 +39,13 @@ export async function rotate(context: Context, connections: Connection[], reques
     const { facts, judgements } = await planKeys(context, connections);
     const isRequested = request !== undefined;
     const lists = { refused: new Set<string>(), failedSinks: new Map<string, string>() };
-    const notAutomatic = await whyNotAutomatic(context);
-    const why = request === undefined ? notAutomatic : await whyPaused(context);
-    const asked = { isRequested, wholeSince: notAutomatic === null ? await wholeSince(context) : null, stopped: null };
+    const { whyNotAutomatic } = await readPermissions(context);
+    const why = request === undefined ? whyNotAutomatic : await whyPaused(context);
+    const asked = {
+      isRequested,
+      wholeSince: whyNotAutomatic === null ? await wholeSince(context) : null,
+      stopped: null,
+    };
     const run: Run = { connections, now: context.now, facts, judgements, ...lists, ...asked };
     return await betweenMarks(context, async () => {
       if (why !== null) return { opened: [], moved: [], orphans: [], why };
