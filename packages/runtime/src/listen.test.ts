@@ -19,6 +19,14 @@ test.each(['localhost', ...hosts])('a server that listens on %s answers at its a
   expect(await answer.text()).toBe('here');
 });
 
+test('an idle connection stays open for longer than a proxy keeps it: Caddy reuses one for two minutes', async () => {
+  const server = createServer((_request, response) => void response.end());
+  const listening = await listen(server, { host: '127.0.0.1', port: 0 });
+  onTestFinished(listening.close);
+  const response = await fetch(`http://${listening.address}/`);
+  expect(Number(/^timeout=(\d+)$/.exec(response.headers.get('keep-alive') ?? '')?.[1])).toBeGreaterThan(120);
+});
+
 test('a server stops although a client holds a connection on which TLS never begins', async () => {
   // Node itself would end the connection after two minutes.
   const server = createSecureServer({ handshakeTimeout: 2 ** 30 });

@@ -4,6 +4,8 @@ import { isIPv6, type Socket } from 'node:net';
 
 /** How long answers that are being sent may take once a server stops. */
 const lastAnswersMs = 2000;
+/** How long a connection may be idle. A proxy keeps one for up to two minutes: if it ended here first, the request that the proxy just sends over it would fail. */
+const idleMs = 130_000;
 
 export interface Listening {
   /** The host and port as an address on the web has them: `127.0.0.1:8820` or `[::1]:8820`. */
@@ -20,6 +22,7 @@ export async function listen(server: Server, { host, port }: { host: string; por
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
+  server.keepAliveTimeout = idleMs;
   await once(server.listen(port, host), 'listening');
   const bound = server.address();
   return {
