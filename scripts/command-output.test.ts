@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -168,6 +168,24 @@ test('a reader that stops reading, such as head, ends no command, and gets no st
   const { child, ended } = start([...entry.keywarden, '--help'], {});
   child.stdout?.destroy();
   expect(await ended).toMatchObject({ code: 0, stderr: '' });
+});
+
+test('check names a data folder whose disk is full, says that nothing is enforced, and checks the rest', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'keywarden-full-'));
+  const KEYWARDEN_CONFIG = join(mkdtempSync(join(tmpdir(), 'keywarden-enforce-')), 'keywarden.yaml');
+  writeFileSync(
+    KEYWARDEN_CONFIG,
+    'policy: { rules: [{ name: old, older_than: 1d, action: revoke, mode: enforce }] }\n',
+  );
+  // The limit is 0 bytes a file.
+  const limited = ['bash', '-c', `trap '' XFSZ; ulimit -f 0; exec "$0" "$@"`, ...entry.keywarden, 'check'];
+  const { code, stdout, stderr } = await run(limited, { ...settingsFor(store, sandbox, folder), KEYWARDEN_CONFIG });
+  expect(stderr).toContain(`data folder    ${folder} cannot be written (EFBIG)`);
+  expect(stdout).toContain('no key is revoked automatically: the data folder cannot be written');
+  expect(stdout).toMatch(/^approvals +blocked: /m);
+  expect(stdout).toMatch(/^credential +ok: /m);
+  expect(code).toBe(1);
+  expect(readdirSync(folder)).toEqual([]);
 });
 
 test('a command whose output is lost on a full disk exits with 1, and one whose reader has gone with 0', async () => {

@@ -148,7 +148,8 @@ function loseOutput(error: Error): void {
   isOutputLost ||= codeOf(error) !== 'EPIPE';
 }
 
-function explain(error: unknown): [message: string, exit: number] {
+/** Returns a sentence for people, and the exit code. */
+export function explain(error: unknown): [message: string, exit: number] {
   const denied = deniedByDeno(error);
   if (denied !== null) return [denied, exitCode.usage];
   if (error instanceof UserError) return [error.message, error.exit];

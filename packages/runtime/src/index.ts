@@ -5,6 +5,7 @@ export {
   codesOfFullDisks,
   deniedByDeno,
   exitCode,
+  explain,
   isStoreFailure,
   isStoreUnavailable,
   runMain,

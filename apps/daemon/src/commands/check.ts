@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { ControlPlaneError, collect } from '@keywarden/core/client';
 import { countOf } from '@keywarden/core/values';
@@ -13,12 +14,14 @@ import {
   whyNodesMissing,
 } from '@keywarden/db/store';
 import {
+  codeOf,
   type Environment,
-  ensureDataFolder,
   exitCode,
+  explain,
   readEnvironment,
   stopSignal,
   UserError,
+  writeDataFile,
 } from '@keywarden/runtime';
 import { type Config, readConfig } from '@keywarden/runtime/config';
 import { type Identity, identify } from '../connect.ts';
@@ -48,9 +51,15 @@ export const checkCommand = describeCommand({
     const names = config.connections.map((connection) => connection.name).join(', ');
     const rules = countOf(config.policy.rules.length, 'rule');
     report.add('configuration', 'ok', `connections ${names}; ${rules}`);
+    let isWritable = false;
+    await checkPart(report, 'data folder', async () => {
+      checkDataFolder(environment.KEYWARDEN_DATA);
+      isWritable = true;
+      return environment.KEYWARDEN_DATA;
+    });
     let stored: Stored | undefined;
     await checkPart(report, 'database', async () => {
-      stored = await readStored(config, environment);
+      stored = await readStored(config, environment, isWritable);
       return stored.description;
     });
     if (stored !== undefined) reportStored(report, stored);
@@ -74,9 +83,24 @@ export const checkCommand = describeCommand({
 
 type Stored = Awaited<ReturnType<typeof readStored>>;
 
+/** Writes a file as the mark of this machine is written: nothing else shows that a disk is full. Throws a UserError if that fails. */
+function checkDataFolder(folder: string): void {
+  const name = 'check';
+  try {
+    writeDataFile(folder, name, '');
+    rmSync(join(folder, name));
+  } catch (error) {
+    if (error instanceof UserError) throw error;
+    const message = `${folder} cannot be written (${codeOf(error)}), and nothing is enforced; free space on its disk`;
+    throw new UserError('store', message, { cause: error });
+  }
+}
+
+const unwritable = 'the data folder cannot be written';
+const nothing: Permissions = { whyNotAutomatic: unwritable, approvals: { why: unwritable, since: null } };
+
 /** Returns what the database shows of itself, and of what this machine may carry out. */
-async function readStored(config: Config, environment: Environment) {
-  ensureDataFolder(environment.KEYWARDEN_DATA);
+async function readStored(config: Config, environment: Environment, isWritable: boolean) {
   const store = await openStore({
     databaseUrl: environment.DATABASE_URL,
     dataFolder: environment.KEYWARDEN_DATA,
@@ -86,7 +110,7 @@ async function readStored(config: Config, environment: Environment) {
   try {
     if (!environment.ALLOW_OWNER_LOGIN) await assertAppLogin(store.sql);
     const context = { store, environment, config, now: Date.now, signal: new AbortController().signal };
-    const { whyNotAutomatic, approvals } = await readPermissions(context);
+    const { whyNotAutomatic, approvals } = isWritable ? await readPermissions(context) : nothing;
     return {
       description: store.description,
       enforcement: describeEnforcement(config, whyNotAutomatic),
@@ -208,7 +232,6 @@ async function checkPart(report: CheckReport, check: string, work: () => Promise
   try {
     report.add(check, 'ok', await work());
   } catch (error) {
-    if (!(error instanceof UserError)) throw error;
-    report.add(check, 'failed', error.message, error.exit);
+    report.add(check, 'failed', ...explain(error));
   }
 }
