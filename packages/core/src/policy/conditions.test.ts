@@ -88,14 +88,17 @@ test('unscoped finds organization keys in use that one project key could replace
     makeKey(4, { name: 'shop' }),
     makeKey(6, { use: usedDaysAgo(1), name: 'workshop of the shop' }),
     makeKey(5, { use: usedDaysAgo(1), name: 'shop', kind: 'project', projectId: 'quiet-river-123' }),
+    makeKey(7, { use: usedDaysAgo(1), name: 'shopping' }),
+    makeKey(8, { use: usedDaysAgo(1), name: 'ci_quiet-river-123' }),
   ];
   const findings = (projects: typeof one) => findAll(policy({ unscoped: true }), makeFacts(used, { projects }));
   const reason = 'it has all permissions of its organization, and its name contains only project quiet-river-123';
   expect(findings(two).map((each) => [each.number, each.reason])).toEqual([
     ['1', reason],
     ['6', reason],
+    ['8', reason],
   ]);
-  expect(findings(one).map(({ number }) => number)).toEqual(['1', '2', '3', '6']);
+  expect(findings(one).map(({ number }) => number)).toEqual(['1', '2', '3', '6', '7', '8']);
   const unnamed = [{ id: 'odd-oak-789', name: '' }, ...one];
   const dash = makeKey(1, { use: usedDaysAgo(1), name: '- shop' });
   expect(findAll(policy({ unscoped: true }), makeFacts([dash], { projects: unnamed }))).toHaveLength(1);

@@ -46,6 +46,15 @@ test('more_than flags the longest unused keys beyond the number, separately in e
   ]);
 });
 
+test('more_than counts only the keys that its rule matches', () => {
+  const rule = { name: 'too-many', more_than: { number: 1, per: 'organization' }, action: 'report' };
+  const keys = [makeKey(1), makeKey(2, { projectId: 'quiet-river' }), makeKey(3, { kind: 'role' })];
+  const numbers = (projects: string[]) =>
+    findAll(policy({ ...rule, match: { projects } }), makeFacts(keys)).map(({ number }) => number);
+  expect(numbers(['quiet-river'])).toEqual([]);
+  expect(findAll(policy(rule), makeFacts(keys)).map(({ number }) => number)).toEqual(['2']);
+});
+
 test('a group with an unknown use is not ranked, because its longest unused key is unknown', () => {
   const keys = [makeKey(1), makeKey(2, { use: { state: 'unknown' } }), makeKey(3)];
   const rule = { name: 'too-many', more_than: { number: 1, per: 'organization' }, action: 'report' };

@@ -50,6 +50,13 @@ test('R2: a key that two connections use stays while a rotation has moved only o
   expect(hold(['main', 'second'])).toBeNull();
 });
 
+test('R2: an own key’s id holds each key with that id, except the certain keys of other control planes', () => {
+  const own = (otherKeys?: string[]) => ({ connection: 'main', keyId: key.id, ...(otherKeys && { otherKeys }) });
+  const kindOf = (otherKeys?: string[]) =>
+    revocationHold(policy, { ...makeFacts([key, survivor]), ownKeys: [own(otherKeys)] }, key)?.kind;
+  expect([kindOf(), kindOf(['99']), kindOf([key.number])]).toEqual(['own_key', 'own_key', undefined]);
+});
+
 test('R3, R5: the daily quota, an open incident and a missing listing of the scope hold a rotation', () => {
   const facts = makeFacts([key, survivor]);
   expect(revocationHold(policy, { ...facts, revokedLastDay: 3 }, key)?.kind).toBe('over_quota');

@@ -37,6 +37,8 @@ test('T4: a successor is judged by the name of its lineage, without what a rotat
   const rule = { name_not_matching: ['ci-a'] };
   expect(flagged(rule, [makeKey(1, { ...successor, lineage: lineageOf() })])).toEqual([]);
   expect(flagged(rule, [makeKey(1, successor)])).toEqual(['1']);
+  const named = { older_than: '1d', match: { name: 'ci-a' } };
+  expect(flagged(named, [makeKey(1, { ...successor, lineage: lineageOf() }), makeKey(2, successor)])).toEqual(['1']);
 });
 
 test('T4: a rule on creators matches a successor by the creator of its lineage, not by the account that minted it', () => {
