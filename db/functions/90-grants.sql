@@ -7,7 +7,7 @@ grant execute on function keywarden.sequences_behind to keywarden_admin, keyward
 
 -- Both apps read these.
 grant select on keywarden.access_log, keywarden.announcement, keywarden.approval_end, keywarden.blind_spot, keywarden.completed_walk,
-  keywarden.connection, keywarden.connection_scope, keywarden.control_plane, keywarden.control_plane_now, keywarden.credential,
+  keywarden.connection, keywarden.connection_scope, keywarden.control_plane, keywarden.control_plane_now, keywarden.counted_approval, keywarden.credential,
   keywarden.enforcement_state, keywarden.exemption, keywarden.exemption_key, keywarden.finding, keywarden.finding_now, keywarden.high_water_mark, keywarden.incident, keywarden.job_run,
   keywarden.key, keywarden.key_count, keywarden.key_lineage, keywarden.key_listing, keywarden.key_observation, keywarden.key_owner, keywarden.key_owner_now,
   keywarden.key_use, keywarden.ledger_beginning, keywarden.ledger_checkpoint, keywarden.ledger_cosignature, keywarden.ledger_event, keywarden.ledger_key, keywarden.ledger_salt, keywarden.ledger_tile, keywarden.listed_scope, keywarden.member, keywarden.member_listing, keywarden.migration, keywarden.minted_key, keywarden.newest_plan, keywarden.notice, keywarden.notice_message,
@@ -17,7 +17,7 @@ grant select on keywarden.access_log, keywarden.announcement, keywarden.approval
   keywarden.repeatable, keywarden.replica_credential, keywarden.report_export, keywarden.request_budget, keywarden.review, keywarden.review_campaign,
   keywarden.review_decision, keywarden.review_item, keywarden.review_item_now, keywarden.review_reminder, keywarden.review_signature, keywarden.review_verdict, keywarden.revocation_intent, keywarden.revocation_outcome,
   keywarden.rotation, keywarden.rotation_event, keywarden.rotation_mint, keywarden.rotation_request, keywarden.rotation_request_answer,
-  keywarden.rotation_slot, keywarden.schedule_slot, keywarden.standing_approval, keywarden.sync_run, keywarden.work_fence
+  keywarden.rotation_slot, keywarden.schedule_slot, keywarden.standing_approval, keywarden.standing_rejection, keywarden.sync_run, keywarden.work_fence
   to keywarden_daemon, keywarden_report;
 grant select on keywarden.rejected_row, keywarden.replica_policy to keywarden_daemon;
 -- Only the owner and keywarden_admin read the hashes of tokens, and only the owner those of sessions: the functions below accept a hash as proof of

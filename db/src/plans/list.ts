@@ -177,8 +177,7 @@ export function planList({ asOf, ...filter }: PlanFilter = {}) {
             select max(a.approved_at) from keywarden.standing_approval a where a.plan_id = p.id and a.via = 'report')
           then 'it was approved before the daemon''s machine first saw this store; approve it again' end)
         from keywarden.enforcement_state e order by e.at desc limit 1) end`,
-      rejected: sql`exists (select from keywarden.plan_rejection r where r.plan_id = p.id and not exists (
-        select from keywarden.plan_approval a where a.plan_id = p.id and a.via = 'report' and a.approved_at > r.rejected_at))`,
+      rejected: sql`exists (select from keywarden.standing_rejection r where r.plan_id = p.id)`,
       revoked: sql`(select count(*) from keywarden.revocation_intent i
         join keywarden.revocation_outcome o on o.intent_number = i.number where i.plan_id = p.id and o.outcome = 'revoked')`,
     },

@@ -8,17 +8,10 @@ import {
   temporaryHoldKinds,
 } from '@keywarden/core/policy';
 import { canonicalJson } from '@keywarden/core/values';
-import { and, asc, desc, eq, gt, notExists, sql as raw } from 'drizzle-orm';
-import {
-  approvalEnd,
-  type PlanApprovalVia,
-  planApproval,
-  planRejection,
-  plan as planTable,
-  policyVersion,
-} from '../schema/plans.ts';
-import { planStanding, standingApproval } from '../schema/views.ts';
-import { builderOf, type Db, hasValues, type Sql, toJson } from '../sql.ts';
+import { asc, desc, eq, sql as raw } from 'drizzle-orm';
+import { approvalEnd, type PlanApprovalVia, planApproval, plan as planTable, policyVersion } from '../schema/plans.ts';
+import { planStanding, standingApproval, standingRejection } from '../schema/views.ts';
+import { builderOf, type Db, type Sql, toJson } from '../sql.ts';
 
 /** Stores a plan with its findings and policy. The same items are the same plan, whose other content is replaced. Returns whether it is new. */
 export async function savePlan(sql: Sql, plan: Plan, policy: Policy): Promise<boolean> {
@@ -143,7 +136,7 @@ export async function listReportApprovals(sql: Sql, since: string | null = null)
 
 /** The decisions of persons about a plan. */
 export interface Standing {
-  /** The rejection that came after every approval in the report; null if there is none. */
+  /** The newest rejection that no later approval in the report overrules; null if there is none. */
   rejection: { by: string; reason: string } | null;
   /** The persons whose approval is valid, and the number that the plan's own policy requires. */
   approvers: string[];
@@ -153,16 +146,11 @@ export interface Standing {
 /** Returns the valid decisions about a plan. An approval on the command line overrules no rejection, which may have come during its prompt. */
 export async function readStanding(sql: Sql, planId: string): Promise<Standing> {
   const db = builderOf(sql);
-  const { rejectedBy, reason, rejectedAt } = planRejection;
-  const ofPlan = hasValues(planApproval, { planId, via: 'report' });
-  const later = db
-    .select({ number: planApproval.number })
-    .from(planApproval)
-    .where(and(ofPlan, gt(planApproval.approvedAt, rejectedAt), raw`not ${isEarly}`));
+  const { rejectedBy, reason, rejectedAt } = standingRejection;
   const [rejection] = await db
     .select({ by: rejectedBy, reason })
-    .from(planRejection)
-    .where(and(eq(planRejection.planId, planId), notExists(later)))
+    .from(standingRejection)
+    .where(eq(standingRejection.planId, planId))
     .orderBy(desc(rejectedAt))
     .limit(1);
   const persons = await db
@@ -181,13 +169,11 @@ export async function readStanding(sql: Sql, planId: string): Promise<Standing> 
   };
 }
 
-/** True of an approval that was given while the database's clock was ahead: it is dated in the future, so that a rejection would be before it. */
-const isEarly = raw`keywarden.clock_was_ahead(${planApproval.approvedAt})`;
-
 /** Ends the approvals that were given while the database's clock was ahead. They would become valid again at their date. */
 export async function endEarlyApprovals(db: Db): Promise<void> {
-  const early = db.select({ number: planApproval.number }).from(planApproval).where(isEarly);
-  for (const { number } of await early) await endApproval(db, number, 'stopped');
+  const { number, approvedAt } = planApproval;
+  const early = db.select({ number }).from(planApproval).where(raw`keywarden.clock_was_ahead(${approvedAt})`);
+  for (const each of await early) await endApproval(db, each.number, 'stopped');
 }
 
 /** Ends an approval: `done` if each of its items is done, `stopped` if it was not to continue. */

@@ -1,5 +1,7 @@
+import { makePrincipal } from '@keywarden/testkit/store/principal';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { readStanding } from '../daemon.ts';
 
 let store: TestStore;
 beforeEach(async () => {
@@ -151,4 +153,61 @@ test('a person is one with two tokens and the command line; a name that only con
     await store.sql`insert into keywarden.plan_approval (plan_id, approved_by, via) values ('p-1', ${name}, 'report')`;
   const rows = await store.sql`select person from keywarden.standing_approval order by number`;
   expect(rows.map(({ person }) => String(person))).toEqual(['ada', 'ada', 'ada', names[3]]);
+});
+
+const isRejected = async () => (await readStanding(store.sql, 'p-1')).rejection !== null;
+
+test.each<[string, Step[], boolean]>([
+  [
+    'is overruled by a later approval in the report, also once that was carried out',
+    [
+      ['reject', 'p-1', 3],
+      ['approve', 'p-1', 2],
+      ['end', 1, 1],
+    ],
+    false,
+  ],
+  [
+    'is not overruled by an approval of its instant, an automatic one, and one of another plan',
+    [
+      ['reject', 'p-1', 2],
+      ['approve', 'p-1', 2],
+      ['enforce', 'p-1', 1],
+      ['approve', 'p-2', 1],
+    ],
+    true,
+  ],
+  [
+    'is not overruled by an approval that a clock dates ahead',
+    [
+      ['reject', 'p-1', 2],
+      ['approve', 'p-1', -0.2],
+    ],
+    true,
+  ],
+  [
+    'is not overruled by an approval that a clock dated ahead and that has ended before its time',
+    [
+      ['reject', 'p-1', 3],
+      ['approve', 'p-1', 1],
+      ['end', 1, 2],
+    ],
+    true,
+  ],
+])('a rejection %s', async (_name, steps, stands) => {
+  await take(steps);
+  expect(await isRejected()).toBe(stands);
+});
+
+test('a rejection stands again once the token of each approval that overruled it is revoked', async () => {
+  const tokens = [await makePrincipal(store, 'mallory'), await makePrincipal(store, 'ada')].map(({ token }) => token);
+  await take([['reject', 'p-1', 2]]);
+  await store.sql`
+    insert into keywarden.plan_approval (plan_id, approved_by, via)
+    select 'p-1', name || ' (report token ' || number || ')', 'report' from keywarden.report_token`;
+  for (const [index, token] of tokens.entries()) {
+    expect([index, await isRejected()]).toEqual([index, false]);
+    await store.sql`update keywarden.report_token set revoked_at = now() where number = ${token}`;
+  }
+  expect(await isRejected()).toBe(true);
 });

@@ -1,9 +1,16 @@
 import { boolean, integer, text } from 'drizzle-orm/pg-core';
 import { instant, int64, view } from './columns.ts';
-import { findingActions, findingDispositions } from './plans.ts';
+import { findingActions, findingDispositions, planApprovalVias } from './plans.ts';
 import { reviewDecisionDecisions } from './reviews.ts';
 
 // The columns of views that statements read. db/functions defines each view, and says what it shows. The view of keys is in keys.ts.
+
+export const countedApproval = view('counted_approval', {
+  number: int64('number').notNull(),
+  planId: text('plan_id').notNull(),
+  via: text('via', { enum: planApprovalVias }).notNull(),
+  approvedAt: instant('approved_at').notNull(),
+});
 
 export const findingNow = view('finding_now', {
   planId: text('plan_id').notNull(),
@@ -54,4 +61,11 @@ export const standingApproval = view('standing_approval', {
   planId: text('plan_id').notNull(),
   person: text('person').notNull(),
   approvedAt: instant('approved_at').notNull(),
+});
+
+export const standingRejection = view('standing_rejection', {
+  planId: text('plan_id').notNull(),
+  rejectedBy: text('rejected_by').notNull(),
+  reason: text('reason').notNull(),
+  rejectedAt: instant('rejected_at').notNull(),
 });

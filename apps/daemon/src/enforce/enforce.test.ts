@@ -113,6 +113,19 @@ test("R3: a person's approval closes a breaker for that policy only", async () =
   expect(await revokedNames()).toHaveLength(3);
 });
 
+test('R3: a rejection of the plan that closed a breaker opens it again', async () => {
+  await prepare([...Array.from({ length: 12 }, (_, index) => `stale-${index}`), 'busy'], {
+    policy: enforced({ quotas: { per_day: 3 } }),
+  });
+  const plan = await makeStoredPlan();
+  const breakers = async () => (await pass()).plan.document.breakers.length;
+  expect(await breakers()).toBe(1);
+  await apply(plan);
+  expect(await breakers()).toBe(0);
+  await store.sql`insert into keywarden.plan_rejection (plan_id, rejected_by, reason) values (${plan.id}, 'bob', 'not now')`;
+  expect(await breakers()).toBe(1);
+});
+
 test('R3, R6: lost responses count for the daily quota and for the canary', async () => {
   await prepare(['one', 'two', 'three', 'four', 'busy'], { policy: enforced({ quotas: { per_day: 2 } }) });
   await armMachine(fixture.context, 'ada');

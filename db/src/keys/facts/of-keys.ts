@@ -7,10 +7,10 @@ import { toInstant } from '../../schema/columns.ts';
 import { exemption, exemptionKey } from '../../schema/exemptions.ts';
 import { credential, keyOwner, keyUse } from '../../schema/keys.ts';
 import { member } from '../../schema/organizations.ts';
-import { approvalEnd, plan, planApproval } from '../../schema/plans.ts';
+import { approvalEnd, plan } from '../../schema/plans.ts';
 import { project } from '../../schema/projects.ts';
 import { revocationIntent, revocationOutcome } from '../../schema/revocations.ts';
-import { findingNow, reviewVerdict } from '../../schema/views.ts';
+import { countedApproval, findingNow, reviewVerdict } from '../../schema/views.ts';
 import { anyOf, type Db, hasValues, type Sql } from '../../sql.ts';
 
 /** Returns the lineage of a key, by its number; undefined for a key that is a lineage of its own. */
@@ -144,23 +144,23 @@ export async function readAnnouncements(sql: Sql, channels: string[]): Promise<(
 }
 
 /**
- * Returns the keys in a plan that a person approved and that was carried out in the last 90 days, under the policy in force. Those keys
- * were to be revoked, or an open breaker of the plan counted them.
+ * Returns the keys in a plan that a person approved in the last 90 days and that was carried out, under the policy in force. Those keys
+ * were to be revoked, or an open breaker of the plan counted them. An approval that counts no longer, as after a rejection, acknowledges none.
  */
 export async function readAcknowledged(db: Db, policySha256: string): Promise<Set<string>> {
   const { keyNumber, action, disposition, inBreaker } = findingNow;
-  const isDone = hasValues(approvalEnd, { approvalNumber: planApproval.number, how: 'done' });
+  const isDone = hasValues(approvalEnd, { approvalNumber: countedApproval.number, how: 'done' });
   const rows = await db
     .selectDistinct({ keyNumber })
-    .from(planApproval)
-    .innerJoin(plan, eq(plan.id, planApproval.planId))
-    .innerJoin(findingNow, eq(findingNow.planId, planApproval.planId))
+    .from(countedApproval)
+    .innerJoin(plan, eq(plan.id, countedApproval.planId))
+    .innerJoin(findingNow, eq(findingNow.planId, countedApproval.planId))
     .innerJoin(approvalEnd, isDone)
     .where(
       and(
-        ne(planApproval.via, 'enforcement'),
+        ne(countedApproval.via, 'enforcement'),
         eq(plan.policySha256, policySha256),
-        raw`${planApproval.approvedAt} > now() - interval '90 days'`,
+        raw`${countedApproval.approvedAt} > now() - interval '90 days'`,
         eq(action, 'revoke'),
         or(eq(disposition, 'planned'), eq(inBreaker, true)),
       ),
