@@ -5,6 +5,5 @@ create view keywarden.counted_approval with (security_invoker = true) as
   from keywarden.plan_approval a
   where not keywarden.clock_was_ahead(a.approved_at)
     and not exists (select from keywarden.approval_end e where e.approval_number = a.number and e.at < a.approved_at)
-    and not exists (select from keywarden.report_token t
-      where a.via = 'report' and t.revoked_at is not null and a.approved_by like '% (report token ' || t.number || ')')
+    and not (a.via = 'report' and keywarden.token_was_revoked(a.approved_by))
     and not exists (select from keywarden.plan_rejection r where r.plan_id = a.plan_id and r.rejected_at >= a.approved_at);

@@ -35,7 +35,7 @@ grant execute on function keywarden.place_events to keywarden_daemon;
 grant insert on keywarden.ledger_key, keywarden.ledger_beginning to keywarden_daemon;
 grant update (ended_at, endorsement) on keywarden.ledger_key to keywarden_daemon;
 grant execute on function keywarden.ledger_row_faults, keywarden.personal_data_of to keywarden_daemon, keywarden_report;
-grant execute on function keywarden.campaign_default, keywarden.clock_was_ahead, keywarden.review_content_hash, keywarden.report_broken_reviews to keywarden_daemon, keywarden_report;
+grant execute on function keywarden.campaign_default, keywarden.clock_was_ahead, keywarden.review_content_hash, keywarden.report_broken_reviews, keywarden.token_was_revoked to keywarden_daemon, keywarden_report;
 
 -- The command line creates and revokes tokens, and ends sessions, in this role.
 grant select, insert on keywarden.report_token to keywarden_admin;

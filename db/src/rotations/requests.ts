@@ -1,15 +1,15 @@
-import { asc, eq, isNull } from 'drizzle-orm';
+import { asc, eq, isNull, sql as raw } from 'drizzle-orm';
 import { rotationRequest, rotationRequestAnswer } from '../schema/rotations.ts';
 import { type Db, readText, type Sql } from '../sql.ts';
 import type { Principal } from '../tokens/authenticate.ts';
 
 const mostAtOnce = 1000;
 
-/** Lists the requests of operators in the report that have no answer yet. */
+/** Lists the requests of operators in the report that have no answer yet. `isWithdrawn`: the token of the request was revoked. */
 export async function listRotationRequests(db: Db) {
   const { number, keyNumber: key, requestedBy } = rotationRequest;
   return await db
-    .select({ number, key, requestedBy })
+    .select({ number, key, requestedBy, isWithdrawn: raw<boolean>`keywarden.token_was_revoked(${requestedBy})` })
     .from(rotationRequest)
     .leftJoin(rotationRequestAnswer, eq(rotationRequestAnswer.requestNumber, number))
     .where(isNull(rotationRequestAnswer.requestNumber))

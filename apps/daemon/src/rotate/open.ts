@@ -106,10 +106,10 @@ export async function openRequested(context: Context, run: Run): Promise<Opened[
   if (requests.length === 0) return [];
   const keys = new Map((await listLiveKeys(db)).map((key) => [key.number, key]));
   const opened: Opened[] = [];
-  for (const { number, key: wanted, requestedBy } of requests) {
+  for (const { number, key: wanted, requestedBy, isWithdrawn } of requests) {
     const key = keys.get(wanted);
-    if (key === undefined) {
-      await refuseRotationRequest(db, number, 'the key is gone');
+    if (key === undefined || isWithdrawn) {
+      await refuseRotationRequest(db, number, isWithdrawn ? 'the token of the request was revoked' : 'the key is gone');
       continue;
     }
     const rule = ruleOf(context.config.policy, run, key.number);

@@ -57,3 +57,22 @@ test('a rotation begins together with the answer to its request: a pass that is 
     select why_not, rotation_number = (select number from keywarden.rotation) as is_its from keywarden.rotation_request_answer`;
   expect([...answers]).toEqual([{ why_not: null, is_its: true }]);
 });
+
+test('a request whose token was revoked before its answer begins no rotation; one by another token does', async () => {
+  const rule = { name: 'old', older_than: '90d', action: 'rotate', rotation: { sink: 'files' } };
+  await prepare(['bot', 'deploy'], { policy: policySchema.parse({ rules: [rule] }) });
+  const report = (await store.as('keywarden_report')).sql;
+  const thief = await makePrincipal(store, 'mallory');
+  for (const [name, principal] of [
+    ['bot', thief],
+    ['deploy', await makePrincipal(store, 'grace')],
+  ] as const) {
+    const [key] = await store.sql`select number from keywarden.key where name = ${name}`;
+    await requestRotation(report, { key: String(key?.number), principal, reason: 'it leaked' });
+  }
+  await store.sql`update keywarden.report_token set revoked_at = now() where number = ${thief.token}`;
+  await pass();
+  expect(await states()).toEqual(['deploy: delivered']);
+  const answers = await store.sql`select why_not from keywarden.rotation_request_answer order by request_number`;
+  expect(answers.map((answer) => answer.why_not)).toEqual(['the token of the request was revoked', null]);
+});
