@@ -1,3 +1,4 @@
+import type { WireOperation } from '@keywarden/core/wire';
 import { makeControlPlane, makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
@@ -62,7 +63,7 @@ test('A4: a change of any field makes a version, and the version that it replace
       select seen_at::text, to_jsonb(o) - '{project_number,place,seen_at,replaced_at}'::text[] as fields
       from ${store.sql(`keywarden.${table}`)} o where project_number = ${project}`),
   ];
-  const changes = {
+  const changes: Required<Omit<WireOperation, 'id' | 'projectId' | 'createdAt'>> = {
     branchId: 'br-2',
     endpointId: undefined,
     action: 'suspend_compute',
