@@ -1,5 +1,5 @@
 import { and, desc, eq, isNull, sql as raw } from 'drizzle-orm';
-import { incident } from '../schema/incidents.ts';
+import { incident, isOpenOfKey, type kindsOnceAKey } from '../schema/incidents.ts';
 import { anyOf, type Db, hasValues } from '../sql.ts';
 import type { IncidentKind } from './list.ts';
 
@@ -38,7 +38,7 @@ export async function openLedgerIncident(db: Db, why: string): Promise<void> {
     });
 }
 
-type KeyIncident = { key: string; scope: string } & (
+type KeyIncident = { key: string; scope: string; kind: (typeof kindsOnceAKey)[number] } & (
   | { kind: 'rotation_stalled' | 'orphan'; detail: { rotation: string; why: string | null; state?: string } }
   | { kind: 'key_changed'; detail: { was: string; is: string; listed_at: string } }
 );
@@ -50,7 +50,7 @@ export async function openIncidentOfKey(db: Db, { kind, key, scope, detail }: Ke
     .values({ kind, keyNumber: key, scope, detail })
     .onConflictDoUpdate({
       target: [incident.kind, incident.keyNumber],
-      targetWhere: raw`closed_at is null and kind in ('rotation_stalled', 'orphan', 'key_changed')`,
+      targetWhere: isOpenOfKey,
       set: { detail: raw`excluded.detail` },
       setWhere: raw`${incident.detail} is distinct from excluded.detail`,
     });
