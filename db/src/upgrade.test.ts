@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { fillEveryTable } from '@keywarden/testkit/store/fill-every-table';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
@@ -66,7 +66,11 @@ test('a store that the early migrations created keeps every row, and has the sch
   expect(Object.values(before)).not.toContain(null);
   await old.sql`update keywarden.credential set creator_id = ''`;
 
-  expect(await migrateStore(old.sql)).toEqual({ migrations: 26, functions: expect.any(Number), sequences: 0 });
+  // All after the baseline.
+  const migrations = readdirSync(new URL('../migrations', import.meta.url)).filter((name) =>
+    /^(?!0000)\d+_.*\.sql$/.test(name),
+  ).length;
+  expect(await migrateStore(old.sql)).toEqual({ migrations, functions: expect.any(Number), sequences: 0 });
   expect(await listChangedMachinery(old.sql)).toEqual([]);
   // Later migrations add columns.
   const after = await readRows(old.sql, tables);
