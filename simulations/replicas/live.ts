@@ -1,4 +1,4 @@
-import { jobKinds } from '@keywarden/db/jobs';
+import { jobKinds } from '@keywarden/runtime';
 import { parseConfig } from '@keywarden/runtime/config';
 import { createRandom, createSandbox, documentedLimits, type Random } from '@keywarden/sandbox';
 import { realTime, until } from '@keywarden/testkit';

@@ -1,8 +1,7 @@
+import { sha256 } from '@keywarden/core/values';
+import { jobKinds } from '@keywarden/runtime';
 import { hasTable, type Sql } from '../sql.ts';
-import { failedQueue, failedQueueSettings, jobKinds, jobSchema, queueSettings } from './queues.ts';
-
-/** The schema's comment once these queues are installed. A test compares the version with that of the package. */
-export const installedQueues = 'pg-boss 12.35.0, queues 3';
+import { failedQueue, failedQueueSettings, jobSchema, queueSettings } from './queues.ts';
 
 /** Returns whether the database has the queues of this version, and the daemon's role may use them. */
 export async function hasQueues(sql: Sql): Promise<boolean> {
@@ -38,7 +37,7 @@ export async function installQueues(session: Sql): Promise<void> {
     await boss.stop({ graceful: false, close: false });
   }
   if (failures.length > 0) throw failures[0];
-  await session.unsafe(grants);
+  await session.unsafe(`${grants}; comment on schema ${jobSchema} is '${installedQueues}'`);
 }
 
 /**
@@ -73,5 +72,12 @@ const grants = `
   grant delete on ${jobSchema}.job_dependency to keywarden_daemon;
   grant update (flow_on, monitor_backoff_on) on ${jobSchema}.version to keywarden_daemon;
   grant update (${queueFigures}) on ${jobSchema}.queue to keywarden_daemon;
-  grant execute on function ${jobSchema}.job_now to keywarden_daemon;
-  comment on schema ${jobSchema} is '${installedQueues}'`;
+  grant execute on function ${jobSchema}.job_now to keywarden_daemon`;
+
+const content = [jobKinds, queueSettings, failedQueueSettings, grants];
+
+/**
+ * The schema's comment once these queues are installed. A migration installs them when it differs: a store without the queue of a kind would refuse its jobs.
+ * A test compares the version with that of the package.
+ */
+export const installedQueues = `pg-boss 12.35.0, queues ${sha256(JSON.stringify(content)).slice(0, 12)}`;

@@ -1,7 +1,3 @@
-/** The scheduled jobs of the daemon. Each kind has a queue of its own, so that a long job delays no other kind. */
-export const jobKinds = ['keys', 'operations', 'credentials', 'sweep', 'enforce', 'rotate', 'retention'] as const;
-export type JobKind = (typeof jobKinds)[number];
-
 /** The schema of pg-boss, beside our own. */
 export const jobSchema = 'keywarden_jobs';
 

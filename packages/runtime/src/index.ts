@@ -18,4 +18,5 @@ export * from './lifetime.ts';
 export { listen } from './listen.ts';
 export { createLogger, describeError, type Logger } from './log.ts';
 export * from './printable.ts';
+export { defaultSchedules, type JobKind, jobKinds } from './schedules.ts';
 export { startTracing, traced, traceEnded } from './tracing.ts';

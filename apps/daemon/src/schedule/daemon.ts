@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { endStuckSessions, openJobIncident } from '@keywarden/db/daemon';
-import { countUnsettled, createBoss, describeBossError, failedQueue, jobKinds, overPostgres } from '@keywarden/db/jobs';
+import { countUnsettled, createBoss, describeBossError, failedQueue, overPostgres } from '@keywarden/db/jobs';
 import { assertCurrent } from '@keywarden/db/store';
-import { UserError, within } from '@keywarden/runtime';
+import { jobKinds, UserError, within } from '@keywarden/runtime';
 import { Cron } from 'croner';
 import type { Context } from '../context.ts';
 import { reportCurrentPolicy } from '../current-policy.ts';

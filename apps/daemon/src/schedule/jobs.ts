@@ -6,8 +6,7 @@ import {
   hasFinishedRun,
   reportBrokenReviews,
 } from '@keywarden/db/daemon';
-import type { JobKind } from '@keywarden/db/jobs';
-import { UserError } from '@keywarden/runtime';
+import { type JobKind, UserError } from '@keywarden/runtime';
 import { type Connection, connectionsOf } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { assertStoreNotAhead } from '../control-plane-clock.ts';

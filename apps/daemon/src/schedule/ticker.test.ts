@@ -1,4 +1,4 @@
-import { createBoss, jobKinds, overPostgres } from '@keywarden/db/jobs';
+import { createBoss, overPostgres } from '@keywarden/db/jobs';
 import { type Fixture, makeFixture } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
@@ -136,7 +136,6 @@ test('a tick returns when the next time comes', async () => {
   nowMs = Date.parse('2026-06-15T12:04:00Z');
   const [first] = replicas;
   expect((await tick(first?.options ?? fail())).nextMs).toBe(6 * 60_000);
-  expect(jobKinds).toHaveLength(7);
 });
 
 function fail(): never {

@@ -1,6 +1,7 @@
 import { claimSlot, listAccounts, readSlots, recordSlotJobs } from '@keywarden/db/daemon';
-import { type JobKind, jobKinds, overPostgres, type Queues, replaceFutureTimes } from '@keywarden/db/jobs';
+import { overPostgres, type Queues, replaceFutureTimes } from '@keywarden/db/jobs';
 import type { Sql } from '@keywarden/db/store';
+import { type JobKind, jobKinds } from '@keywarden/runtime';
 import type { Config } from '@keywarden/runtime/config';
 import { Cron } from 'croner';
 import { jobs } from './jobs.ts';

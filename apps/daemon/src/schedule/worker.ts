@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { finishJobRun, startJobRun } from '@keywarden/db/daemon';
-import { type Job, type JobKind, overPostgres, type Queues } from '@keywarden/db/jobs';
+import { type Job, overPostgres, type Queues } from '@keywarden/db/jobs';
 import type { Sql } from '@keywarden/db/store';
-import { describeError, linkSignals, traced, UserError } from '@keywarden/runtime';
+import { describeError, type JobKind, linkSignals, traced, UserError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 import { jobs } from './jobs.ts';
 import type { JobData } from './ticker.ts';

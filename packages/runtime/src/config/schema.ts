@@ -1,6 +1,7 @@
 import { defaultPolicy, policySchema } from '@keywarden/core/policy';
 import { dayMs, duration, schedule } from '@keywarden/core/values';
 import { z } from 'zod';
+import { defaultSchedules, type JobKind, jobKinds } from '../schedules.ts';
 import { sinkSchema } from './sink-schema.ts';
 
 /** With less than seven requests a minute, a call to revoke a key may get its permit only after the key's listing is too old. */
@@ -86,6 +87,11 @@ const channelSchema = z
     { error: 'standard-webhooks needs exactly one of secret_env and secret_file to sign; slack has neither' },
   );
 
+/** A setting for each kind of job. */
+const scheduleShape = Object.fromEntries(
+  jobKinds.map((kind) => [kind, schedule.default(defaultSchedules[kind])]),
+) as Record<JobKind, z.ZodDefault<typeof schedule>>; // fromEntries forgets the names
+
 const areNamesUnique = (all: { name: string }[]) => new Set(all.map(({ name }) => name)).size === all.length;
 
 export const configSchema = z
@@ -94,17 +100,7 @@ export const configSchema = z
       .array(connectionSchema)
       .default([])
       .refine(areNamesUnique, { error: 'two connections have the same name' }),
-    schedules: z
-      .strictObject({
-        keys: schedule.default('*/15 * * * *'),
-        operations: schedule.default('*/15 * * * *'),
-        credentials: schedule.default('40 3 * * *'),
-        sweep: schedule.default('20 4 * * *'),
-        enforce: schedule.default('10 * * * *'),
-        rotate: schedule.default('25 * * * *'),
-        retention: schedule.default('50 4 * * *'),
-      })
-      .prefault({}),
+    schedules: z.strictObject(scheduleShape).prefault({}),
     // How long the daemon may take to finish its work after a stop signal.
     shutdown_timeout: duration
       .refine(({ ms }) => ms <= longestShutdownMs, { error: 'shutdown_timeout must be at most 10m' })
