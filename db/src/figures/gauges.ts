@@ -1,4 +1,5 @@
 import { listNodes } from '../cluster.ts';
+import { syncRunKinds } from '../schema/runs.ts';
 import type { Sql } from '../sql.ts';
 
 /** One metric value with the labels that identify it. */
@@ -88,7 +89,7 @@ async function readRecords(sql: Sql, witnesses: string[]): Promise<Gauge[]> {
         -- Since its first pass of any kind: the control plane can be much older than the connection.
         (select min(started_at) from keywarden.sync_run where connection = c.name), p.first_seen_at))::float8 as value
     from keywarden.connection c join keywarden.control_plane p on p.number = c.control_plane_number
-      cross join (values ('keys'), ('operations'), ('credentials')) k(kind)
+      cross join unnest(${[...syncRunKinds]}::text[]) k(kind)
     where c.removed_at is null
     union all
     select 'keywarden_projects', jsonb_build_object('connection', c.name, 'walked', (p.walked_at is not null)::text), count(*)
