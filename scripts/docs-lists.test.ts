@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gapReasons, incidentItem } from '@keywarden/db/report';
-import { parseConfig } from '@keywarden/runtime/config';
+import { parseConfig, sinkKinds } from '@keywarden/runtime/config';
 import { expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { root } from './processes.ts';
@@ -30,6 +30,12 @@ test.each([
   ['alerts', firstColumn('OPERATIONS', '| alert |'), namesIn('deploy/alerts.yaml', /alert: (\w+)/g)],
   ['schedules', firstColumn('OPERATIONS', '| schedule |'), schedules.map(([name]) => name)],
   ['reasons of gaps', firstColumn('OPERATIONS', '| reason |'), Object.keys(gapReasons)],
+  ['kinds of sinks', namesIn('docs/ROTATION.md', /^### Sinks of kind `(\w+)`/gm), sinkKinds],
+  [
+    'conditions',
+    namesIn('docs/POLICY.md', /^\| `(\w+): /gm, '| `match.name`', '| `all: '),
+    namesIn('packages/core/src/policy/condition-schema.ts', /^ {2}(\w+): /gm, 'const leaves = {', '\n};'),
+  ],
   [
     'presets',
     firstColumn('POLICY', '| preset |'),
@@ -56,7 +62,7 @@ test.each([
     namesIn('bench/main.ts', /^ {2}(\w+): bench/gm),
   ],
 ])('the docs list the %s, and no others', (_what, page, code) => {
-  expect(page.length).toBeGreaterThan(3);
+  expect(page.length).toBeGreaterThan(1);
   expect([...new Set(page)].toSorted()).toEqual([...new Set(code)].toSorted());
 });
 

@@ -24,31 +24,33 @@ const path = place.refine((text) => !/[{}]/.test(text.replaceAll(/\{\w+\}/g, '')
 
 const longestMs = 600_000;
 
+const kinds = [
+  z.strictObject({
+    name,
+    kind: z.literal('file'),
+    path: path.describe('the file for the secret; a file beside it, ending in .keywarden.json, names the key'),
+  }),
+  z.strictObject({
+    name,
+    kind: z.literal('command'),
+    command: z
+      .array(place, 'a command must be a list of words: [vault, kv, put, ...]')
+      .min(1)
+      .describe('reads the secret on standard input; a status other than 0 is a failure'),
+    read_command: z.array(place).min(1).optional().describe('prints the id of the key that the sink has'),
+    timeout: duration.refine(({ ms }) => ms <= longestMs, { error: 'timeout must be at most 10m' }).prefault('30s'),
+    environment: z
+      .array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable'))
+      .default([])
+      .describe('variables of the daemon that the command also gets'),
+  }),
+] as const;
+
+export const sinkKinds = kinds.map(({ shape }) => shape.kind.value);
+
 /** A sink for the secrets of successors; see docs/ROTATION.md. */
-export const sinkSchema = z.discriminatedUnion(
-  'kind',
-  [
-    z.strictObject({
-      name,
-      kind: z.literal('file'),
-      path: path.describe('the file for the secret; a file beside it, ending in .keywarden.json, names the key'),
-    }),
-    z.strictObject({
-      name,
-      kind: z.literal('command'),
-      command: z
-        .array(place, 'a command must be a list of words: [vault, kv, put, ...]')
-        .min(1)
-        .describe('reads the secret on standard input; a status other than 0 is a failure'),
-      read_command: z.array(place).min(1).optional().describe('prints the id of the key that the sink has'),
-      timeout: duration.refine(({ ms }) => ms <= longestMs, { error: 'timeout must be at most 10m' }).prefault('30s'),
-      environment: z
-        .array(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable'))
-        .default([])
-        .describe('variables of the daemon that the command also gets'),
-    }),
-  ],
-  { error: 'the kind of a sink must be file or command' },
-);
+export const sinkSchema = z.discriminatedUnion('kind', kinds, {
+  error: `the kind of a sink must be ${sinkKinds.join(' or ')}`,
+});
 
 export type Sink = z.output<typeof sinkSchema>;
