@@ -10,10 +10,6 @@ import { type Browser, isTooWide, openBrowser, type Page } from '@keywarden/test
 // overview of the dashboard. `npx node scripts/screenshot.ts FOLDER` saves every page in three widths, light and dark, to look at.
 
 const folder = process.argv[2];
-const pages =
-  '/ /keys /credentials /findings /plans /exemptions /reviews /campaigns /revocations /rotations /incidents /operations /projects /coverage /evidence /ledger/events /ledger/events/1 /connections /runs /access-log /sessions'.split(
-    ' ',
-  );
 const picture = new URL('../docs/images/overview.png', import.meta.url);
 
 const data = mkdtempSync(join(tmpdir(), 'keywarden-picture-'));
@@ -58,8 +54,12 @@ try {
     for (const width of [1280, 1024, 390])
       for (const colorScheme of ['light', 'dark'] as const) {
         const page = await signIn(browser, { url, token, width, colorScheme });
+        const menu = await page
+          .locator('nav a')
+          .evaluateAll((links) => links.map((each) => each.getAttribute('href') ?? ''));
         for (const path of [
-          ...pages,
+          ...menu,
+          '/ledger/events/1',
           `/keys/${key}`,
           `/plans/${plan}`,
           `/projects/${project}`,
