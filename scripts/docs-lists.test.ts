@@ -37,6 +37,11 @@ test.each([
     namesIn('packages/core/src/policy/condition-schema.ts', /^ {2}(\w+): /gm, 'const leaves = {', '\n};'),
   ],
   [
+    'exports',
+    namesIn('docs/REPORT.md', /([a-z-]+)/g, '`GET /v1/exports/{', '}'),
+    namesIn('packages/testkit/src/report/openapi-types.ts', /"\/v1\/exports\/((?!sealed)[a-z-]+)": \{/g),
+  ],
+  [
     'presets',
     firstColumn('POLICY', '| preset |'),
     namesIn('packages/core/src/policy/presets.ts', /^ {2}'(.*)': \{/gm, 'presets = {'),
