@@ -16,7 +16,7 @@ interface Repeatable {
 const formerViews = ['keywarden.control_plane_present', 'keywarden.key_line'];
 
 /** Functions of earlier versions. The names of a function's parameters cannot be changed otherwise, so current ones may be among them. */
-const formerFunctions = [
+export const formerFunctions = [
   'keywarden.approve_plan(text, text)',
   'keywarden.ledger_kinds()',
   'keywarden.ledger_related(text, bigint, bigint)',
