@@ -62,6 +62,12 @@ async function creatorsAfter(at: string, members: string[]) {
 test('a creator who was never listed is unknown for a key that is younger than the listings', async () => {
   await creatorsAfter(hour(1), ['ada', 'bela']);
   await creatorsAfter(hour(2), ['ada', 'bela']);
+  await store.sql`update keywarden.key set created_at = '2026-06-01T01:30:00Z' where creator_id = 'carl'`;
+  expect((await readFactsAt(daemon, hour(2))).keys.map(({ creator }) => creator)).toEqual([
+    'member',
+    'member',
+    'unknown',
+  ]);
   await store.sql`update keywarden.key set created_at = ${hour(3)} where creator_id = 'carl'`;
   expect((await creatorsAfter(hour(2), ['ada', 'bela']))[2]).toBe('unknown');
   await store.sql`update keywarden.key set created_at = '2026-01-01' where creator_id = 'carl'`;
@@ -149,4 +155,21 @@ test('R1: whether a creator has left is unknown once the last listing of the mem
     (await readFactsAt(daemon, at, { maxEvidenceAgeMs: 3_600_000 })).keys.map(({ creator }) => creator);
   expect(await creatorsAt('2026-06-01T04:00:00Z')).toEqual(['member', 'left', 'left']);
   expect(await creatorsAt('2026-06-01T04:00:01Z')).toEqual(['unknown', 'unknown', 'unknown']);
+});
+
+test('R1: members of another organization, or at another control plane, do not show who has left', async () => {
+  await store.sql`delete from keywarden.member`;
+  await store.sql`delete from keywarden.member_listing`;
+  const other = await makeControlPlane(daemon.sql, { name: 'other', baseUrl: 'sandbox other' });
+  for (const [plane, id] of [
+    [controlPlane, 'beta'],
+    [other, 'acme'],
+  ] as const) {
+    const organization = { id, name: id, createdAt: '2026-01-01T00:00:00Z', extra: null };
+    await saveOrganizations(daemon.sql, { controlPlane: plane, seenAt: hour(0) }, [organization]);
+    for (const at of [1, 2])
+      await saveMembers(daemon.sql, { controlPlane: plane, seenAt: hour(at), organizationId: id }, [memberOf('ada')]);
+  }
+  const { keys } = await readFactsAt(daemon, hour(2));
+  expect(keys.map(({ creator }) => creator)).toEqual(['unknown', 'unknown', 'unknown']);
 });
