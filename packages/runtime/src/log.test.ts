@@ -1,4 +1,6 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
@@ -28,4 +30,28 @@ test('our own errors are logged with their message, all others only with class a
     table: 'operation',
     routine: 'ExecFindPartition',
   });
+});
+
+test('a reader of the log that stops reading stops no process; what it has not read waits for it', async () => {
+  const index = fileURLToPath(new URL('./index.ts', import.meta.url));
+  const source = `import { createLogger } from '${index}';
+    const log = createLogger({ level: 'info', format: 'json', name: 'test' });
+    for (let line = 0; line < 2000; line += 1) log.info({ line, text: 'x'.repeat(200) });
+    console.log('goes on');
+    process.stdin.once('data', () => {
+      log.info({ line: 2000 });
+      process.stdin.unref();
+    });`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', source]);
+  const ended = once(child, 'exit');
+  const [said] = (await once(child.stdout, 'data')) as [Buffer];
+  expect(String(said)).toBe('goes on\n');
+  const lines: unknown[] = [];
+  const reader = createInterface({ input: child.stderr });
+  reader.on('line', (line) => lines.push(JSON.parse(line).line));
+  const closed = once(reader, 'close');
+  child.stdin.write('again\n');
+  expect(await ended).toEqual([0, null]);
+  await closed;
+  expect(lines).toEqual(Array.from({ length: 2001 }, (_, line) => line));
 });

@@ -4,6 +4,11 @@ import { allowClosed, codeOf } from './errors.ts';
 
 export type { Logger } from 'pino';
 
+/** How often a write to a full pipe is repeated, each time 100 ms later. After that its lines wait in memory for the next line: a reader that stops ends no work. */
+const mostRetries = 10;
+/** In bytes. Lines beyond are lost. */
+const mostWaiting = 10_000_000;
+
 /**
  * Returns a logger on standard error, so that standard output contains only a command's result. Errors are logged by class and code alone: messages
  * and properties of a driver's or client's error may contain parameters. Of an error of Postgres, names of the schema are logged too.
@@ -20,12 +25,25 @@ export function createLogger({
   const isPretty = (format ?? (process.stderr.isTTY ? 'pretty' : 'json')) === 'pretty';
   const destination = isPretty
     ? pretty({ destination: 2, sync: true, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss' })
-    : pino.destination({ dest: 2, sync: true });
-  destination.on('error', allowClosed);
+    : createDestination();
+  destination.on('error', (error: Error) => {
+    if (codeOf(error) !== 'EAGAIN') allowClosed(error);
+  });
   return pino(
     { name, level, serializers: { err: (error: unknown) => ({ ...describeError(error), ...placeOf(error) }) } },
     destination,
   );
+}
+
+function createDestination() {
+  let retries = 0;
+  const retryEAGAIN = () => (retries += 1) <= mostRetries;
+  // Its stream exists then, so that a write to a full pipe fails and does not wait.
+  const dest = process.stderr.fd;
+  const destination = pino.destination({ dest, sync: true, retryEAGAIN, maxLength: mostWaiting });
+  return destination.on('write', (bytes: number) => {
+    if (bytes > 0) retries = 0;
+  });
 }
 
 /** Returns what may be logged or stored of an error: its class, its code, and its message only if the error is ours. */
