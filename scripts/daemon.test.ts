@@ -69,6 +69,8 @@ test('a daemon waits for its database, exposes its health and readiness on its p
   await says(daemon, 'is not available yet; the daemon waits for it');
   const server = await line.open();
   await says(daemon, 'the daemon runs');
+  const lines = daemon.output().split('\n').slice(0, -1);
+  expect(lines.map((line) => JSON.parse(line).msg)).toContainEqual(expect.stringMatching(/^keys of .*organization$/));
   const url = await says(daemon, /"url":"(http:[^"]+)\/metrics"/);
   expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ status: 'ok' });
   expect(await (await fetch(`${url}/readyz`)).json()).toEqual({ status: 'ready' });

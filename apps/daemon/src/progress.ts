@@ -1,3 +1,4 @@
+import type { Logger } from '@keywarden/runtime';
 import { SingleBar } from 'cli-progress';
 
 /** Shows a job's progress on standard error: a bar on a terminal, elsewhere a plain line at the end of a part. */
@@ -18,11 +19,15 @@ export const silentProgress: Progress = {
 };
 
 export function createProgress(stream: NodeJS.WriteStream): Progress {
-  return stream.isTTY ? barProgress(stream) : lineProgress(stream);
+  return stream.isTTY ? barProgress(stream) : lineProgress((line) => void stream.write(`${line}\n`));
 }
 
-function lineProgress(stream: NodeJS.WriteStream): Progress {
-  const note = (line: string) => void stream.write(`${line}\n`);
+/** Shows a daemon's progress: a bar on a terminal, elsewhere as lines of its log, which has no others. */
+export function createDaemonProgress(stream: NodeJS.WriteStream, log: Logger): Progress {
+  return stream.isTTY ? barProgress(stream) : lineProgress((line) => log.info(line));
+}
+
+function lineProgress(note: Progress['note']): Progress {
   return { note, part: (label) => ({ update: () => undefined, end: (summary) => note(`${label}: ${summary}`) }) };
 }
 
