@@ -41,6 +41,13 @@ import { rotate } from './rotate.ts';
 useRotateFixture();
 
 const quiet = policySchema.parse({ rules: [] });
+/** Gives the open rotation up, as a person did two hours ago. */
+async function giveUp(): Promise<void> {
+  const [rotation] = await listOpenRotations(fixture.context.store.db);
+  if (rotation === undefined) throw new Error('no rotation is open');
+  await advanceRotation(store.sql, rotation, { event: 'given_up', by: 'ada', at: rotation.since });
+  await store.sql`update keywarden.rotation set ended_at = ended_at - interval '2 hours' where ended_at is not null`;
+}
 const filesAt = (path: string) => parseSinks([{ name: 'files', kind: 'file', path }]);
 
 test('two keys whose files are in one folder by way of a symbolic link do not share a file', async () => {
@@ -102,10 +109,7 @@ test('T4: the successor of a rotation that was given up before its delivery was 
   await ask(['bot'], 'files');
   const secret = secretOf(bot.id);
   await forgetDelivery();
-  const [rotation] = await listOpenRotations(fixture.context.store.db);
-  if (rotation === undefined) throw new Error('no rotation is open');
-  await advanceRotation(store.sql, rotation, { event: 'given_up', by: 'ada', at: rotation.since });
-  await store.sql`update keywarden.rotation set ended_at = ended_at - interval '2 hours' where ended_at is not null`;
+  await giveUp();
   for (let passes = 0; passes < 6; passes += 1) await pass(6 * day);
   await pass(3700);
   await enforce(fixture.context, fixture.connections);
@@ -151,13 +155,22 @@ test('T2: the successor of a rotation that was given up is revoked if its sink c
   // Killed before the delivery: the place is prepared.
   rmSync(join(folder, `key-${bot.id}`));
   writeFileSync(noteOf(join(folder, `key-${bot.id}`)), emptyNote);
-  const [rotation] = await listOpenRotations(fixture.context.store.db);
-  if (rotation === undefined) throw new Error('no rotation is open');
-  await advanceRotation(store.sql, rotation, { event: 'given_up', by: 'ada', at: rotation.since });
+  await giveUp();
   await age();
-  await store.sql`update keywarden.rotation set ended_at = ended_at - interval '2 hours' where ended_at is not null`;
   await pass();
   expect(await liveNames()).toEqual(['bot', 'survivor']);
+});
+
+test('T2: the successor of a rotation that was given up stays if its sink cannot be asked', async () => {
+  const script = writeScript('store.sh', `cat > "${folder}/key-$KEYWARDEN_LINEAGE"`);
+  const sinks = parseSinks([{ name: 'files', kind: 'command', command: [script] }]);
+  const { bot } = await prepare(['bot', 'survivor'], { sinks, policy: quiet });
+  await ask(['bot'], 'files');
+  await forgetDelivery();
+  await giveUp();
+  await age();
+  await pass();
+  expect(await use(secretOf(bot.id))).toBe(200);
 });
 
 test('R10: in a store that may be an older one, a requested pass revokes no successor that it does not know', async () => {

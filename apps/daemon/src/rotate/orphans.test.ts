@@ -131,6 +131,27 @@ test('T2: an orphan whose revocation could not be sent is revoked by the next pa
   await expectWhole(bot);
 });
 
+test('R5: an orphan stays while an incident of a use in flight is open in its scope', async () => {
+  await prepare(['bot', 'survivor']);
+  await exempt('survivor');
+  const before = await liveNames();
+  await fixture.controls.setFaults([{ ...fault, kind: 'lose_response' }]);
+  await pass();
+  const [orphan] = (await liveNames()).filter((name) => !before.includes(name));
+  await store.sql`
+    insert into keywarden.incident (kind, key_number, detail, scope)
+    select 'used_in_flight', number, '{}', control_plane_number || '/' || scope from keywarden.key where name = 'survivor'`;
+  await age();
+  const held = (await pass(60))?.orphans;
+  expect(held).toMatchObject([
+    { outcome: 'skipped', why: 'an incident of its scope is open; see keywarden incidents' },
+  ]);
+  expect(await liveNames()).toContain(orphan);
+  await store.sql`update keywarden.incident set closed_at = now()`;
+  await pass(60);
+  expect(await liveNames()).not.toContain(orphan);
+});
+
 test('R10: disarm stops a pass before its next orphan is revoked, also one whose intent is stored', async () => {
   await prepare(['bot', 'two', 'three', 'survivor']);
   await exempt('survivor');

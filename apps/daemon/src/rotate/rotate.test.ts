@@ -90,3 +90,13 @@ test('R3: a retirement whose permit comes late is not held by the quota that it 
   await retireLate({ quotas: { per_day: 1 } }, () => Promise.resolve());
   expect(await states()).toEqual(['bot: retired']);
 });
+
+test('R5: an old key stays if an incident of a use in flight is opened in its scope before its revocation', async () => {
+  const { key } = await retireLate({}, async () => {
+    await store.sql`
+      insert into keywarden.incident (kind, key_number, detail, scope)
+      select 'used_in_flight', number, '{}', control_plane_number || '/' || scope from keywarden.key where name = 'bot'`;
+  });
+  expect(await states()).toEqual(['bot: retiring']);
+  expect(await use(key)).toBe(200);
+});
