@@ -24,6 +24,7 @@ import { expect, test } from 'vitest';
 import { planKeys } from '../enforce/plan.ts';
 import { syncKeys } from '../sync/keys.ts';
 import { findMinter } from './find-minter.ts';
+import { rotate } from './rotate.ts';
 import { settingsFor } from './settings.ts';
 
 useRotateFixture();
@@ -95,6 +96,17 @@ test('no lockout: while another replica uses the old key, that key stays', async
   await endReplica(fixture.context.store.db, replica);
   // It was used twice, and twice the gap between the uses must pass.
   for (let days = 0; days < 30; days += 3) await pass(3 * day);
+  expect(await states()).toEqual(['daemon: retired']);
+});
+
+test('R2: while the running process itself still works with the old key, that key stays', async () => {
+  const own = await prepareOwn();
+  await ask(['daemon']);
+  for (let days = 0; days < 9; days += 1) await pass(day, { acts: false });
+  const former = fixture.connections.map((connection) => ({ ...connection, ownKeyId: String(own.id) }));
+  for (let passes = 0; passes < 2; passes += 1) await rotate(fixture.context, former);
+  expect(await states()).toEqual(['daemon: adopted']);
+  await rotate(fixture.context, fixture.connections);
   expect(await states()).toEqual(['daemon: retired']);
 });
 
