@@ -91,11 +91,11 @@ test('R10: check and arm name a successor whose rotation the store does not have
   // The successor of a key whose name is blank.
   await ask('POST', '/api_keys', { key_name: 'kw-abcd2346-1' });
   await keywarden('sync', 'keys');
-  const named = new RegExp(
-    `does not have the rotations of these successors.*: lost kw-abcd2345-1 \\(${id} of user:.*, kw-abcd2346-1 \\(`,
-  );
-  expect((await keywarden('check')).stderr).toMatch(named);
-  expect((await keywarden('arm')).stdout).toMatch(named);
+  for (const text of [(await keywarden('check')).stderr, (await keywarden('arm')).stdout]) {
+    expect(text).toContain('does not have the rotations of these successors');
+    expect(text).toContain(`lost kw-abcd2345-1 (${id} of user:`);
+    expect(text).toContain(' kw-abcd2346-1 (');
+  }
 });
 
 test('a rotation is abandoned, and both of its keys stay', async () => {
