@@ -81,19 +81,6 @@ test('a part of no key, of a plan that does not exist, by a viewer, or with a ba
   await setHash(String(row?.approves));
 });
 
-test('the form of a part wants a choice: without one it makes no part of all keys', async () => {
-  const whole = await plan(fixture.daemon);
-  const cookie = `keywarden_session=${await fixture.signIn('operator')}`;
-  const send = async (form: Record<string, string>) =>
-    await fixture.app.request(`/plans/${whole}/parts`, {
-      method: 'POST',
-      body: new URLSearchParams({ organization_id: '', review_id: '', ...form }),
-      headers: { host: 'report.example', origin: 'http://report.example', cookie },
-    });
-  expect((await send({ rule: '' })).status).toBe(409);
-  expect((await send({ rule: 'never-used' })).status).toBe(303);
-});
-
 test('parts that one person approves count together, also those of different plans: a second person is still needed', async () => {
   const whole = await plan(fixture.daemon, { second_person_above: 1 });
   const partIds = async (keys: (string | undefined)[]) => String((await partOf(whole, { keys })).body.id);

@@ -3,7 +3,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { until } from '@keywarden/testkit';
 import { fixture, server, useServedFixture } from '@keywarden/testkit/report/served-fixture';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { sessionCookie } from './access/authenticate.ts';
 import { makeServer } from './server.ts';
 
@@ -74,20 +74,20 @@ test.each(['//elsewhere.example', '/\\elsewhere.example', 'https://elsewhere.exa
 
 test('a reader that takes nothing of its answer is cut off; another one gets it whole', async () => {
   const size = 50_000_000;
-  const large = makeServer(() => new Response('x'.repeat(size)), { stallMs: 200 }).listen(0, '127.0.0.1');
-  await once(large, 'listening');
-  const ask = () => connect((large.address() as AddressInfo).port, '127.0.0.1').setEncoding('latin1');
-  const request = 'GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n';
-  const reader = ask();
-  reader.write(request);
-  expect((await text(reader)).length).toBeGreaterThan(size);
-  const stalled = ask().pause();
-  stalled.on('error', () => undefined);
-  stalled.write(request);
+  const ask = async (options: { stallMs?: number }) => {
+    const large = makeServer(() => new Response('x'.repeat(size)), options).listen(0, '127.0.0.1');
+    onTestFinished(() => void large.close());
+    await once(large, 'listening');
+    const reader = connect((large.address() as AddressInfo).port, '127.0.0.1').setEncoding('latin1');
+    reader.write('GET / HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n');
+    return { large, reader };
+  };
+  expect((await text((await ask({})).reader)).length).toBeGreaterThan(size);
+  const { large, reader } = await ask({ stallMs: 200 });
+  reader.pause().on('error', () => undefined);
   await once(large, 'request');
   await until(
     async () => (await new Promise((resolve) => void large.getConnections((_, count) => resolve(count)))) === 0,
   );
-  stalled.destroy();
-  large.close();
+  reader.destroy();
 });

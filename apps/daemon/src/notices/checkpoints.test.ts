@@ -4,7 +4,7 @@ import { channel, receiver, useReceiver } from '@keywarden/testkit/daemon/receiv
 import { expect, test } from 'vitest';
 import { growLedger } from '../ledger/ledger.ts';
 import { readSigningKeys } from '../ledger/signing-keys.ts';
-import { sendCheckpoints } from './checkpoints.ts';
+import { sendCheckpoints } from './notices.ts';
 
 useApplyFixture();
 useReceiver();

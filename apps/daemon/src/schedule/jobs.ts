@@ -15,7 +15,7 @@ import { type Enforced, enforce, recordState } from '../enforce/enforce.ts';
 import { rememberStore } from '../enforce/high-water-mark.ts';
 import { planKeys } from '../enforce/plan.ts';
 import { checkLedger, monthsOfDay } from '../ledger/checks.ts';
-import { sendCheckpoints } from '../notices/checkpoints.ts';
+import { sendCheckpoints } from '../notices/notices.ts';
 import { enforceRetention } from '../retention.ts';
 import { type Rotated, rotate } from '../rotate/rotate.ts';
 import { syncCredentials } from '../sync/credentials.ts';

@@ -146,6 +146,14 @@ describe('without a browser', () => {
     ).toBe(403);
   });
 
+  test('the form of a part wants a choice: without one it makes no part of all keys', async () => {
+    const cookie = `keywarden_session=${await fixture.signIn('operator')}`;
+    const send = async (rule: string) =>
+      await post(`/plans/${fixture.planId}/parts`, { organization_id: '', rule, review_id: '' }, { cookie });
+    expect((await send('')).status).toBe(409);
+    expect((await send('never-used')).status).toBe(303);
+  });
+
   test('a form of another site has no effect, even with a signed-in user', async () => {
     const cookie = `keywarden_session=${await fixture.signIn('operator')}`;
     const approve = async (origin: string, body: Record<string, string> = { sure: 'on' }) =>
