@@ -95,7 +95,7 @@ test.each([
 });
 
 test('a setting is a duration above 0, or a cron expression that runs at some time; an error says what to write', () => {
-  const message = 'a duration is a number and a unit: 45s, 30m, 12h, 90d, 2w; the longest is 365000d';
+  const message = 'a duration is a number above 0 and a unit: 45s, 30m, 12h, 90d, 2w; the longest is 365000d';
   expect(duration.parse('90d')).toEqual({ text: '90d', ms: 7_776_000_000 });
   for (const text of ['0s', '90', '365001d'])
     expect(duration.safeParse(text).error?.issues.map((issue) => issue.message)).toEqual([message]);

@@ -80,7 +80,7 @@ export const duration = z
   .transform((text, context): Duration => {
     const ms = parseDuration(text);
     if (ms !== undefined && ms > 0) return { text, ms };
-    const message = 'a duration is a number and a unit: 45s, 30m, 12h, 90d, 2w; the longest is 365000d';
+    const message = 'a duration is a number above 0 and a unit: 45s, 30m, 12h, 90d, 2w; the longest is 365000d';
     context.addIssue({ code: 'custom', message });
     return z.NEVER;
   });

@@ -47,7 +47,7 @@ test.each([
   ['policy:\n  rules:\n    - name: x\n      unused_for: 90\n      action: revoke\n', 'line 4, column 19'],
   [
     'policy:\n  rules:\n    - name: x\n      unused_for: 90 days\n      action: revoke\n',
-    'a duration is a number and a unit',
+    'a duration is a number above 0 and a unit',
   ],
   ['policy:\n  rules:\n    - {name: x, unused_for: 9d, action: delete}\n', 'policy.rules.0.action'],
   [
@@ -112,7 +112,7 @@ test.each([
   ],
   [
     'operations: {overlap: 999999w}\n',
-    'operations.overlap: a duration is a number and a unit: 45s, 30m, 12h, 90d, 2w; the longest is 365000d',
+    'operations.overlap: a duration is a number above 0 and a unit: 45s, 30m, 12h, 90d, 2w; the longest is 365000d',
   ],
   ['shutdown_timeout: 11m\n', 'shutdown_timeout must be at most 10m'],
   ['operations: {page_limit: 1}\n', 'operations.page_limit'],
