@@ -1,4 +1,4 @@
-import type { Condition, Facts, KeyFacts, Rule } from '@keywarden/core/policy';
+import type { Condition, Facts, KeyFacts, Policy, Rule } from '@keywarden/core/policy';
 import { nowMs } from './facts.ts';
 
 // The reference that tests compare the policy with. It looks at one key at a time, and is slow and plain.
@@ -60,6 +60,27 @@ const isOnUse = (of: Condition): boolean =>
   [of.unused_for, of.never_used_for, of.more_than].some((each) => each !== undefined) ||
   [...(of.all ?? []), ...(of.any ?? []), ...(of.not ? [of.not] : [])].some(isOnUse);
 
+const looksAt = ({ match: { kinds = ['personal', 'organization', 'project'] } }: Rule, { kind }: KeyFacts) =>
+  kinds.includes(kind);
+
+/** Returns the rules of a policy for a key. A signed review revokes a key of any kind, unless the policy has a rule about reviews for it. */
+export function rulesOf({ rules }: Policy, key: KeyFacts): Rule[] {
+  if (rules.some((rule) => rule.condition.reviewed_out && looksAt(rule, key))) return rules;
+  return [
+    ...rules,
+    {
+      name: 'access-review',
+      match: { kinds: [key.kind] },
+      condition: { reviewed_out: true },
+      source: null,
+      action: 'revoke',
+      mode: 'plan',
+      notices: [],
+      even_in_use: true,
+    },
+  ];
+}
+
 /** Returns whether one rule alone may revoke a key. Each invariant is restated independently here. */
 export function mayRevoke(rule: Rule, key: KeyFacts, { keys, scopes }: Facts): boolean {
   const scope = scopes.find((each) => each.scope === key.scope);
@@ -73,11 +94,10 @@ export function mayRevoke(rule: Rule, key: KeyFacts, { keys, scopes }: Facts): b
     steps.some(({ step, at }) => step === notice.text && msOf(at) + notice.ms <= nowMs),
   );
   const isIdleByRule = isCertainlyIdle(rule.condition);
-  const looksAt = rule.match.kinds ?? ['personal', 'organization', 'project'];
-  const among = keys.filter(({ kind }) => looksAt.includes(kind));
+  const among = keys.filter((each) => looksAt(rule, each));
   return (
     rule.action === 'revoke' &&
-    looksAt.includes(key.kind) &&
+    looksAt(rule, key) &&
     holds(rule.condition, key, among) === true &&
     isSeenTwice &&
     !isExempt &&
