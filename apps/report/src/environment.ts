@@ -77,8 +77,8 @@ export type Env = {
     /** The client's address, and whether it uses HTTPS; taken from the headers of a configured proxy. */
     address: string;
     isHttps: boolean;
-    /** The host name and port of the request. */
-    host: string;
+    /** The host of the request, with its port; behind a chain of proxies, what each of them was asked for. No page of another site can set it. */
+    hosts: string[];
     principal: Principal;
     /** Whether the answer is a stream, which records its own end. */
     isStream: boolean;

@@ -113,6 +113,11 @@ test('other machines need HTTPS, directly or through a configured proxy, which p
   const proxied = { 'x-peer': '10.0.0.1', 'x-forwarded-proto': 'https' };
   expect(await signIn({ ...proxied, origin: 'https://report.example' })).toBe(303);
   expect(await signIn({ ...proxied, origin: 'https://internal' })).toBe(403);
+  // Each proxy of a chain may add the host that it was asked for.
+  const chained = { ...proxied, 'x-forwarded-host': 'report.example, middle.example' };
+  expect(await signIn({ ...chained, origin: 'https://report.example' })).toBe(303);
+  expect(await signIn({ ...chained, origin: 'https://report.example, middle.example' })).toBe(403);
+  expect(await signIn({ ...chained, origin: 'https://internal' })).toBe(403);
   expect(await signIn({ origin: 'http://report.example' })).toBe(403);
   expect(await signIn({ origin: 'http://internal' })).toBe(303);
 });

@@ -15,7 +15,7 @@ export function isLocal(host: string): boolean {
   return host === 'localhost' || isLoopback(host) === true;
 }
 
-/** Sets the client's address, host and protocol. Rejects requests from other machines without HTTPS, whose tokens would cross in clear text. */
+/** Sets the client's address, the hosts and the protocol. Rejects requests from other machines without HTTPS, whose tokens would cross in clear text. */
 export function readTransport({ isTls, proxies }: Transport, peerOf: (c: Context) => string): MiddlewareHandler<Env> {
   const isProxy = makeNetworkTest(proxies);
   return async (c, next) => {
@@ -25,7 +25,7 @@ export function readTransport({ isTls, proxies }: Transport, peerOf: (c: Context
     const isHttps =
       isTls || (isProxy(peer) === true && forwarded(c.req.header('x-forwarded-proto')).at(-1) === 'https');
     c.set('address', client.slice(0, 64));
-    c.set('host', (isProxy(peer) && c.req.header('x-forwarded-host')) || c.req.header('host') || '');
+    c.set('hosts', forwarded((isProxy(peer) && c.req.header('x-forwarded-host')) || c.req.header('host')));
     c.set('isHttps', isHttps);
     if (!isHttps && isLoopback(client) !== true)
       throw new Problem(
@@ -141,6 +141,6 @@ export function requireOwnOrigin(c: Context<Env>): void {
   if (['GET', 'HEAD', 'OPTIONS'].includes(c.req.method)) return;
   const origin = c.req.header('origin') ?? '';
   const { host, protocol } = URL.canParse(origin) ? new URL(origin) : {};
-  if (host === undefined || host !== c.get('host') || protocol !== (c.get('isHttps') ? 'https:' : 'http:'))
+  if (host === undefined || !c.get('hosts').includes(host) || protocol !== (c.get('isHttps') ? 'https:' : 'http:'))
     throw new Problem(403, 'Forbidden', 'The request was not sent from a page of this site.');
 }
