@@ -206,6 +206,12 @@ export function createDataFile(folder: string, name: string, text: string): bool
   }
 }
 
+/** Creates an empty file of the data folder, unless it exists. It needs no space on a full disk. */
+export function createEmptyDataFile(folder: string, name: string): void {
+  closeSync(openSync(join(folder, name), 'a', 0o600));
+  syncPath(folder);
+}
+
 /**
  * Moves a small file of the data folder to NAME.SUFFIX, or to NAME.SUFFIX.2 and so on where that has another text: nothing that was put aside is lost.
  * Does nothing if the file does not exist.

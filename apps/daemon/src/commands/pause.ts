@@ -1,11 +1,20 @@
 import { existsSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { endPause, hasOpenIncident, listLostSuccessors, openPause, readPause } from '@keywarden/db/daemon';
-import { codeOf, requireDataFolder, UserError } from '@keywarden/runtime';
+import { codeOf, explain, readEnvironment, requireDataFolder, UserError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
-import { armMachine, betweenMarks, disarmMachine, moveMark, whyNotEnforcing } from '../enforce/high-water-mark.ts';
+import {
+  armMachine,
+  betweenMarks,
+  disarmMachine,
+  isDisarmed,
+  moveMark,
+  whyNotEnforcing,
+} from '../enforce/high-water-mark.ts';
 import { describeCommand } from './command.ts';
 import { lostInWords, userName } from './common.ts';
-import { inEmergency, storeOnly } from './with-context.ts';
+import type { Answer } from './output.ts';
+import { inEmergency, storeOnly, withContext } from './with-context.ts';
 
 export const pauseCommand = describeCommand({
   name: 'pause',
@@ -17,13 +26,11 @@ export const pauseCommand = describeCommand({
   needs: inEmergency,
   /** Stops every replica before its next destructive call (R7), until `resume`. */
   async run(context, { reason = null }) {
-    const { store, signal, progress } = context;
-    const onWait = () => progress.note('A revocation is in progress; waiting for it to end.');
-    const lock = { signal, onWait };
+    const { store } = context;
     // A full disk of this machine must not prevent a pause. The mark only lets a store that was restored from before the pause be noticed.
     const mark = () => moveMark(context).then(() => null, whyUnmarked);
     await mark();
-    const isNew = await openPause(store, { by: userName(), reason }, lock);
+    const isNew = await openPause(store, { by: userName(), reason }, waitForCall(context));
     const unmarked = await mark();
     const pause = await readPause(store.db);
     return {
@@ -47,6 +54,11 @@ export const pauseCommand = describeCommand({
   },
 });
 
+const waitForCall = ({ signal, progress }: Context) => ({
+  signal,
+  onWait: () => progress.note('A revocation is in progress; waiting for it to end.'),
+});
+
 const whyUnmarked = (error: unknown) =>
   `This machine could not write its mark, so a restored store may lack the pause unnoticed. ${
     error instanceof UserError
@@ -56,23 +68,26 @@ const whyUnmarked = (error: unknown) =>
 
 export const resumeCommand = describeCommand({
   name: 'resume',
-  about: 'End the pause; for now, this also permits automatic enforcement as arm does',
+  about: 'End the pause; for now, this also permits automatic enforcement as arm does, unless you have disarmed',
   output: 'result',
   examples: [''],
   needs: storeOnly,
-  /** Ends the pause. As in earlier versions, it also permits automatic enforcement on this machine, with a notice: `arm` does that. */
+  /** Ends the pause. As in earlier versions, it also permits automatic enforcement on this machine, with a notice, unless a person has withdrawn that. */
   async run(context) {
     // The permission is for a daemon that uses this folder. Ending the pause makes a mark there.
     const hasDaemon = existsSync(context.environment.KEYWARDEN_DATA);
     const wasPaused = await betweenMarks(context, () => endPause(context.store.db, userName()));
     const lines = [wasPaused ? 'Resumed: plans that a person applies revoke keys again.' : 'Nothing was paused.'];
     const wasArmed = (await whyNotEnforcing(context)) === null;
-    if (!wasArmed && hasDaemon) {
+    const stays = isDisarmed(context.environment.KEYWARDEN_DATA);
+    const arms = !wasArmed && hasDaemon && !stays;
+    if (arms) {
       await armMachine(context, userName());
       lines.push(armed, ...(await whyNotYet(context)), 'In the next version, only keywarden arm does this.');
     }
+    if (stays) lines.push('A person has disarmed this machine; keywarden arm permits automatic enforcement again.');
     return {
-      json: { paused: false, was_paused: wasPaused, armed: wasArmed || hasDaemon, was_armed: wasArmed },
+      json: { paused: false, was_paused: wasPaused, armed: wasArmed || arms, was_armed: wasArmed },
       text: lines.join('\n'),
     };
   },
@@ -123,9 +138,18 @@ export const disarmCommand = describeCommand({
   about: 'Withdraw that permission; plans that a person approves are still carried out',
   output: 'result',
   examples: [''],
-  needs: inEmergency,
-  run(context) {
-    const wasArmed = disarmMachine(context);
+  needsPerson: 'this machine could not withdraw its permission, so Keywarden is paused',
+  /** Withdraws the permission of this machine. Opens nothing first: a brake must work without a database and on a full disk. */
+  async run() {
+    const environment = readEnvironment(process.env);
+    // Another folder than that of the daemon has no permission to withdraw.
+    requireDataFolder(environment.KEYWARDEN_DATA);
+    let wasArmed: boolean;
+    try {
+      wasArmed = disarmMachine({ environment });
+    } catch (error) {
+      return await pauseInstead(error);
+    }
     return {
       json: { armed: false, was_armed: wasArmed },
       text: wasArmed
@@ -134,3 +158,22 @@ export const disarmCommand = describeCommand({
     };
   },
 });
+
+/** Stops every replica, because this machine cannot record that it may not enforce. */
+async function pauseInstead(cause: unknown): Promise<Answer> {
+  const why = `The permission of this machine could not be withdrawn: KEYWARDEN_DATA cannot be written (${codeOf(cause)}).`;
+  try {
+    await withContext(async (context) => {
+      const reason = `disarm could not write KEYWARDEN_DATA of ${hostname()}`;
+      await openPause(context.store, { by: userName(), reason }, waitForCall(context));
+    }, inEmergency);
+  } catch (error) {
+    const [message] = explain(error);
+    throw new UserError('held', `${why} Keywarden could not be paused either: ${message} Stop the daemon.`, { cause });
+  }
+  return {
+    json: { armed: true, was_armed: true, paused: true },
+    text: `${why} Keywarden is paused instead: no replica revokes a key. Make the folder writable, then run keywarden disarm and keywarden resume.`,
+    needsPerson: true,
+  };
+}

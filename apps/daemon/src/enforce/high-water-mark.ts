@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { toMs } from '@keywarden/core/values';
 import * as db from '@keywarden/db/daemon';
 import { assertCurrent, readNow } from '@keywarden/db/store';
-import { readDataFile, writeDataFile } from '@keywarden/runtime';
+import { createEmptyDataFile, readDataFile, UserError, writeDataFile } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 
 // What a machine may carry out without a person at its command line (R10), by the mark in its file and the state of that mark in the store:
@@ -20,8 +20,8 @@ import type { Context } from '../context.ts';
 const fileName = 'high-water-mark';
 
 /**
- * Withdraws the permission while it exists. Another process may read the mark's file before the permission is withdrawn there, and write it afterwards: without
- * this file, that would give the permission back.
+ * Withdraws the permission while it exists. It is a file of its own because another process may read the mark's file before the permission is withdrawn, and
+ * write it afterwards.
  */
 const disarmedFile = 'disarmed';
 
@@ -141,14 +141,22 @@ export async function armMachine({ store, environment }: StoreContext, by: strin
   rmSync(join(environment.KEYWARDEN_DATA, disarmedFile), { force: true });
 }
 
-/** Withdraws the permission of this machine to enforce automatically. Returns whether it had it. */
+/**
+ * Withdraws the permission of this machine to enforce automatically. Returns whether it had it; a mark that cannot be read may give it. Needs no store, and no
+ * space on a full disk: the file is empty.
+ */
 export function disarmMachine({ environment: { KEYWARDEN_DATA: folder } }: Pick<StoreContext, 'environment'>): boolean {
-  const own = readMachineMark(folder);
-  if (own === null || !own.mayEnforce) return false;
-  writeDataFile(folder, disarmedFile, '');
-  writeMachineMark(folder, { ...own, mayEnforce: false });
+  try {
+    if (readMachineMark(folder)?.mayEnforce !== true) return false;
+  } catch (error) {
+    if (!(error instanceof UserError)) throw error;
+  }
+  createEmptyDataFile(folder, disarmedFile);
   return true;
 }
+
+/** Returns whether a person has withdrawn the permission of this machine since it was given. */
+export const isDisarmed = (folder: string): boolean => existsSync(join(folder, disarmedFile));
 
 /** Adds a mark, also between an intent and its call: a store that lost the intent lacks the mark too. */
 export async function moveMark(context: StoreContext): Promise<void> {
@@ -211,7 +219,7 @@ async function reportOlder({ store }: Pick<Context, 'store'>): Promise<void> {
 function readMachineMark(folder: string): MachineMark | null {
   const [mark, may, since = null, aloneSince = null] = (readDataFile(folder, fileName) ?? '').split(' ');
   if (mark === undefined || mark === '') return null;
-  const mayEnforce = may === 'enforce' && !existsSync(join(folder, disarmedFile));
+  const mayEnforce = may === 'enforce' && !isDisarmed(folder);
   return { mark, mayEnforce, since, aloneSince };
 }
 
