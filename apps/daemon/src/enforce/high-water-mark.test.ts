@@ -235,6 +235,17 @@ test('R10: a permission that is withdrawn while another process writes its mark 
   expect(await pass()).toMatchObject({ why: null });
 });
 
+test('R10: an arm that cannot write its mark permits nothing, on no machine', async () => {
+  await prepare(['one', 'busy'], { policy: enforced() });
+  await armMachine(fixture.context, 'ada');
+  await store.sql`insert into keywarden.incident (kind, scope, detail) values ('high_water_mark', 'store', '{}')`;
+  const { environment } = fixture.context;
+  const full = { ...fixture.context, environment: { ...environment, KEYWARDEN_DATA: '/proc/self' } };
+  await expect(armMachine(full, 'ada')).rejects.toThrow(/cannot be written/);
+  expect(await pass()).toMatchObject({ automatic: null, why: expect.stringMatching(/is an older copy/) });
+  expect(await revokedNames()).toEqual([]);
+});
+
 /** Runs work on the databases themselves, which requires that this database has no session. */
 async function withoutSessions(work: (sql: TestStore['sql'], name: string) => Promise<void>): Promise<void> {
   const [row] = await store.sql`select current_database() as name`;

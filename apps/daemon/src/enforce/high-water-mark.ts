@@ -132,13 +132,16 @@ export async function rememberStore(context: StoreContext): Promise<void> {
   if (readMachineMark(context.environment.KEYWARDEN_DATA) === null) await moveMark(context);
 }
 
-/** Records a person's permission for this store, seen from this machine, to enforce automatically. */
+/**
+ * Records a person's permission for this store, seen from this machine, to enforce automatically. Ends the incident that stops all machines last: until the
+ * file has a mark that the store has, this machine would open it again, and without the file nothing was permitted.
+ */
 export async function armMachine({ store, environment }: StoreContext, by: string): Promise<void> {
-  await db.closeIncidents(store.db, { kind: 'high_water_mark' }, { by });
   const mark = await db.addMark(store.db, 'daemon');
   const since = await db.readMarkTime(store.db, mark);
   writeMachineMark(environment.KEYWARDEN_DATA, { mark, mayEnforce: true, since, aloneSince: since });
   rmSync(join(environment.KEYWARDEN_DATA, disarmedFile), { force: true });
+  await db.closeIncidents(store.db, { kind: 'high_water_mark' }, { by });
 }
 
 /**
