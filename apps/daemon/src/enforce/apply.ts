@@ -77,8 +77,13 @@ export async function applyPlan(
     Object.assign(applied, await whyNotNext(context, { planId, via: approver.via }));
     if (applied.stopped !== null) break;
     const result = await applyItem(context, { item, planId, approval, via: approver.via, connections, ...run }).catch(
-      (error: unknown) => lostItem(context, item, error),
+      (error: unknown) => (context.signal.aborted && isAbort(error) ? null : lostItem(context, item, error)),
     );
+    // The signal has ended the wait for a lock. All of them are taken before the intent, so nothing was called.
+    if (result === null) {
+      Object.assign(applied, stoppedBySignal(context));
+      break;
+    }
     applied.items.push(result);
     applied.untried -= 1;
     if (result.storeFailure !== undefined) {
@@ -106,11 +111,7 @@ async function whyNotNext(
   context: Context,
   { planId, via }: { planId: string; via: PlanApprovalVia },
 ): Promise<Pick<Applied, 'stopped' | 'hasStoreFailed'>> {
-  const { aborted, reason } = context.signal;
-  if (aborted)
-    return codeOf(reason) === 'lock_lost'
-      ? stoppedByStore(inWordsOfFailure('the store failed', 'lock_lost'))
-      : { stopped: 'stopped by a signal' };
+  if (context.signal.aborted) return stoppedBySignal(context);
   try {
     const why = await whyStopAutomatic(context, via);
     return { stopped: why ?? (await whyPaused(context)) ?? (await whyNotApproved(context, planId, via)) };
@@ -118,6 +119,14 @@ async function whyNotNext(
     return stoppedByStore(storeFailureOf(context, error));
   }
 }
+
+/** Returns why a run stops whose signal has aborted. */
+const stoppedBySignal = ({ signal: { reason } }: Context): Pick<Applied, 'stopped' | 'hasStoreFailed'> =>
+  codeOf(reason) === 'lock_lost'
+    ? stoppedByStore(inWordsOfFailure('the store failed', 'lock_lost'))
+    : { stopped: 'stopped by a signal' };
+
+const isAbort = (error: unknown): error is Error => error instanceof Error && error.name === 'AbortError';
 
 const stoppedByStore = (stopped: string): Pick<Applied, 'stopped' | 'hasStoreFailed'> => ({
   stopped,
@@ -129,9 +138,9 @@ const inWordsOfFailure = (what: string, code: string) => `${what} (${code}); fix
 /** Returns what failed, so that the run can report what it has done: the store, or the folder with this machine's mark. Rethrows any other error: it is a bug. */
 function storeFailureOf({ signal }: Context, error: unknown): string {
   if (error instanceof UserError) return error.message.replace(/\.$/, '');
-  const code = codeOf(error);
-  // SQLSTATE classes of a store that is away, read-only, full, locked or broken, and the driver's codes for a lost connection.
-  if (!signal.aborted && /^((08|25|40|53|55|57|58)[0-9A-Z]{3}|CONNECTION_\w+|ECONN\w+)$/.test(code))
+  const code = codeOf(isAbort(error) ? error.cause : error);
+  // SQLSTATE classes of a store that is away, read-only, full, locked or broken, the driver's codes for a lost connection, and a lost lock.
+  if (!signal.aborted && /^((08|25|40|53|55|57|58)[0-9A-Z]{3}|CONNECTION_\w+|ECONN\w+|KW005|lock_lost)$/.test(code))
     return inWordsOfFailure('the store failed', code);
   if (codesOfFullDisks.includes(code)) return inWordsOfFailure('KEYWARDEN_DATA cannot be written', code);
   throw error;
@@ -140,7 +149,7 @@ function storeFailureOf({ signal }: Context, error: unknown): string {
 /** Returns the item that a store failure cut short, perhaps between the call and its outcome. */
 function lostItem(context: Context, item: PlanItem, error: unknown): AppliedItem {
   const storeFailure = storeFailureOf(context, error);
-  const why = `its revocation was cut short (${codeOf(error)}); the next listings show whether the key is gone`;
+  const why = `its revocation was cut short (${codeOf(isAbort(error) ? error.cause : error)}); the next listings show whether the key is gone`;
   return { item, outcome: 'unknown', why, usedInFlight: false, isFinal: false, storeFailure };
 }
 
@@ -162,7 +171,7 @@ export function hasUseInFlight({ items }: Applied): boolean {
 
 /** Lists the scopes in which an earlier run was cut off between a call and its outcome, so that the listings decide the outcome. */
 async function settleOpenIntents(context: Context, connections: Connection[]): Promise<void> {
-  const { store, signal, log } = context;
+  const { store, log } = context;
   for (const { controlPlane, scope } of await listUnsettledScopes(store.db)) {
     const observers = await listObservers(store.db, { controlPlane, scope });
     const connection = connections.find((each) => each.controlPlane === controlPlane && observers.includes(each.name));
@@ -171,7 +180,6 @@ async function settleOpenIntents(context: Context, connections: Connection[]): P
     await withProcessLock(context, scopeLock(controlPlane, parsed), (leased) =>
       listScope(leased, connection, { scope: parsed, run: null }),
     ).catch((error: unknown) => {
-      signal.throwIfAborted();
       log.warn({ scope, err: error }, 'a scope with an unsettled revocation could not be listed; it stays unsettled');
     });
   }
