@@ -152,6 +152,31 @@ test('R5: an orphan stays while an incident of a use in flight is open in its sc
   expect(await liveNames()).not.toContain(orphan);
 });
 
+test('R5: a use that the answer to the revocation of an orphan shows stops the pass, and its scope until a person has looked', async () => {
+  let revoked = 0;
+  const client = {
+    fetch: (async (input, init) => {
+      const answer = await fetch(input, init);
+      if (init?.method !== 'DELETE') return answer;
+      revoked += 1;
+      const used = { ...((await answer.json()) as object), last_used_at: await fixture.controls.now() };
+      return Response.json(used, { headers: { date: answer.headers.get('date') ?? '' } });
+    }) as typeof fetch,
+  };
+  await prepare(['bot', 'two', 'three', 'survivor'], { client });
+  await exempt('survivor');
+  await pass();
+  await fixture.controls.setFaults([{ ...fault, times: 2, kind: 'lose_response' }]);
+  const whys: unknown[] = [];
+  for (let passes = 0; passes < 3; passes += 1) {
+    await age();
+    whys.push((await pass(310))?.why);
+  }
+  expect(whys).toContain('a key was used during its revocation; see keywarden incidents');
+  expect((await openIncidents()).map(([kind]) => kind)).toEqual(['used_in_flight']);
+  expect(revoked).toBe(1);
+});
+
 test('R10: disarm stops a pass before its next orphan is revoked, also one whose intent is stored', async () => {
   await prepare(['bot', 'two', 'three', 'survivor']);
   await exempt('survivor');

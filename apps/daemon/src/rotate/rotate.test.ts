@@ -91,12 +91,29 @@ test('R3: a retirement whose permit comes late is not held by the quota that it 
   expect(await states()).toEqual(['bot: retired']);
 });
 
+/** Opens the incident of a use in flight in the scope of the keys. */
+const openUseInFlight = async () =>
+  await store.sql`
+    insert into keywarden.incident (kind, key_number, detail, scope)
+    select 'used_in_flight', number, '{}', control_plane_number || '/' || scope from keywarden.key where name = 'bot'`;
+
 test('R5: an old key stays if an incident of a use in flight is opened in its scope before its revocation', async () => {
-  const { key } = await retireLate({}, async () => {
-    await store.sql`
-      insert into keywarden.incident (kind, key_number, detail, scope)
-      select 'used_in_flight', number, '{}', control_plane_number || '/' || scope from keywarden.key where name = 'bot'`;
-  });
+  const { key } = await retireLate({}, openUseInFlight);
   expect(await states()).toEqual(['bot: retiring']);
   expect(await use(key)).toBe(200);
+});
+
+test('T1: a retirement that is held for longer than an adoption may take is an incident, and takes place once nothing holds it', async () => {
+  await retireLate({}, openUseInFlight);
+  for (const seconds of [3700, 3700, 15 * day]) await pass(seconds);
+  expect(await states()).toEqual(['bot: stalled']);
+  expect(await openIncidents()).toContainEqual([
+    'rotation_stalled',
+    'bot',
+    'an incident of its scope is open; see keywarden incidents',
+  ]);
+  await store.sql`update keywarden.incident set closed_at = now() where kind = 'used_in_flight'`;
+  await pass();
+  await pass();
+  expect(await states()).toEqual(['bot: retired']);
 });
