@@ -1,5 +1,5 @@
 import { ControlPlaneError, hasCode } from '@keywarden/core/client';
-import { before, compareInstants } from '@keywarden/core/values';
+import { before, compareInstants, roundedMicros } from '@keywarden/core/values';
 import type { WireOperation } from '@keywarden/core/wire';
 import * as db from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
@@ -234,10 +234,20 @@ async function askEach(
       return null;
     });
     if (operation === null) continue;
-    if (operation) await save(context, { project, counts, steps }, [operation]);
+    if (operation && !isOfSameSecond(operation.createdAt, createdAt))
+      // The archive would have it as a second operation.
+      unreadable ??= new ControlPlaneError(
+        'invalid_response',
+        `operation ${id} was answered with another time of creation`,
+      );
+    else if (operation) await save(context, { project, counts, steps }, [operation]);
     // Younger operations must still be served. If one is missing, the project itself may be gone or hidden, and may come back (A7).
     else if (compareInstants(createdAt, before(controlPlaneNow(connection), servedMs)) < 0)
       await db.markOperationPruned(store.sql, { project: project.number, createdAt, id });
   }
   if (unreadable !== undefined) throw unreadable;
 }
+
+/** Compares times as the store does, which rounds them to microseconds: their digits vary between responses. */
+const isOfSameSecond = (a: string, b: string) =>
+  Math.floor(roundedMicros(a) / 1_000_000) === Math.floor(roundedMicros(b) / 1_000_000);

@@ -201,3 +201,34 @@ test('A1: rows that share the time of an unreadable row are read, even if that r
   await fixture.close();
   await store.close();
 });
+
+test('A4: a request for an operation that answers with another time of creation stores nothing, and the project is named', async () => {
+  const store = await createTestStore(inject('postgresUrl'));
+  let isOdd = true;
+  const odd: typeof fetch = async (input, init) => {
+    const answer = await fetch(input, init);
+    const { pathname } = new URL(input instanceof Request ? input.url : input);
+    if (!isOdd || !/\/operations\/[^/]+$/.test(pathname)) return answer;
+    const { operation } = (await answer.json()) as { operation: Row };
+    return Response.json({ operation: { ...operation, created_at: '2020-01-01T00:00:00Z' } });
+  };
+  const fixture = await makeFixture(store, { client: { fetch: odd } });
+  await fixture.controls.generate({ organizations: 1, projects: 1, keys: 0, operations: 0, months: 1 });
+  const [project] = await fixture.controls.projects();
+  const groups = Array.from({ length: 40 }, (_, index) => ({ count: 1, age_seconds: (30 + index) * 3600 }));
+  await fixture.controls.addOperations(project?.id, groups);
+  // Small pages, so that the oldest operation is requested by its id.
+  fixture.context.config.operations = { ...fixture.context.config.operations, page_limit: 5 };
+  const sync = async () => await syncOperations(fixture.context, connectionOf(fixture));
+  const stored = async () => await store.sql`select status, created_at from keywarden.operation order by created_at`;
+  await sync();
+  const before = await stored();
+  await store.sql`update keywarden.operation set status = 'running' where created_at = (select min(created_at) from keywarden.operation)`;
+  await expect(sync()).rejects.toThrow('another time of creation');
+  expect((await stored()).map((row) => row.created_at)).toEqual(before.map((row) => row.created_at));
+  isOdd = false;
+  await sync();
+  expect(await stored()).toEqual(before);
+  await fixture.close();
+  await store.close();
+});
