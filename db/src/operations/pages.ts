@@ -13,7 +13,7 @@ export interface Proof {
   below: string;
 }
 
-/** A row that a list shows and that cannot be read: its id, if it has one, and the times of its neighbours. Its own time is one of them, or between them. */
+/** A row that a list shows and that cannot be read: its id, if that can be read, and the times of its neighbours. Its own time is one of them, or between them. */
 export interface UnreadRow {
   id: string | null;
   from: string;

@@ -147,6 +147,7 @@ test('A7: nor does it mark one that the list of projects leaves out as unavailab
 test.each([
   ['cannot be read', { name: null }],
   ['cannot be read, and neither can its id,', { id: null }],
+  ['has a number as its id', { id: 7 }],
   ['has an impossible creation time', { created_at: '1999-12-31T23:59:59Z' }],
   ['was created in the future', { created_at: '2999-01-01T00:00:00Z' }],
 ])('A7: a project whose row %s is not gone', async (_what, odd) => {

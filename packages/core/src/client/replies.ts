@@ -95,7 +95,7 @@ function readRows<T>(
     else
       rejected.push({
         index,
-        id: idOf(row),
+        id: read.error.issues.some(({ path }) => path[0] === 'id') ? null : idOf(row),
         why: describe(read.error),
         ...timeOf(row),
         record: hasSecrets ? typesOf(row) : shapeOf(row),
