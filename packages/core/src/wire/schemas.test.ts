@@ -114,8 +114,14 @@ test('unknown fields are kept unless they are nested too deep to be read again, 
 test('the next page is named by cursor or next; an empty or missing name is the end', () => {
   const cursorOf = (pagination: unknown) => read(wire.paginationSchema, pagination);
   expect(
-    [{ cursor: 'a' }, { next: 'b' }, { cursor: 'a', next: 'b' }, { cursor: null, next: 'b' }].map(cursorOf),
-  ).toEqual(['a', 'b', 'a', 'b']);
+    [
+      { cursor: 'a' },
+      { next: 'b' },
+      { cursor: 'a', next: 'b' },
+      { cursor: null, next: 'b' },
+      { cursor: '', next: 'b' },
+    ].map(cursorOf),
+  ).toEqual(['a', 'b', 'a', 'b', 'b']);
   expect([{ cursor: '' }, { next: '' }, {}, null, undefined].map(cursorOf)).toEqual([null, null, null, null, null]);
   expect(cursorOf({ cursor: 1 })).toBe('refused');
 });

@@ -136,6 +136,6 @@ export type WireUser = z.output<typeof userSchema>;
 /** The two names of the next page: `cursor`, or `next` if a list can be sorted. */
 export const paginationSchema = z
   .object({ cursor: z.string().nullish(), next: z.string().nullish() })
-  .transform(({ cursor, next }) => cursor ?? next ?? null)
+  .transform(({ cursor, next }) => cursor || next)
   .nullish()
   .transform((value) => value || null);
