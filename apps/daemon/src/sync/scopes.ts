@@ -1,4 +1,4 @@
-import { addAll, collect, hasCode, type RejectedRow } from '@keywarden/core/client';
+import { addAll, collect, hasCode, olderOf, type RejectedRow, type ResponseAge } from '@keywarden/core/client';
 import { type OtherKind, otherKinds, type WireCredential, type WireKey } from '@keywarden/core/wire';
 import { reconcileIntents, type SavedListing, saveKeyListing } from '@keywarden/db/daemon';
 import { readNow } from '@keywarden/db/store';
@@ -41,13 +41,11 @@ export function scopeLock(controlPlane: string, scope: Scope): string {
 }
 
 /** The contents of a list: existing credentials, those marked as revoked, and unreadable rows. */
-interface Shown {
+interface Shown extends ResponseAge {
   live: (WireKey | WireCredential)[];
   /** Revoked, but still in the list. */
   ended: WireCredential[];
   rejected: RejectedRow[];
-  dateMs: number | null;
-  ageMs: number;
   /** Why the list is incomplete; null if it is complete. */
   partial: string | null;
 }
@@ -143,12 +141,11 @@ async function fetchCredentials(
       shown.partial = `branch ${id} was not found`;
       continue;
     }
-    const { live, ended, rejected, ageMs, dateMs } = sort(answer);
-    shown.dateMs = shown.dateMs === null || dateMs === null ? null : Math.min(shown.dateMs, dateMs);
+    const { live, ended, rejected } = sort(answer);
+    Object.assign(shown, olderOf(shown, answer));
     addAll(shown.live, live);
     addAll(shown.ended, ended);
     addAll(shown.rejected, rejected);
-    shown.ageMs = Math.max(shown.ageMs, ageMs);
   }
   return shown;
 }

@@ -5,7 +5,7 @@ export { createLimiter, type Limiter, type LimiterOptions, noLimiter } from './l
 export { createMemoryStore, type LimiterStore } from './limiter-store.ts';
 export type { Budget } from './limits.ts';
 export type { AuthAnswer } from './organization-calls.ts';
-export { addAll, collect, items, type Page, type RejectedRow } from './pagination.ts';
+export { addAll, collect, items, olderOf, type Page, type RejectedRow, type ResponseAge } from './pagination.ts';
 export type { ProjectPage } from './replies.ts';
 export { readRetryAfterMs } from './retry.ts';
 export { type BudgetRows, createSharedStore } from './shared-limiter-store.ts';

@@ -13,7 +13,7 @@ export interface ListOptions extends CallOptions {
   cursor?: string | undefined;
 }
 
-/** A row of a list that cannot be read: its index in the response, its id if it has one, and the reason. */
+/** A row of a list that cannot be read: its index in the response, its id if that can be read, and the reason. */
 export interface RejectedRow {
   index: number;
   id: string | null;
@@ -24,17 +24,24 @@ export interface RejectedRow {
   record: unknown;
 }
 
-/**
- * One response of a list: its rows, the unreadable rows apart, and the cursor of the next page (null at the end). Also the control plane's Date in
- * ms, and how long a cache kept the response, in ms.
- */
-export interface Page<T> {
+/** How old a response is: the control plane's Date in ms, and how long a cache kept the response, in ms. */
+export interface ResponseAge {
+  dateMs: number | null;
+  ageMs: number;
+}
+
+/** Returns the age of two responses together: their joint evidence is as recent as the older one. If one has no Date, its age is unknown. */
+export const olderOf = (a: ResponseAge, b: ResponseAge): ResponseAge => ({
+  dateMs: a.dateMs === null || b.dateMs === null ? null : Math.min(a.dateMs, b.dateMs),
+  ageMs: Math.max(a.ageMs, b.ageMs),
+});
+
+/** One response of a list: its rows, the unreadable rows apart, and the cursor of the next page (null at the end). */
+export interface Page<T> extends ResponseAge {
   items: T[];
   /** Absent if every row can be read. */
   rejected?: RejectedRow[];
   cursor: string | null;
-  dateMs: number | null;
-  ageMs: number;
   /** The ids of rows that exist but are missing from this response. */
   unavailableIds?: string[];
 }
@@ -87,18 +94,17 @@ export async function* items<T>(pages: AsyncIterable<Page<T>>): AsyncGenerator<T
 }
 
 /**
- * Returns all rows of a list, the unreadable rows, the earliest Date of its responses, and the largest age of its pages. Everything in the list
- * existed after that Date. Throws `invalid_response` for a list that does not end.
+ * Returns all rows of a list, the unreadable rows, and the age of its responses together. Everything in the list existed after their Date. Throws
+ * `invalid_response` for a list that does not end.
  */
 export async function collect<T>(
   pages: AsyncIterable<Page<T>>,
-): Promise<{ items: T[]; rejected: RejectedRow[]; dateMs: number | null; ageMs: number }> {
+): Promise<{ items: T[]; rejected: RejectedRow[] } & ResponseAge> {
   const rows: T[] = [];
   const rejected: RejectedRow[] = [];
   const known = new Set<unknown>();
   let repeated = 0;
-  let ageMs = 0;
-  let dateMs: number | null | undefined;
+  let age: ResponseAge | undefined;
   for await (const page of pages) {
     const before = known.size;
     for (const item of page.items) {
@@ -112,12 +118,9 @@ export async function collect<T>(
     repeated = known.size === before ? repeated + 1 : 0;
     if (repeated > mostRepeats)
       throw new ControlPlaneError('invalid_response', 'a list shows the same rows again and again');
-    ageMs = Math.max(ageMs, page.ageMs);
-    // A later Date would claim too much. An earlier one, such as that of a cached page, is the age of the whole list.
-    if (dateMs === undefined) dateMs = page.dateMs;
-    else if (dateMs !== null && page.dateMs !== null) dateMs = Math.min(dateMs, page.dateMs);
+    age = olderOf(age ?? page, page);
   }
-  return { items: rows, rejected, dateMs: dateMs ?? null, ageMs };
+  return { items: rows, rejected, dateMs: age?.dateMs ?? null, ageMs: age?.ageMs ?? 0 };
 }
 
 /** Adds rows of a list to others. Hundreds of thousands as the arguments of one call overflow the stack. */

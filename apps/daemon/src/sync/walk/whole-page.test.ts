@@ -194,7 +194,13 @@ test.each([
     { dateMs: 9000, ageMs: 1 },
     { dateMs: null, ageMs: 1 },
   ],
-])('a last page that two responses show is as old as the older of them', async (first, second, expected) => {
-  const { page } = await fetchFrom([answer('a', '1', first), answer('', null, second)], { largest: 2 });
-  expect(page).toMatchObject({ cursor: null, ...expected });
-});
+])(
+  'a page that two responses show is as old as the older of them: a last page, or one below an empty page',
+  async (first, second, expected) => {
+    const last = await fetchFrom([answer('a', '1', first), answer('', null, second)], { largest: 2 });
+    expect(last.page).toMatchObject({ cursor: null, ...expected });
+    const empty = answer('', '1', first);
+    const below = await fetchFrom([empty, empty, answer('a', null, second)]);
+    expect(below.page).toMatchObject({ requestCursor: '1', ...expected });
+  },
+);

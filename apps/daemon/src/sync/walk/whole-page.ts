@@ -2,6 +2,7 @@ import {
   addAll,
   type ControlPlaneClient,
   ControlPlaneError,
+  olderOf,
   type Page,
   type RejectedRow,
 } from '@keywarden/core/client';
@@ -70,7 +71,9 @@ export async function fetchWhole(
     if (empty > mostEmptyPages) throw invalidPage('is repeatedly empty and has a cursor');
     addAll(passedOver, page.rejected);
     cursor = page.cursor;
-    page = await fetchAgreed(client, projectId, { ...request, cursor });
+    const next = await fetchAgreed(client, projectId, { ...request, cursor });
+    // What was added since above the next page would be missing from an outdated empty one.
+    page = { ...next, ...olderOf(page, next) };
   }
   const { rows, repeated, isLast } = page;
   const whole = { ...page, passedOver, requestCursor: cursor };
@@ -105,7 +108,7 @@ async function fetchAgreed(
           (after.rows === 0 && after.cursor === null) ||
           (leadsNowhere(after, below.cursor) &&
             leadsNowhere(onceEach(await client.operationsPage(projectId, below)), below.cursor));
-        if (isEnd) return { ...olderOf(page, after), isLast: true };
+        if (isEnd) return { ...page, ...olderOf(page, after), isLast: true };
       }
     }
     const next = await ask();
@@ -121,16 +124,6 @@ async function fetchAgreed(
 /** Returns whether a response has no row, and the cursor with which it was requested. */
 const leadsNowhere = ({ rows, cursor }: Counted, requestCursor: string | undefined) =>
   rows === 0 && cursor === requestCursor;
-
-/** Returns the page with the time of the older response, because their joint evidence is only that recent. */
-function olderOf(page: Counted, { dateMs, ageMs }: Page<WireOperation>): Counted {
-  const isDated = page.dateMs !== null && dateMs !== null;
-  return {
-    ...page,
-    dateMs: isDated ? Math.min(page.dateMs ?? dateMs, dateMs) : null,
-    ageMs: Math.max(page.ageMs, ageMs),
-  };
-}
 
 function onceEach(page: Page<WireOperation>): Counted {
   const items = firstOfEach(page.items);
