@@ -1,6 +1,8 @@
 import { once } from 'node:events';
+import http from 'node:http';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { createClient } from '@keywarden/core/client';
 import { createControlPlane } from '@keywarden/testkit/control-plane/control-plane';
 import { makeCertificate } from '@keywarden/testkit/store/certificate';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -50,4 +52,22 @@ test('a control plane whose answers are cut short is not said to answer 200', as
   );
   expect(await failureAt(plane.url, secret)).toMatchObject({ code: 'control_plane', message });
   await plane.close();
+});
+
+/** Node 24 has it, and its types do not yet. */
+const setGlobalProxyFromEnv = Reflect.get(http, 'setGlobalProxyFromEnv') as (env: {
+  https_proxy: string;
+}) => () => void;
+
+test('a proxy that refuses is named with its status, and a write that it refused was not sent', async () => {
+  const proxy = http.createServer().on('connect', (_request, socket) => socket.end('HTTP/1.1 407 No\r\n\r\n'));
+  await once(proxy.listen(0, '127.0.0.1'), 'listening');
+  const restore = setGlobalProxyFromEnv({ https_proxy: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` });
+  const baseUrl = 'https://control.example/api/v2';
+  const message = `The proxy before the control plane at ${baseUrl} answers 407 (connection main); check HTTPS_PROXY, its user and password, and whether it permits this host.`;
+  expect(await failureAt(baseUrl)).toMatchObject({ code: 'control_plane', message });
+  const mint = createClient({ baseUrl, apiKey: 'napi_x' }).createPersonalKey('ci');
+  await expect(mint).rejects.toMatchObject({ code: 'unreachable', networkCode: 'PROXY_407' });
+  restore();
+  proxy.close();
 });

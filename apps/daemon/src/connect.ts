@@ -180,6 +180,9 @@ function failureInWords(
     return `The server at ${url} does not respond like a control plane (${message}); ${checkAddress}, which must end with the version, as in https://host/api/v2.`;
   const fault = certificateFault(networkCode ?? '');
   if (fault !== undefined) return `The control plane at ${url} ${fault} (connection ${name}).`;
+  const proxyStatus = /^PROXY_(\d+)$/.exec(networkCode ?? '')?.[1];
+  if (proxyStatus !== undefined)
+    return `The proxy before the control plane at ${url} answers ${proxyStatus} (connection ${name}); check HTTPS_PROXY, its user and password, and whether it permits this host.`;
   const repair = usesSandbox
     ? 'start the sandbox with npm start or npm run sandbox, or set CONTROL_PLANE_URL and CONTROL_PLANE_API_KEY'
     : `${checkAddress}, and the network`;

@@ -1,9 +1,14 @@
-/** Returns the system's code of a failed fetch, such as ECONNRESET, or the error's name if the runtime gives no code. */
+/**
+ * Returns the system's code of a failed fetch, such as ECONNRESET, or the error's name if the runtime gives no code. PROXY_407 is a proxy that answered 407
+ * instead of connecting.
+ */
 export function networkCode(error: unknown): string {
   const { code } = systemErrorOf(error);
+  const text = error instanceof Error ? messages(error) : '';
+  const proxyStatus = refusedTunnel.exec(text)?.[1];
+  if (proxyStatus !== undefined) return `PROXY_${proxyStatus}`;
   if (code !== undefined) return code;
   if (!(error instanceof Error)) return 'unknown';
-  const text = messages(error);
   return denoCodes.find(([pattern]) => pattern.test(text))?.[1] ?? error.name;
 }
 
@@ -14,6 +19,9 @@ function systemErrorOf(error: unknown): { code?: string; syscall?: unknown } {
       return { code: at.code, syscall: 'syscall' in at ? at.syscall : undefined };
   return {};
 }
+
+/** What Node's fetch says of a proxy that refuses. Its code means any request that was aborted. */
+const refusedTunnel = /Proxy response \((\d{3})\) !== 200 when HTTP Tunneling/;
 
 /** Deno's fetch gives no codes, but its message names what failed before there was a connection. */
 const denoCodes: [RegExp, string][] = [
@@ -36,7 +44,7 @@ export function neverSent(error: unknown): boolean {
   const { syscall } = systemErrorOf(error);
   if (syscall === 'read' || syscall === 'write') return false;
   const code = networkCode(error);
-  return unconnected.has(code) || /CERT|ERR_TLS_/.test(code);
+  return unconnected.has(code) || /CERT|ERR_TLS_|^PROXY_/.test(code);
 }
 
 function messages(error: Error): string {
