@@ -174,3 +174,18 @@ test('an organization whose keys no connection may list is named, and is a blind
   expect([spots.length, hidden.length]).toEqual([1, 1]);
   expect(failures).toEqual([`No connection may list the keys of ${hidden[0]}: use an administrator's key.`]);
 });
+
+test('R7: a command lists the keys of its other connections although the control plane fails one, and names that one', async () => {
+  const { config } = fixture.context;
+  const connections = ['first', 'main'].flatMap((name) => config.connections.map((each) => ({ ...each, name })));
+  const path = '/users/me/organizations';
+  const failOnce = async () =>
+    await fixture.controls.setFaults([{ method: 'GET', path, kind: 'status', status: 403, times: 1 }]);
+  await failOnce();
+  const { failures } = await listKeysAfresh({ ...fixture.context, config: { ...config, connections } });
+  expect(failures).toEqual([
+    expect.stringMatching(/^The keys of connection first could not be listed: GET .+ answered 403/),
+  ]);
+  await failOnce();
+  await expect(listKeysAfresh(fixture.context)).rejects.toMatchObject({ code: 'forbidden' });
+});

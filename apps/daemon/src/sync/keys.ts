@@ -1,4 +1,4 @@
-import { collect, hasCode } from '@keywarden/core/client';
+import { ControlPlaneError, collect, hasCode } from '@keywarden/core/client';
 import { countOf, someOf } from '@keywarden/core/values';
 import { listUnlistedOrganizations, saveMembers } from '@keywarden/db/daemon';
 import { readNow } from '@keywarden/db/store';
@@ -128,11 +128,14 @@ function uncertaintyInWords({ hidden_scopes: hidden = 0, suspect_listings: suspe
 export async function listKeysAfresh(context: Context): Promise<{ connections: Connection[]; failures: string[] }> {
   const begunAt = await readNow(context.store.sql);
   const { connections, failures } = await usableConnections(context);
-  const useless: UserError[] = [];
+  const useless: Error[] = [];
   for (const connection of connections)
     await syncKeys(context, connection).catch((error: unknown) => {
-      if (!(error instanceof UserError)) throw error;
-      failures.push(error.message);
+      context.signal.throwIfAborted();
+      if (error instanceof UserError) failures.push(error.message);
+      else if (error instanceof ControlPlaneError)
+        failures.push(`The keys of connection ${connection.name} could not be listed: ${error.message}`);
+      else throw error;
       if (error.code !== 'incomplete') useless.push(error);
     });
   const [first] = useless;
