@@ -76,7 +76,7 @@ export {
 } from './revocations/revocations.ts';
 export * from './rotations/facts.ts';
 export * from './rotations/reads.ts';
-export { listRotationRequests, refuseRotationRequest } from './rotations/requests.ts';
+export { listRotationRequests, refuseRotationRequest, withdrawnInWords } from './rotations/requests.ts';
 export { advanceRotation, openRotation, type RotatedKey, type StoredRotation } from './rotations/rotations.ts';
 export { endSlot, isSlotDue } from './rotations/slots.ts';
 export { finishRun, hasFinishedRun, type RunKind, startRun } from './runs/runs.ts';

@@ -1,20 +1,29 @@
-import { asc, eq, isNull, sql as raw } from 'drizzle-orm';
+import { and, asc, eq, isNull, sql as raw } from 'drizzle-orm';
 import { rotationRequest, rotationRequestAnswer } from '../schema/rotations.ts';
 import { type Db, readText, type Sql } from '../sql.ts';
 import type { Principal } from '../tokens/authenticate.ts';
 
 const mostAtOnce = 1000;
+/** Whether the token of a request was revoked. */
+const isWithdrawn = raw<boolean>`keywarden.token_was_revoked(${rotationRequest.requestedBy})`;
+/** Why such a request begins no rotation. */
+export const withdrawnInWords = 'the token of the request was revoked';
 
-/** Lists the requests of operators in the report that have no answer yet. `isWithdrawn`: the token of the request was revoked. */
+/** Lists the requests of operators in the report that have no answer yet. */
 export async function listRotationRequests(db: Db) {
   const { number, keyNumber: key, requestedBy } = rotationRequest;
   return await db
-    .select({ number, key, requestedBy, isWithdrawn: raw<boolean>`keywarden.token_was_revoked(${requestedBy})` })
+    .select({ number, key, requestedBy, isWithdrawn })
     .from(rotationRequest)
     .leftJoin(rotationRequestAnswer, eq(rotationRequestAnswer.requestNumber, number))
     .where(isNull(rotationRequestAnswer.requestNumber))
     .orderBy(asc(number))
     .limit(mostAtOnce);
+}
+
+/** Returns whether the token of a request was revoked, also since the request was listed. */
+export async function isRequestWithdrawn(db: Db, requestNumber: string): Promise<boolean> {
+  return (await db.$count(rotationRequest, and(eq(rotationRequest.number, requestNumber), isWithdrawn))) > 0;
 }
 
 /** Answers a request, once, with the reason why there is no rotation. A rotation that opens answers it itself. */

@@ -73,7 +73,7 @@ beforeAll(async () => {
     via: 'report',
     requestedBy: 'ada',
   } as const;
-  const number = await openRotation(daemon.sql, {
+  const { number } = await openRotation(daemon.sql, {
     id: 'abcdefgh',
     key: key ?? '',
     ...settings,

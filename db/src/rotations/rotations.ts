@@ -14,6 +14,7 @@ import { holdFence, type Lease } from '../locks.ts';
 import type { key } from '../schema/keys.ts';
 import { rotationEvent, rotationMint, rotationRequestAnswer, rotation as rotationTable } from '../schema/rotations.ts';
 import { builderOf, type Db, hasValues, type Sql } from '../sql.ts';
+import { isRequestWithdrawn, withdrawnInWords } from './requests.ts';
 
 /** How a rotation was opened. `id` is the short one in the names of successors. */
 type Opened = Pick<typeof rotationTable.$inferSelect, 'id' | 'rule' | 'sink' | 'via' | 'requestedBy' | 'policySha256'>;
@@ -52,11 +53,17 @@ export interface NewRotation extends Opened, Pick<Rotation, 'quietForMs' | 'adop
 }
 
 /**
- * Opens a rotation as planned, and answers its request in the same transaction. Returns its number, or undefined while another rotation of the key's lineage
- * is open (T4), or if the request has an answer.
+ * Opens a rotation as planned, and answers its request in the same transaction. Returns its number, or why there is none: another rotation of the key's
+ * lineage is open (T4), or the request has an answer, or its token was revoked.
  */
-export async function openRotation(sql: Sql, rotation: NewRotation): Promise<string | undefined> {
+export async function openRotation(
+  sql: Sql,
+  rotation: NewRotation,
+): Promise<{ number: string } | { number: null; whyNot: string }> {
   return await sql.begin(async (tx) => {
+    const db = builderOf(tx);
+    if (rotation.request !== undefined && (await isRequestWithdrawn(db, rotation.request)))
+      return { number: null, whyNot: withdrawnInWords };
     const [row] = await tx`
       insert into keywarden.rotation (id, key_number, lineage_number, rule, sink, quiet_for, adopt_within, via, requested_by, policy_sha256)
       select ${rotation.id}, ${rotation.key}, coalesce((select lineage_number from keywarden.key_lineage where key_number = ${rotation.key}
@@ -66,15 +73,14 @@ export async function openRotation(sql: Sql, rotation: NewRotation): Promise<str
       where not exists (select from keywarden.rotation_request_answer where request_number = ${rotation.request ?? null}::bigint)
       on conflict (lineage_number) where ended_at is null do nothing
       returning number`;
-    if (row === undefined) return undefined;
-    const db = builderOf(tx);
+    if (row === undefined) return { number: null, whyNot: 'another key of its lineage is in rotation' };
     const number = String(row.number);
     await insertEvent(db, { rotationNumber: number, sequence: 1, state: firstState, at: rotation.at });
     if (rotation.request !== undefined)
       await db.insert(rotationRequestAnswer).values({ requestNumber: rotation.request, rotationNumber: number });
     const note = 'another rotation has begun';
     await closeIncidents(db, { kind: 'rotation_stalled', key: rotation.key }, { note });
-    return number;
+    return { number };
   });
 }
 

@@ -11,6 +11,7 @@ import {
   refuseRotationRequest,
   type StoredRotation,
   scopeKeyOf,
+  withdrawnInWords,
 } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { findMinter } from './find-minter.ts';
@@ -71,7 +72,7 @@ export async function open(context: Context, { key, rule, sink, via, by, request
   if ('whyNot' in opened) return not(opened.whyNot);
   const unready = await whySinkWaits(context, { sink: settings.sink, lineage }, opened);
   if (unready !== null) return not(`sink ${settings.sink}: ${unready.why}`, !unready.isFinal);
-  const rotation = await openRotation(store.sql, {
+  const result = await openRotation(store.sql, {
     id: makeRotationId(randomBytes),
     key: key.number,
     rule: rule?.name ?? null,
@@ -82,8 +83,8 @@ export async function open(context: Context, { key, rule, sink, via, by, request
     at: new Date(nowMs).toISOString(),
     request,
   });
-  if (rotation === undefined) return not('another key of its lineage is in rotation');
-  return { ...nameOf({ key, rule }), rotation, whyNot: null, isTransient: false };
+  if (result.number === null) return not(result.whyNot);
+  return { ...nameOf({ key, rule }), rotation: result.number, whyNot: null, isTransient: false };
 }
 
 /** Returns the result for a rotation that does not begin. */
@@ -109,7 +110,7 @@ export async function openRequested(context: Context, run: Run): Promise<Opened[
   for (const { number, key: wanted, requestedBy, isWithdrawn } of requests) {
     const key = keys.get(wanted);
     if (key === undefined || isWithdrawn) {
-      await refuseRotationRequest(db, number, isWithdrawn ? 'the token of the request was revoked' : 'the key is gone');
+      await refuseRotationRequest(db, number, isWithdrawn ? withdrawnInWords : 'the key is gone');
       continue;
     }
     const rule = ruleOf(context.config.policy, run, key.number);

@@ -76,3 +76,26 @@ test('a request whose token was revoked before its answer begins no rotation; on
   const answers = await store.sql`select why_not from keywarden.rotation_request_answer order by request_number`;
   expect(answers.map((answer) => answer.why_not)).toEqual(['the token of the request was revoked', null]);
 });
+
+test('a request whose token is revoked during the pass begins no rotation', async () => {
+  const rule = { name: 'old', older_than: '90d', action: 'rotate', rotation: { sink: 'files' } };
+  await prepare(['bot', 'deploy'], { policy: policySchema.parse({ rules: [rule] }) });
+  const report = (await store.as('keywarden_report')).sql;
+  for (const [name, by] of [
+    ['deploy', 'grace'],
+    ['bot', 'mallory'],
+  ]) {
+    const [key] = await store.sql`select number from keywarden.key where name = ${String(name)}`;
+    const principal = await makePrincipal(store, String(by));
+    await requestRotation(report, { key: String(key?.number), principal, reason: 'it leaked' });
+  }
+  // The pass has read both requests when it opens the rotation of the first.
+  await store.sql.unsafe(`
+    create function public.revoke_token() returns trigger language plpgsql security definer as
+      $$ begin update keywarden.report_token set revoked_at = now() where name = 'mallory' and revoked_at is null; return new; end $$;
+    create trigger revoke_token after insert on keywarden.rotation for each row execute function public.revoke_token()`);
+  await pass();
+  expect(await states()).toEqual(['deploy: delivered']);
+  const answers = await store.sql`select why_not from keywarden.rotation_request_answer order by request_number`;
+  expect(answers.map((answer) => answer.why_not)).toEqual([null, 'the token of the request was revoked']);
+});

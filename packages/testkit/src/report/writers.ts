@@ -131,10 +131,8 @@ export const writers: Record<string, { kinds: string[]; write: (place: WriterCon
       const [open] =
         await sql`select number from keywarden.rotation where key_number = ${revoked} and ended_at is null`;
       const by = { rule: null, via: 'command line', requestedBy: 'ada', policySha256: 'x', at } as const;
-      const number =
-        open === undefined
-          ? await openRotation(sql, { id: makeRotationId(randomBytes), key: revoked, ...settings, ...by })
-          : String(open.number);
+      const { number } =
+        open ?? (await openRotation(sql, { id: makeRotationId(randomBytes), key: revoked, ...settings, ...by }));
       const rotation = await readRotation(db, String(number));
       if (rotation === undefined) throw new Error('there is no rotation');
       await advanceRotation(sql, rotation, { event: 'given_up', by: 'ada', at });
