@@ -55,6 +55,7 @@ export const reviewVerdict = view('review_verdict', {
   decidedBy: text('decided_by').notNull(),
   decidedAt: instant('decided_at').notNull(),
   reviewNumber: int64('review_number').notNull(),
+  signerWasRevoked: boolean('signer_was_revoked').notNull(),
 });
 
 export const standingApproval = view('standing_approval', {

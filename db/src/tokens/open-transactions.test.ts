@@ -1,3 +1,4 @@
+import { readFactsAt } from '@keywarden/testkit/store/facts';
 import { makePrincipal } from '@keywarden/testkit/store/principal';
 import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
@@ -27,11 +28,12 @@ beforeAll(async () => {
 });
 afterAll(async () => await store.close());
 
-beforeEach(async () => {
+const open = async () => {
   const fields = { title: 'x', filter: { isThere: true }, request: {}, holes: [], keepForDays: 1 };
   review = String(await openReview(report, { ...fields, asOf: '2026-06-01T00:00:00Z', principal: operator }));
   await decideReview(report.sql, { review, keys: [key], decision: 'keep', reason: 'in use', principal: operator });
-});
+};
+beforeEach(open);
 
 const calls = {
   approve_plan: () => "$1, 'p'",
@@ -125,6 +127,26 @@ test('the approvals of a token end when it is revoked, also one that an open tra
     await revoke(thief);
   });
   expect(await persons()).toEqual(['olga']);
+});
+
+test('the facts of a key show that the token that signed its review was revoked, also if an open transaction commits later', async () => {
+  const out = async () =>
+    await decideReview(report.sql, { review, keys: [key], decision: 'revoke', reason: 'unused', principal: operator });
+  await out();
+  const thief = await makePrincipal(store, 'mallory');
+  const call = await statementOf('sign_review', thief);
+  const reviewed = { at: expect.anything(), by: `olga (report token ${operator.token})`, reason: 'unused', review };
+  const facts = async () =>
+    (await readFactsAt(store, '2026-06-01T00:00:00Z')).keys.map(({ reviewedOut }) => reviewedOut);
+  await report.sql.begin(async (tx) => {
+    await tx.unsafe(...call);
+    await revoke(thief);
+  });
+  expect(await facts()).toEqual([{ ...reviewed, isSignerRevoked: true }]);
+  await open();
+  await out();
+  await report.sql.unsafe(...(await statementOf('sign_review', operator)));
+  expect(await facts()).toEqual([{ ...reviewed, review }]);
 });
 
 const times = `

@@ -6,6 +6,7 @@ import {
   hashPolicy,
   modeOf,
   type Policy,
+  restsOnRevokedSigner,
 } from '@keywarden/core/policy';
 import { type OpeningLimits, openingLimits } from '@keywarden/core/rotation';
 import { endSlot, isSlotDue, listLiveKeys, listOpenRotations, readCanaries, readFailures } from '@keywarden/db/daemon';
@@ -91,7 +92,11 @@ const dueRuleOf = (scope: string, rule: string) => `${controlPlaneOf(scope)} ${r
 function dueFinding(policy: Policy, { key, findings }: Run['judgements'][number]): Finding[] {
   if (key.lineage?.rotation != null || modeOf(policy, key) !== 'enforce') return [];
   const due = findings.find(
-    ({ rule }) => rule.rotation !== undefined && rule.mode === 'enforce' && exemptionOf(key, rule.name) === undefined,
+    (finding) =>
+      finding.rule.rotation !== undefined &&
+      finding.rule.mode === 'enforce' &&
+      exemptionOf(key, finding.rule.name) === undefined &&
+      !restsOnRevokedSigner(finding),
   );
   return due === undefined ? [] : [due];
 }

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { policySchema } from '@keywarden/core/policy';
-import { requestRotation } from '@keywarden/db/report';
+import { decideReview, openReview, requestRotation, signReview } from '@keywarden/db/report';
 import {
   fixture,
   folder,
@@ -98,4 +98,28 @@ test('a request whose token is revoked during the pass begins no rotation', asyn
   expect(await states()).toEqual(['deploy: delivered']);
   const answers = await store.sql`select why_not from keywarden.rotation_request_answer order by request_number`;
   expect(answers.map((answer) => answer.why_not)).toEqual([null, 'the token of the request was revoked']);
+});
+
+test('R6: a rule on access reviews begins no rotation once the token of the signer is revoked, until another review is signed', async () => {
+  const enforcement = { organizations: { '*': { mode: 'enforce' } } };
+  const rule = { name: 'out', reviewed_out: true, action: 'rotate', mode: 'enforce', rotation: { sink: 'files' } };
+  await prepare(['bot'], { policy: policySchema.parse({ enforcement, rules: [rule] }) });
+  const report = await store.as('keywarden_report');
+  const sign = async (by: string) => {
+    const principal = await makePrincipal(store, by);
+    const asked = { title: 'x', filter: { kind: 'organization' as const }, request: {}, holes: [], keepForDays: 1 };
+    const review = String(await openReview(report, { ...asked, asOf: new Date().toISOString(), principal }));
+    const rows = await store.sql`select key_number from keywarden.review_item where review_number = ${review}`;
+    const keys = rows.map((row) => String(row.key_number));
+    await decideReview(report.sql, { review, keys, decision: 'revoke', reason: 'unused', principal });
+    expect(await signReview(report.sql, { review, principal })).toMatchObject({ isSigned: true, revocations: 1 });
+    return principal;
+  };
+  const thief = await sign('mallory');
+  await store.sql`update keywarden.report_token set revoked_at = now() where number = ${thief.token}`;
+  await pass();
+  expect(await states()).toEqual([]);
+  await sign('grace');
+  await pass();
+  expect(await states()).toEqual(['bot: delivered']);
 });

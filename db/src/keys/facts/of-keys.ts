@@ -187,9 +187,17 @@ export async function readFailedLately(db: Db): Promise<Set<string>> {
 
 /** Returns the keys that the newest signed access review that includes them wants revoked. */
 export async function readReviewedOut(db: Db): Promise<Map<string, NonNullable<KeyFacts['reviewedOut']>>> {
-  const { keyNumber, reviewNumber: review, decidedBy: by, decidedAt: at, reason, decision } = reviewVerdict;
-  const rows = await db.select({ keyNumber, review, by, at, reason }).from(reviewVerdict).where(eq(decision, 'revoke'));
-  return new Map(rows.map(({ keyNumber: of, ...row }) => [of, { ...row, reason: String(row.reason) }]));
+  const { keyNumber, reviewNumber: review, decidedBy: by, decidedAt: at, reason, signerWasRevoked } = reviewVerdict;
+  const rows = await db
+    .select({ keyNumber, review, by, at, reason, signerWasRevoked })
+    .from(reviewVerdict)
+    .where(eq(reviewVerdict.decision, 'revoke'));
+  return new Map(
+    rows.map(({ keyNumber: of, signerWasRevoked: isSignerRevoked, ...row }) => [
+      of,
+      { ...row, reason: String(row.reason), ...(isSignerRevoked ? { isSignerRevoked } : {}) },
+    ]),
+  );
 }
 
 /** Returns the addresses that each key was used from since a time, with the newest use of each address. */

@@ -1,6 +1,7 @@
 import { dayMs } from '../values/index.ts';
 import { sha256 } from '../values/json.ts';
 import { toMs } from '../values/time.ts';
+import { mentions } from './condition-schema.ts';
 import { makeMatch } from './evaluate.ts';
 import { exemptionOf, type Facts, type ScopeFacts } from './facts.ts';
 import type { Finding } from './finding.ts';
@@ -60,7 +61,7 @@ export interface AutomaticVerdict {
 
 /**
  * Returns which of the keys that nothing holds may be revoked automatically (R6). Rule and organization must both be in `mode: enforce`. Two listings
- * at least an hour apart must show the key if its rule rests on use. No breaker and no incident of a use in flight may be open, and a canary must have been revoked
+ * at least an hour apart must show the key if its rule rests on use. The token that signed its access review must not be revoked, if its rule rests on that. No breaker and no incident of a use in flight may be open, and a canary must have been revoked
  * before. Quotas apply afterwards. Pure; keeps the order of the verdicts.
  */
 export function automatic(
@@ -77,14 +78,24 @@ export function automatic(
     const isIn = modeOf(policy, verdict.key) === 'enforce';
     const enforced = verdict.findings.filter(({ rule }) => isIn && rule.mode === 'enforce');
     if (enforced.length === 0) return [];
-    const findings = enforced.filter(({ rule }) => !restsOnUse(rule) || hasSeen(scope.hourPriorListedAt, verdict.key));
+    const signed = enforced.filter((finding) => !restsOnRevokedSigner(finding));
+    const findings = signed.filter(({ rule }) => !restsOnUse(rule) || hasSeen(scope.hourPriorListedAt, verdict.key));
     const waits =
+      (signed.length === 0 ? unsignedInWords : null) ??
       (findings.length === 0 ? 'two complete listings at least an hour apart must show it' : null) ??
       useInFlightHold(scope)?.text ??
       (broken.has(scope.scope) ? brokenInWords : waitsForCanary(policy, scope, canaries));
     return [{ verdict, findings: waits === null ? findings : [], waits }];
   });
 }
+
+/** Returns whether a finding rests on an access review whose signer's token was revoked since, perhaps because it was stolen. Then a person decides. */
+export function restsOnRevokedSigner({ key: { reviewedOut }, rule: { condition } }: Finding): boolean {
+  return reviewedOut?.isSignerRevoked === true && mentions(condition, ['reviewed_out']);
+}
+
+const unsignedInWords =
+  'the token that signed its access review was revoked: a person must approve the plan, or another review be signed';
 
 const brokenInWords = 'the breaker of its scope is open, until a person applies a plan that flags these keys';
 

@@ -50,8 +50,11 @@ export interface KeyFacts {
   isAcknowledged: boolean;
   /** True if an attempt to revoke it was refused in the last days. Other keys are then revoked first. */
   hasFailedLately: boolean;
-  /** The revoke decision of the newest signed access review that covers it; absent otherwise. */
-  reviewedOut?: { review: string; by: string; at: string; reason: string };
+  /**
+   * The revoke decision of the newest signed access review that covers it; absent otherwise. `isSignerRevoked`: the token that signed the review was revoked
+   * since.
+   */
+  reviewedOut?: { review: string; by: string; at: string; reason: string; isSignerRevoked?: boolean };
   /** Absent for a key without rotations. */
   lineage?: Lineage;
 }

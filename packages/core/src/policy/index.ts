@@ -1,4 +1,4 @@
-export { mayFollowCanary, temporaryHoldKinds, unwantedRotationHold } from './automatic.ts';
+export { mayFollowCanary, restsOnRevokedSigner, temporaryHoldKinds, unwantedRotationHold } from './automatic.ts';
 export { type Backtest, backtest, type History, type KeyHistory } from './backtest.ts';
 export { type Condition, mentions } from './condition-schema.ts';
 export { evaluate, findingsOf, makeMatch } from './evaluate.ts';

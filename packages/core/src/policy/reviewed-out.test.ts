@@ -30,6 +30,26 @@ test('a key that a review decided to revoke is not revoked automatically: a pers
   expect(decide(enforcing).automatic.filter(({ waits }) => waits === null)).toEqual([]);
 });
 
+test('R6: once the token of the signer is revoked, a rule on reviews revokes nothing automatically; a person may still approve', () => {
+  const policy = policySchema.parse({
+    rules: [
+      { name: 'out', reviewed_out: true, action: 'revoke', mode: 'enforce', even_in_use: true },
+      { name: 'old', older_than: '9d', action: 'revoke', mode: 'enforce', even_in_use: true },
+    ],
+    enforcement: { organizations: { '*': { mode: 'enforce' } } },
+  });
+  const [out, old] = [{ ...policy, rules: policy.rules.slice(0, 1) }, policy];
+  const revoked = { reviewedOut: { ...reviewedOut, isSignerRevoked: true } };
+  const automaticOf = (of: typeof policy, change: object) =>
+    decide(of, change).automatic.map(({ findings, waits }) => waits ?? findings.map(({ rule }) => rule.name).join());
+  expect(automaticOf(out, {})).toEqual(['out']);
+  expect(automaticOf(out, revoked)).toEqual([
+    'the token that signed its access review was revoked: a person must approve the plan, or another review be signed',
+  ]);
+  expect(automaticOf(old, revoked)).toEqual(['old']);
+  expect(decide(out, revoked).plan.document.items).toEqual(decide(out).plan.document.items);
+});
+
 test('every other hold also applies to it: own keys, rotations and exemptions', () => {
   const lineage = { number: '1', creatorId: 'ada', name: 'x', rotation: { id: 'abcd2345', role: 'old' as const } };
   const exemption = { number: '3', rules: null, reason: 'x', grantedBy: 'ada', until: '2027-01-01T00:00:00Z' };
