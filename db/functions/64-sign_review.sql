@@ -1,5 +1,5 @@
 -- Signs a fully decided review by an operator, and makes its decisions effective: a key that is kept despite a finding is exempt from that rule for a
--- time, in the signer's name; a key to rotate gets a request; an exemption of an earlier review ends for a key to revoke. `document` is the canonical
+-- time, and a key to rotate gets a request, both in the signer's name; an exemption of an earlier review ends for a key to revoke. `document` is the canonical
 -- JSON that the report shows; it must have the decisions of the rows. Returns null if the review is signed, {"undecided": N}, {"changed": true} if
 -- the document is of an earlier state, or {"sha256", "exemptions", "rotations"}.
 create or replace function keywarden.sign_review(credential text, wanted bigint, document text) returns jsonb
@@ -62,7 +62,7 @@ begin
     exempted := exempted + 1;
   end loop;
   insert into keywarden.rotation_request (key_number, requested_by, reason)
-    select d.key_number, d.decided_by, format('access review %s: %s', wanted, d.reason)
+    select d.key_number, holder.acts_as, format('access review %s: %s, decided by %s', wanted, d.reason, d.decided_by)
     from keywarden.review_item_now d join keywarden.key k on k.number = d.key_number
     where d.review_number = wanted and d.decision = 'rotate' and k.gone_at is null order by d.key_number;
   get diagnostics requested = row_count;

@@ -74,8 +74,8 @@ test('an operator signs a fully decided review once; a signed review cannot chan
   const [request] = (await fixture.ask('/v1/rotation-requests')).body.items;
   expect(request).toMatchObject({
     key: { id: '9007199254740993' },
-    requested_by: 'auditor (report token 2)',
-    reason: `access review ${review}: as agreed`,
+    requested_by: 'operator (report token 3)',
+    reason: `access review ${review}: as agreed, decided by auditor (report token 2)`,
   });
   const id = await plan(fixture.daemon);
   const found = (await fixture.ask(`/v1/findings?plan_id=${id}&rule=access-review`)).body.items;
