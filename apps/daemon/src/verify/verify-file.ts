@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { closeSync, createReadStream, openSync, readFileSync, readSync, type Stats, statSync } from 'node:fs';
+import { closeSync, createReadStream, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { isRecordedAtItsTime, type ProvenEvent, type Verifier } from '@keywarden/core/ledger';
 import { codeOf, usageError } from '@keywarden/runtime';
@@ -132,11 +132,11 @@ function treeOf(result: Result): Omit<ArchiveResult, 'kind' | 'verdict' | 'compu
 
 /** Returns what a file seems to be. */
 function kindOf(file: string): 'folder' | 'archive' | 'receipt' | 'rows' | 'other' {
-  const found = statOf(file);
+  const found = fromDisk(file, () => statSync(file));
   if (found.isDirectory()) return 'folder';
   if (!found.isFile())
     throw usageError(`${file} is no file; name a receipt, an archive, or the folder of a copy of the ledger.`);
-  const start = readStart(file);
+  const start = fromDisk(file, () => readStart(file));
   if (start.startsWith('PK')) return 'archive';
   if (start.startsWith('c2sp.org/')) return 'receipt';
   return /^[{[]|^"?[a-z_]+"?,/.test(start) ? 'rows' : 'other';
@@ -220,9 +220,10 @@ async function verifyArchive(file: string, options: VerifyOptions): Promise<Arch
 const lateness = (event: ProvenEvent): string[] =>
   isRecordedAtItsTime(event) ? [] : ['its time: it was not recorded within an hour of it'];
 
-function statOf(file: string): Stats {
+/** Returns what is read of a file. Throws a UserError if the system does not allow that. */
+function fromDisk<T>(file: string, read: () => T): T {
   try {
-    return statSync(file);
+    return read();
   } catch (error) {
     throw usageError(
       `${file} cannot be read (${codeOf(error)}); name a receipt, an archive, or the folder of a copy of the ledger.`,
@@ -242,5 +243,5 @@ function readStart(file: string): string {
 
 /** Returns null for a file that is too long. */
 function readReceipt(file: string): string | null {
-  return statOf(file).size > longestReceipt ? null : readFileSync(file, 'utf8');
+  return fromDisk(file, () => (statSync(file).size > longestReceipt ? null : readFileSync(file, 'utf8')));
 }
