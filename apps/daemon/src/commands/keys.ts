@@ -62,7 +62,7 @@ export const keysShowCommand = describeCommand({
   examples: ['1234567'],
   needs: storeOnly,
   async run({ store }, name, { json }) {
-    const { number } = makeKeyFinder(await db.listLiveKeys(store.db, { withOthers: false }))(name);
+    const { number } = makeKeyFinder(await db.listLiveKeys(store.db, { withOthers: true }))(name);
     const [key] = await db.readItems(store.db, db.keyList({ number }, { organizations: null }), 1);
     if (key === undefined) throw usageError(`Key ${name} is not an API key; the report shows other credentials.`);
     const uses = await db.readItems(store.db, db.keyUseList(number), json ? wholeList : 10);
