@@ -1,4 +1,3 @@
-import { writeSync } from 'node:fs';
 import { runMain } from '@keywarden/runtime';
 import { runCommandLine } from '../apps/daemon/src/command-line.ts';
 
@@ -24,8 +23,8 @@ process.on('message', ({ words, env, mark }: Typed) => {
     for (const signal of signals) process.removeAllListeners(signal);
     process.removeAllListeners('disconnect').on('disconnect', () => process.exit());
     process.channel?.ref();
-    writeSync(1, mark);
-    writeSync(2, mark);
+    process.stdout.write(mark);
+    process.stderr.write(mark);
     process.send?.({ code });
   });
 });

@@ -1,3 +1,4 @@
+import { makeToken } from '@keywarden/testkit/store/principal';
 import { expect, test } from 'vitest';
 import { advance, idOf, keywarden, mint, organization, store, useGovernance } from './governance-fixture.ts';
 
@@ -79,10 +80,31 @@ test('a key of the plan whose id is the number of another one is chosen by its s
   expect(await keysOf('--key', `${scope}/${id}`)).toEqual([both]);
 });
 
-test('the list of incidents has all of them, also more than 200', async () => {
+test('keys show names the report for a credential that is not an API key', async () => {
+  expect((await keywarden('sync', 'credentials')).code).toBe(0);
+  const [other] = await store.sql`
+    SELECT id FROM keywarden.credential WHERE kind NOT IN ('personal', 'organization', 'project') LIMIT 1`;
+  expect(await keywarden('keys', 'show', String(other?.id))).toMatchObject({
+    code: 2,
+    stderr: `Key ${String(other?.id)} is not an API key; the report shows other credentials.\n`,
+  });
+});
+
+test('lists of incidents, sessions and rejected rows have all of them, also more than a thousand', async () => {
+  await keywarden('sync', 'keys');
   await store.sql`
     INSERT INTO keywarden.incident (kind, scope, detail)
-    SELECT 'job_failed', 'job keys ' || each, '{}' FROM generate_series(1, 201) each`;
-  const { stdout, code } = await keywarden('incidents', '--json');
-  expect([code, (JSON.parse(stdout) as { incidents: unknown[] }).incidents.length]).toEqual([3, 201]);
+    SELECT 'job_failed', 'job keys ' || each, '{}' FROM generate_series(1, 1001) each`;
+  const { number } = await makeToken(store, 'ada', 'viewer');
+  await store.sql`
+    INSERT INTO keywarden.report_session (session_hash, token_number, expires_at, address, agent)
+    SELECT each::text, ${number}::bigint, now() + interval '1 hour', '127.0.0.1', '' FROM generate_series(1, 1001) each`;
+  await store.sql`
+    INSERT INTO keywarden.rejected_row (control_plane_number, list, place, why, record, row_key)
+    SELECT number, 'keys', 'organization:acme', 'it has no id', '{}', each
+    FROM (SELECT min(number) AS number FROM keywarden.control_plane) c, generate_series(1, 1001) each`;
+  for (const list of ['incidents', 'session list', 'coverage --rejected']) {
+    const { stdout } = await keywarden(...list.split(' '), '--output', 'csv');
+    expect([list, stdout.trim().split('\n').length]).toEqual([list, 1 + 1001]);
+  }
 });

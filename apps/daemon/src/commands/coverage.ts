@@ -13,6 +13,7 @@ import {
 import type { Db } from '@keywarden/db/store';
 import { usageError } from '@keywarden/runtime';
 import { describeCommand } from './command.ts';
+import { wholeList } from './common.ts';
 import { type Columns, type Listed, list } from './output.ts';
 import { inEmergency } from './with-context.ts';
 
@@ -33,7 +34,7 @@ export const coverageCommand = describeCommand({
   },
   async run({ store }, { project, keys = false, rejected = false, output }) {
     if (keys) return listInventory(await listInventoryCoverage(store.db));
-    if (rejected) return listRejected(await listRejectedRows(store.db, { limit: mostRejected }));
+    if (rejected) return listRejected(await listRejectedRows(store.db, { limit: wholeList }));
     const found = await readCoverage(store.db, project);
     const isOneForPeople = project !== undefined && output === 'table';
     return isOneForPeople ? { text: found.map(renderOne).join('\n\n'), json: null } : listAll(found);
@@ -47,8 +48,6 @@ async function readCoverage(db: Db, project: string | undefined): Promise<Projec
   if (project === undefined || found.length > 0) return found;
   throw usageError(`The store has no project ${project}. Run keywarden sync operations to read the projects.`);
 }
-
-const mostRejected = 500;
 
 function rejectedToJson({ controlPlane, firstSeenAt, lastSeenAt, ...rest }: StoredRejectedRow) {
   return { control_plane: controlPlane, first_seen_at: firstSeenAt, last_seen_at: lastSeenAt, ...rest };

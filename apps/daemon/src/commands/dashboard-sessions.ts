@@ -1,11 +1,9 @@
 import { readItems, revokeSession, sessionList } from '@keywarden/db/daemon';
 import { usageError } from '@keywarden/runtime';
 import { describeCommand } from './command.ts';
-import { requireNumber, userName } from './common.ts';
+import { requireNumber, userName, wholeList } from './common.ts';
 import { type Columns, list } from './output.ts';
 import { asAdmin } from './with-context.ts';
-
-const mostListed = 1000;
 
 export const sessionListCommand = describeCommand({
   name: 'session list',
@@ -14,7 +12,7 @@ export const sessionListCommand = describeCommand({
   examples: ['', '--json'],
   needs: asAdmin,
   async run({ store }) {
-    const sessions = await readItems(store.db, sessionList({}), mostListed);
+    const sessions = await readItems(store.db, sessionList({}), wholeList);
     const columns: Columns<(typeof sessions)[number]> = {
       ID: ({ id }) => id,
       TOKEN: ({ token }) => `${token.name} (${token.id})`,
