@@ -14,8 +14,8 @@ import {
   listMoves,
   movesOf,
 } from './comparisons.ts';
-import { type EventIndex, findEvent, findEvents, hashOf, listNewest, textOf } from './events.ts';
-import type { Binding, Compare, Period, Row } from './sources.ts';
+import { type EventIndex, type EventName, findEvent, findEvents, hashOf, listNewest, textOf } from './events.ts';
+import { type Binding, type Compare, nameOfSource, type Period, type Row } from './sources.ts';
 
 // Which events of the ledger the rows of an evidence archive are compared with.
 
@@ -263,6 +263,15 @@ export const bindings: Binding[] = [
     ],
   },
 ];
+
+const names: EventName[] = [
+  ...bindings.flatMap(({ sources }) => sources.map((each) => [each.type, Object.keys(nameOfSource(each))] as const)),
+  ['plan.stored', ['id']],
+  ['policy.stored', ['sha256']],
+];
+
+/** The names of events by type, each once: those by which rows and documents find their events. */
+export const eventNames = Map.groupBy(new Map(names.map((name) => [name.join(), name])).values(), ([type]) => type);
 
 /** Lists the documents that an archive must have: the numbers of reviews that were signed in the period, and the hashes of the policies of its plans. */
 export function listDueDocuments(period: Period, events: EventIndex): { reviews: string[]; policies: Set<string> } {

@@ -9,42 +9,23 @@ export type EventIndex = Map<string, Map<string, ProvenEvent[]>>;
 export const textOf = (value: unknown): string | null =>
   value === null || value === undefined ? null : typeof value === 'string' ? value : JSON.stringify(value);
 
-/** Members of the content that name an event of a type, in one way or in several. */
-const nameMembers: Record<string, string[][]> = {
-  'revocation.intended': [['number']],
-  'revocation.ended': [['intent_number']],
-  'exemption.granted': [['number']],
-  'exemption.ended': [['number']],
-  'incident.opened': [['number']],
-  'incident.closed': [['number']],
-  'plan.approved': [['number'], ['plan_id', 'approved_at']],
-  'plan.approval_ended': [['approval_number']],
-  'plan.rejected': [['plan_id', 'rejected_at']],
-  'campaign.opened': [['number']],
-  'review.opened': [['number']],
-  'review.decided': [['review_number', 'key_number']],
-  'review.signed': [['review_number']],
-  'rotation.begun': [['number'], ['id']],
-  'rotation.moved': [['rotation_number']],
-  'rotation.given_up': [['number']],
-  'plan.stored': [['id']],
-  'policy.stored': [['sha256']],
-};
-
 const nameOf = (members: Record<string, unknown>) =>
   Object.entries(members)
     .map(([member, value]) => `${member}=${textOf(value)}`)
     .join(' ');
 
-/** Adds an event to the index, if rows or documents are compared with it. */
-export function addEvent(events: EventIndex, event: ProvenEvent): void {
-  for (const members of nameMembers[event.type] ?? []) {
-    const named = events.get(event.type) ?? new Map<string, ProvenEvent[]>();
+/** The members of the content that name an event of a type. */
+export type EventName = readonly [type: string, members: string[]];
+
+/** Adds an event to the index, by each of the names of its type. */
+export function addEvent(events: EventIndex, event: ProvenEvent, names: EventName[]): void {
+  for (const [type, members] of names) {
+    const named = events.get(type) ?? new Map<string, ProvenEvent[]>();
     const name = nameOf(Object.fromEntries(members.map((member) => [member, event.content[member]])));
     const same = named.get(name);
     if (same === undefined) named.set(name, [event]);
     else same.push(event);
-    events.set(event.type, named);
+    events.set(type, named);
   }
 }
 

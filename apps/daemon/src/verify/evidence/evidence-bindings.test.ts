@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { bindings } from './bindings.ts';
-import type { Source } from './sources.ts';
+import { nameOfSource, type Source } from './sources.ts';
 
 const code = (name: string) => `\`${name}\``;
 
-function namesOf({ namedByRow = { number: 'id' }, namedByFirst }: Source): string {
-  const of = namedByFirst === undefined ? '' : "first event's ";
-  return Object.entries(namedByFirst ?? namedByRow)
+function namesOf(source: Source): string {
+  const of = source.namedByFirst === undefined ? '' : "first event's ";
+  return Object.entries(nameOfSource(source))
     .map(([member, value]) => `${code(member)}: ${of}${code(value)}`)
     .join(', ');
 }

@@ -1,5 +1,6 @@
 import type { ProvenEvent } from '@keywarden/core/ledger';
 import { expect, test } from 'vitest';
+import { eventNames } from './bindings.ts';
 import { addEvent, type EventIndex, findEvent, findEvents, hashOf, listNewest, textOf } from './events.ts';
 
 const eventOf = (type: string, index: number, content: ProvenEvent['content']): ProvenEvent => ({
@@ -20,7 +21,7 @@ const eventOf = (type: string, index: number, content: ProvenEvent['content']): 
 
 function indexOf(...events: ProvenEvent[]): EventIndex {
   const index: EventIndex = new Map();
-  for (const event of events) addEvent(index, event);
+  for (const event of events) addEvent(index, event, eventNames.get(event.type) ?? []);
   return index;
 }
 

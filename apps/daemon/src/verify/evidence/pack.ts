@@ -17,7 +17,7 @@ import {
   withoutHead,
   wrong,
 } from '../verdict.ts';
-import { bindings, listDueDocuments } from './bindings.ts';
+import { bindings, eventNames, listDueDocuments } from './bindings.ts';
 import { compareCsvFiles } from './csv.ts';
 import { comparePolicy, compareWithReview, readReviews, reviewFile, type SignedReview } from './documents.ts';
 import { addEvent, type EventIndex } from './events.ts';
@@ -228,7 +228,7 @@ async function readReceipts(archive: Archive, receipts: ReceiptChecker, verdict:
       places.add(last);
       times.read(event);
       if (compareInstants(event.recorded, newest) > 0) newest = event.recorded;
-      addEvent(events, event);
+      addEvent(events, event, eventNames.get(event.type) ?? []);
     }
   });
   const head = receipts.head();

@@ -1,7 +1,7 @@
 import type { ProvenEvent } from '@keywarden/core/ledger';
 import { isInstant, toMs } from '@keywarden/core/values';
 import { type EventIndex, findEvent, hashOf } from './events.ts';
-import type { Binding, Row, Source } from './sources.ts';
+import { type Binding, nameOfSource, type Row, type Source } from './sources.ts';
 
 // Compares rows of evidence with the events that they are about.
 
@@ -27,14 +27,10 @@ export function unboundOf(row: Row, { sources }: Binding, ofDocument: string[]):
 type Compared = 'same' | 'hidden' | 'no receipt' | { differs: string };
 
 /** Returns the members that name the event of a source that a row is about. `first` is the event of the binding's first source. */
-export function nameOfEvent(
-  { namedByRow = { number: 'id' }, namedByFirst }: Source,
-  row: Row,
-  first?: ProvenEvent,
-): Row {
+export function nameOfEvent(source: Source, row: Row, first?: ProvenEvent): Row {
   const valueOf = (of: string) =>
-    namedByFirst === undefined ? of.split('.').reduce(memberOf, row) : first?.content[of];
-  return Object.fromEntries(Object.entries(namedByFirst ?? namedByRow).map(([member, of]) => [member, valueOf(of)]));
+    source.namedByFirst === undefined ? of.split('.').reduce(memberOf, row) : first?.content[of];
+  return Object.fromEntries(Object.entries(nameOfSource(source)).map(([member, of]) => [member, valueOf(of)]));
 }
 
 const memberOf = (value: unknown, name: string): unknown => (value as Row | null | undefined)?.[name];

@@ -64,6 +64,9 @@ export interface Binding {
   document?: { review: string; is: 'review' | 'item' };
 }
 
+/** Returns the members that name the event of a source, each with what has its value. */
+export const nameOfSource = ({ namedByRow = { number: 'id' }, namedByFirst }: Source) => namedByFirst ?? namedByRow;
+
 /** Returns the events for which a table must have a row. */
 export function listDue({ sources }: Binding, period: Period, events: EventIndex): Set<ProvenEvent> {
   return new Set(
