@@ -114,7 +114,7 @@ async function readStored(config: Config, environment: Environment, isWritable: 
     return {
       description: store.description,
       enforcement: describeEnforcement(config, whyNotAutomatic),
-      approvals: describeApprovals(approvals),
+      approvals,
       unsafe: [
         ...(await listUnsafeSettings(store.sql)),
         ...(await listShortLimits(store.sql)),
@@ -138,15 +138,15 @@ async function readStored(config: Config, environment: Environment, isWritable: 
 }
 
 function reportStored(report: CheckReport, stored: Stored): void {
-  const { enforcement, approvals, missingNodes } = stored;
+  const { missingNodes } = stored;
   if (missingNodes !== null) report.add('database', 'failed', missingNodes);
   if (stored.whyApart !== null) report.add('clock', 'failed', apartInWords(stored.whyApart));
   for (const setting of stored.unsafe) report.add('database', 'warning', setting);
   for (const exposure of stored.exposures) report.add('deployment', 'warning', exposure);
   for (const { number, name } of stored.lasting)
     report.add('tokens', 'warning', `token ${number} of ${name} never expires; replace it by one with --expires`);
-  report.add('enforcement', 'ok', enforcement);
-  report.add('approvals', approvals.isBlocked ? 'blocked' : 'ok', approvals.message);
+  report.add('enforcement', 'ok', stored.enforcement);
+  reportApprovals(report, stored.approvals);
   for (const { scope, since, why: whySuspect } of stored.suspectScopes) {
     const why = `each listing of the keys of ${scope} is suspect since ${since}, and none of them is revoked: ${whySuspect}`;
     report.add('listings', 'warning', why);
@@ -165,15 +165,14 @@ function describeEnforcement({ policy, channels }: Config, why: Permissions['why
   return `${countOf(enforced, 'rule')} in mode: enforce${why === null ? '' : `, but no key is revoked automatically: ${why}`}${notices}`;
 }
 
-/** Describes which approvals of the report the next pass on this machine carries out. */
-function describeApprovals({ why, since }: Permissions['approvals']): { isBlocked: boolean; message: string } {
-  if (why !== null)
-    return { isBlocked: true, message: `no plan that is approved in the report is carried out: ${why}` };
-  const message =
-    since === null
-      ? 'plans that are approved in the report are carried out'
-      : `plans that were approved in the report after ${since} are carried out; earlier ones need keywarden arm, or another approval`;
-  return { isBlocked: false, message };
+/** Reports which approvals of the report the next pass on this machine carries out. */
+function reportApprovals(report: CheckReport, { why, since }: Permissions['approvals']): void {
+  if (why !== null) report.add('approvals', 'blocked', `no plan that is approved in the report is carried out: ${why}`);
+  else if (since === null) report.add('approvals', 'ok', 'plans that are approved in the report are carried out');
+  else {
+    const later = `plans that were approved in the report after ${since} are carried out`;
+    report.add('approvals', 'ok', `${later}; earlier ones need keywarden arm, or another approval`);
+  }
 }
 
 /** Describes the connection's own key. No listing may show an id that is wrong, and then nothing is revoked (R2). */

@@ -61,10 +61,6 @@ export async function chooseKeys(
 
 /** Returns a stored pattern as text. */
 export function patternInWords({ name, organization, kind }: KeyPattern): string | null {
-  const parts = [
-    ...(name === undefined ? [] : [`name ${name}`]),
-    ...(organization === undefined ? [] : [`organization ${organization}`]),
-    ...(kind === undefined ? [] : [`kind ${kind}`]),
-  ];
-  return parts.length === 0 ? null : parts.join(', ');
+  const given = Object.entries({ name, organization, kind }).filter(([, value]) => value !== undefined);
+  return given.map((each) => each.join(' ')).join(', ') || null;
 }
