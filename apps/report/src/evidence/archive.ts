@@ -41,9 +41,9 @@ export async function* writeEvidence(
         yield zip.take();
       }
       const written = rows.end();
-      const missing = measured.missing ?? null;
-      const found = (measured.isException ? written.records : 0) + (missing === null ? 0 : 1);
-      const isJudging = measured.isException || measure.measure === 'reviews';
+      const { isException, missing } = measured;
+      const found = (isException ? written.records : 0) + (missing === null ? 0 : 1);
+      const isJudging = isException || measure.measure === 'reviews';
       files.push({
         ...written,
         control: control.id,
@@ -98,14 +98,13 @@ const folderOf = ({ id }: Control) => id.replaceAll(':', '_');
 
 /** Returns, by key, what the newest plan of the period does about it. */
 async function readStatuses(snapshot: Snapshot, period: Period): Promise<Map<string, string>> {
-  const plan = await findPlanOf(snapshot, period);
+  const { id } = await findPlanOf(snapshot, period);
   const statuses = new Map<string, string>();
-  if ('missing' in plan) return statuses;
-  for await (const items of snapshot.stream(findingList({ planId: plan.id }, null)))
+  if (id === null) return statuses;
+  for await (const items of snapshot.stream(findingList({ planId: id }, null)))
     for (const text of items) {
       const { key, action, disposition } = findingItem.parse(JSON.parse(text));
-      const status =
-        disposition === 'reported' ? `reported in plan ${plan.id}` : `${action}, ${disposition} in plan ${plan.id}`;
+      const status = disposition === 'reported' ? `reported in plan ${id}` : `${action}, ${disposition} in plan ${id}`;
       if (!statuses.has(key.number) || disposition === 'planned') statuses.set(key.number, status);
     }
   return statuses;

@@ -46,6 +46,17 @@ export async function attachBlindSpots(
     (await store.countItems(snapshot, store.reviewList(signed))) -
     (await store.countItems(snapshot, store.reviewList({ ...signed, isIntact: true })));
   const gaps = (operations?.holes.length ?? 0) + (operations?.holes_not_named ?? 0);
+  const gapsOfOthers = others?.length ?? 0;
+  const reasons: [count: number, why: string][] = [
+    [holes.length, `the inventory of keys has ${countOf(holes.length, 'gap')} in the period`],
+    [gapsOfOthers, `the inventory of other credentials has ${countOf(gapsOfOthers, 'gap')} in the period`],
+    [
+      blindSpots.length,
+      `the current connections have ${countOf(blindSpots.length, 'blind spot')} in the control planes`,
+    ],
+    [broken, `signed reviews whose content differs from what was signed, and that reviewed nothing: ${broken}`],
+    [gaps, `the archive may lack operations in ${countOf(gaps, 'interval')} of the period`],
+  ];
   return {
     attachments: [
       attach(zip, 'not-seen/inventory-holes.ndjson', holes),
@@ -53,19 +64,7 @@ export async function attachBlindSpots(
       ...(others === undefined ? [] : [attach(zip, 'not-seen/credential-holes.ndjson', others)]),
       ...(operations === undefined ? [] : [attach(zip, 'not-seen/operation-holes.ndjson', operations.holes)]),
     ],
-    because: [
-      ...(holes.length > 0 ? [`the inventory of keys has ${countOf(holes.length, 'gap')} in the period`] : []),
-      ...(others !== undefined && others.length > 0
-        ? [`the inventory of other credentials has ${countOf(others.length, 'gap')} in the period`]
-        : []),
-      ...(blindSpots.length > 0
-        ? [`the current connections have ${countOf(blindSpots.length, 'blind spot')} in the control planes`]
-        : []),
-      ...(broken > 0
-        ? [`signed reviews whose content differs from what was signed, and that reviewed nothing: ${broken}`]
-        : []),
-      ...(gaps > 0 ? [`the archive may lack operations in ${countOf(gaps, 'interval')} of the period`] : []),
-    ],
+    because: reasons.flatMap(([count, why]) => (count > 0 ? [why] : [])),
   };
 }
 

@@ -19,25 +19,26 @@ export interface Measured {
   batches: AsyncIterable<store.Assessed>;
   isException: boolean;
   /** An exception without a row: something that should exist and does not. */
-  missing?: string;
+  missing: string | null;
 }
 
 /** Reads one measure of a period from the store. */
 export async function take(snapshot: store.Snapshot, measure: Measure, period: Period): Promise<Measured> {
   const { from, to, asOf } = period;
-  const shown = (list: store.List): Measured => ({ ...rowsOf(snapshot, list), isException: false });
+  const shown = (list: store.List) => rowsOf(snapshot, list);
   const unreviewed = (of: store.InventoryKind, days: number): Measured => {
     const since = daysBefore(asOf, days);
     const filter = { asOf, isThere: true, notReviewedSince: since };
     const list = store.inventoryList(of, filter, { organizations: null });
     const because = `no review that was signed since ${since} includes it`;
     const batches = store.judgeListed(snapshot, list, because);
-    return { schema: store.assessedItems[of], batches, isException: true };
+    return { schema: store.assessedItems[of], batches, isException: true, missing: null };
   };
   const assessed = (of: store.InventoryKind, measured: KeyMeasure): Measured => ({
     schema: store.assessedItems[of],
     batches: store.assess(snapshot, { of, measured, asOf }),
     isException: true,
+    missing: null,
   });
   // A key that one listing lacked may still exist.
   const inventory = (of: store.InventoryKind) =>
@@ -75,31 +76,31 @@ export const daysBefore = (at: string, days: number) => before(at, days * dayMs)
 
 /**
  * Returns the period's newest plan with the findings that it had then. The same facts give the same plan again, which counts as created at that time.
- * Undefined if there is none, with the reason.
+ * Null if there is none, with the reason.
  */
 export async function findPlanOf(
   snapshot: store.Snapshot,
   { from, to }: Period,
-): Promise<{ id: string } | { missing: string }> {
+): Promise<{ id: string | null; missing: string | null }> {
   const [plan] = await store.readItems(
     snapshot,
     store.planList({ madeFrom: from, madeTo: to, asOf: to, isWhole: true }),
     1,
   );
-  if (plan === undefined) return { missing: 'No plan was created in the period.' };
+  if (plan === undefined) return { id: null, missing: 'No plan was created in the period.' };
   const [kept] = await store.readItems(snapshot, store.planList({ id: plan.id, findingsTo: to }), 1);
-  return kept ?? { missing: `Plan ${plan.id} was made again after the period, with other findings.` };
+  if (kept !== undefined) return { id: kept.id, missing: null };
+  return { id: null, missing: `Plan ${plan.id} was made again after the period, with other findings.` };
 }
 
 async function takeFindings(snapshot: store.Snapshot, period: Period): Promise<Measured> {
-  const plan = await findPlanOf(snapshot, period);
-  const planId = 'id' in plan ? plan.id : '';
-  const missing = 'missing' in plan ? plan : {};
-  return { ...rowsOf(snapshot, store.findingList({ planId }, null)), isException: false, ...missing };
+  const { id, missing } = await findPlanOf(snapshot, period);
+  return rowsOf(snapshot, store.findingList({ planId: id ?? '' }, null), missing);
 }
 
-function rowsOf(snapshot: store.Snapshot, list: store.List): Pick<Measured, 'schema' | 'batches'> {
-  return { schema: list.schema, batches: toRows(snapshot.stream(list)) };
+/** Returns the rows of a list, without an exception among them. */
+function rowsOf(snapshot: store.Snapshot, list: store.List, missing: string | null = null): Measured {
+  return { schema: list.schema, batches: toRows(snapshot.stream(list)), isException: false, missing };
 }
 
 async function* toRows(batches: AsyncIterable<string[]> | string[][]): AsyncGenerator<store.Assessed> {
@@ -111,17 +112,15 @@ async function takeReviews(snapshot: store.Snapshot, days: number, { from, to, a
   const since = daysBefore(asOf, days);
   const recent = await store.readOne(snapshot, store.reviewList({ from: since, to, isIntact: true }));
   const missing =
-    recent === undefined
-      ? { missing: `No access review was signed in the ${countOf(days, 'day')} before ${asOf}.` }
-      : {};
-  return { ...rowsOf(snapshot, store.reviewList({ from, to })), isException: false, ...missing };
+    recent === undefined ? `No access review was signed in the ${countOf(days, 'day')} before ${asOf}.` : null;
+  return rowsOf(snapshot, store.reviewList({ from, to }), missing);
 }
 
 /** Returns the intervals for which the archive may lack operations, in the days before the end. */
 async function takeHistory(snapshot: store.Snapshot, days: number, { asOf }: Period): Promise<Measured> {
   const request = { organizations: null, from: daysBefore(asOf, days), to: asOf, settledAt: asOf };
   const { holes, holes_not_named: more } = await readOperationGaps(snapshot, request);
-  const missing = more === 0 ? {} : { missing: `Not listed here: ${countOf(more, 'more interval')}.` };
+  const missing = more === 0 ? null : `Not listed here: ${countOf(more, 'more interval')}.`;
   const items = holes.map((hole) => JSON.stringify(hole));
-  return { schema: operationGap, batches: toRows([items]), isException: true, ...missing };
+  return { schema: operationGap, batches: toRows([items]), isException: true, missing };
 }
