@@ -1,4 +1,4 @@
-import { dayMs, dayNumbered } from '@keywarden/core/values';
+import { dayMs, dayNumbered, monthOf } from '@keywarden/core/values';
 import type { ProjectCoverage } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import type { Html, Part } from './html.ts';
@@ -81,7 +81,7 @@ const words: Record<DayState, string> = {
 
 /** Returns a calendar of a project's days: a row per month, newest first, and a cell per day. */
 export function renderCalendar(days: Day[], name: (month: string) => Html): Html {
-  const months = [...Map.groupBy(days, ({ date }) => date.slice(0, 7))].toReversed();
+  const months = [...byMonth(days)].toReversed();
   const rows = months.map(([month, ofMonth]) => ({
     name: name(month),
     cells: [
@@ -99,12 +99,12 @@ const blank = (days: number) => (days === 0 ? '' : html`<td colspan="${days}"></
 
 /** Returns a table of the coverage of projects by month. */
 export function renderMonths(projects: { name: Html; days: Day[] }[]): Html {
-  const states = projects.map(({ name, days }) => ({ name, ofMonths: monthStates(days) }));
-  const months = [...new Set(states.flatMap(({ ofMonths }) => [...ofMonths.keys()]))];
-  const rows = states.map(({ name, ofMonths }) => ({
-    name,
+  const ofProjects = projects.map(({ name, days }) => ({ name, months: byMonth(days) }));
+  const months = [...new Set(ofProjects.flatMap((project) => [...project.months.keys()]))];
+  const rows = ofProjects.map((project) => ({
+    name: project.name,
     cells: months.map((month) => {
-      const state = ofMonths.get(month) ?? 'outside';
+      const state = monthState(project.months.get(month) ?? []);
       return cell(state, month, words[state]);
     }),
   }));
@@ -112,11 +112,7 @@ export function renderMonths(projects: { name: Html; days: Day[] }[]): Html {
   return renderRows('month', rows, html`<thead><tr><th scope="col">Project</th>${heads}</tr></thead>`);
 }
 
-/** Returns the coverage of each month of a project's days. */
-function monthStates(days: Day[]): Map<string, DayState> {
-  const months = Map.groupBy(days, ({ date }) => date.slice(0, 7));
-  return new Map([...months].map(([month, ofMonth]) => [month, monthState(ofMonth)]));
-}
+const byMonth = (days: Day[]) => Map.groupBy(days, ({ date }) => monthOf(date));
 
 function monthState(days: Day[]): DayState {
   const inside = days.filter(({ state }) => state !== 'outside');

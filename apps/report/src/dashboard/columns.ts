@@ -28,19 +28,19 @@ function styleOf(name: string, field: z.core.$ZodType): Pick<Column<unknown>, 'i
 
 const states = new Set(['state', 'status', 'outcome', 'disposition', 'event']);
 
-/** The page of the record that a field names. */
+/** The page of the record that a field names: its address, less the id at its end. */
 const pages = {
-  owner: (id) => `/keys?owner=${encodeURIComponent(id)}`,
-  organization_id: (id) => `/keys?organization_id=${encodeURIComponent(id)}`,
-  project_id: (id) => `/projects/${encodeURIComponent(id)}`,
-  rule: (id) => `/findings?rule=${encodeURIComponent(id)}`,
-  review_id: (id) => `/reviews/${encodeURIComponent(id)}`,
-} satisfies Record<string, (id: string) => string>;
-const pageOf: Record<string, ((id: string) => string) | undefined> = pages;
+  owner: '/keys?owner=',
+  organization_id: '/keys?organization_id=',
+  project_id: '/projects/',
+  rule: '/findings?rule=',
+  review_id: '/reviews/',
+};
+const hasPage = (field: string): field is keyof typeof pages => Object.hasOwn(pages, field);
 
 /** Returns a link to the record that a field names, with its id or another text. */
 export function linkTo(field: keyof typeof pages, id: string, text = id): Html {
-  return link(pages[field](id), text, text === id ? undefined : id);
+  return link(`${pages[field]}${encodeURIComponent(id)}`, text, text === id ? undefined : id);
 }
 
 function show(name: string, field: z.core.$ZodType, value: unknown): Part {
@@ -50,9 +50,8 @@ function show(name: string, field: z.core.$ZodType, value: unknown): Part {
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (typeof value === 'string') {
     if (states.has(name)) return state(value);
-    const href = pageOf[name]?.(value);
-    const words = field instanceof z.ZodEnum ? value.replaceAll('_', ' ') : value;
-    return href === undefined ? words : link(href, words);
+    if (hasPage(name)) return linkTo(name, value);
+    return field instanceof z.ZodEnum ? value.replaceAll('_', ' ') : value;
   }
   if (Array.isArray(value)) return value.join(', ');
   const { number, name: called } = value as { number?: string; name?: string };

@@ -52,11 +52,6 @@ function breakable(text: Part): Part {
   return text.split(/(?<=_)(?=.)|(?<=.)(?=@|\.\p{L})/u).map((part, at) => (at === 0 ? part : html`<wbr>${part}`));
 }
 
-/** Returns a badge for a state. The color adds no information beyond the word. */
-function badge(text: string, kind: 'good' | 'bad' | 'warn' | 'plain' = 'plain'): Html {
-  return html`<span class="badge ${kind}">${text.replaceAll('_', ' ')}</span>`;
-}
-
 const kinds: Record<string, 'good' | 'bad' | 'warn'> = {
   active: 'good',
   retired: 'good',
@@ -80,7 +75,9 @@ const kinds: Record<string, 'good' | 'bad' | 'warn'> = {
   planned: 'bad',
 };
 
-export const state = (text: string): Html => badge(text, kinds[text] ?? 'plain');
+/** Returns a badge for a state. The color adds no information beyond the word. */
+export const state = (text: string): Html =>
+  html`<span class="badge ${kinds[text] ?? 'plain'}">${text.replaceAll('_', ' ')}</span>`;
 
 export interface Column<T> {
   label: string;

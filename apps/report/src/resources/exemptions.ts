@@ -1,5 +1,5 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
-import { exemptionItem, exemptionList, readOne } from '@keywarden/db/report';
+import { exemptionItem, exemptionList } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow, mayAct } from '../access/roles.ts';
 import { endExemption, grantExemption } from '../actions/exemptions.ts';
@@ -9,7 +9,7 @@ import { type Pages, readParameter } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { digits, givenName, instant, lasting, reason } from '../parameters.ts';
 import { addResource } from '../resource.ts';
-import { addRoute } from '../route.ts';
+import { addRoute, requireOne } from '../route.ts';
 
 const grant = z
   .strictObject({
@@ -69,7 +69,7 @@ export function addExemptions(app: OpenAPIHono<Env>, pages: Pages, services: Ser
   });
 
   const show = async (number: string, organizations: string[] | null) =>
-    (await readOne(db, exemptionList({ number }, organizations))) ?? '{}';
+    await requireOne(db, exemptionList({ number }, organizations), ['exemption with this number', '/v1/exemptions']);
   addRoute(app, {
     method: 'post',
     path: '/v1/exemptions',

@@ -100,20 +100,16 @@ async function planForm(services: Services, { id, revoke }: Review): Promise<Htm
   const state = await store.readEnforcementState(services.db);
   const next = state?.nextAt == null ? '' : html`, ${ago(state.nextAt)}`;
   const gone = await store.countRevokedKeys(services.db, id);
-  if (keys.length === 0 && gone === revoke)
-    return section(
-      'Carry out the review',
-      html`<p class="empty">Each key that it decided to revoke is gone: ${gone} of ${revoke}.</p>`,
-    );
-  return section(
-    'Carry out the review',
-    keys.length === 0
-      ? html`<p class="empty">Gone: ${gone} of ${countOf(revoke, 'key')}. The newest plan revokes no other key of this review. The daemon makes the next plan in its next pass${next}.</p>`
-      : html`<form class="forms" method="post" action="/reviews/${id}/plan">
+  const body =
+    keys.length > 0
+      ? html`<form class="forms" method="post" action="/reviews/${id}/plan">
           <p>The newest plan revokes ${countOf(keys.length, 'key')} that this review decided to revoke. Approve them as a plan of their own.</p>
           <button type="submit">Make the plan of this review</button>
-        </form>`,
-  );
+        </form>`
+      : gone === revoke
+        ? html`<p class="empty">Each key that it decided to revoke is gone: ${gone} of ${revoke}.</p>`
+        : html`<p class="empty">Gone: ${gone} of ${countOf(revoke, 'key')}. The newest plan revokes no other key of this review. The daemon makes the next plan in its next pass${next}.</p>`;
+  return section('Carry out the review', body);
 }
 
 function describe(review: Review, proof: [string, Part][]): Html {
@@ -250,19 +246,17 @@ function decisionForm({ id }: Review, { keys, campaign }: { keys: Html; campaign
 }
 
 function signForm({ id, undecided, keep, rotate, revoke }: Review, seen: string): Html {
-  if (undecided > 0 || seen === '')
-    return section(
-      'Sign the review',
-      html`<p class="empty">${undecided === 0 ? 'The last decision was made just now: load the page again.' : `Decide about every key first; undecided: ${undecided}.`}</p>`,
-    );
-  return section(
-    'Sign the review',
-    html`<form method="post" action="/reviews/${id}/signature" autocomplete="off">
+  const body =
+    undecided > 0
+      ? html`<p class="empty">Decide about every key first; undecided: ${undecided}.</p>`
+      : seen === ''
+        ? html`<p class="empty">The last decision was made just now: load the page again.</p>`
+        : html`<form method="post" action="/reviews/${id}/signature" autocomplete="off">
       <input type="hidden" name="sha256" value="${seen}" />
       <p>A signed review cannot change, and its decisions take effect. Keys that are kept against a rule are exempt from it for a time.
         Rotations are requested. Keys to revoke enter the next plan.</p>
       <p><label class="check"><input type="checkbox" name="sure" required /> ${keep} to keep, ${rotate} to rotate, ${revoke} to revoke</label></p>
       <button class="danger" type="submit">Sign the review</button>
-    </form>`,
-  );
+    </form>`;
+  return section('Sign the review', body);
 }
