@@ -46,6 +46,15 @@ test('one account does not use another’s limit, and one route does not use ano
   expect(counter.allow(documentedLimits, 'b', 'GET /projects', 43)).toBe(true);
 });
 
+test('refused requests count in a sliding window, too, until a client waits', () => {
+  const counter = createLimitCounter();
+  const ask = (at: number) => counter.allow({ ...documentedLimits, windows: 'sliding' }, 'a', 'GET /projects', at);
+  for (let index = 0; index < 41; index += 1) ask(0);
+  for (let index = 0; index < 40; index += 1) expect(ask(second / 2)).toBe(false);
+  expect(ask(1.2 * second)).toBe(false);
+  expect(ask(2.3 * second)).toBe(true);
+});
+
 test('sliding windows refuse a burst that fixed windows would allow across the end of a second', () => {
   const across = [
     ...Array.from({ length: 40 }, (_, index) => 900_000 + index),

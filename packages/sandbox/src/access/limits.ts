@@ -31,11 +31,8 @@ export function createLimitCounter(): { allow(limits: Limits, account: string, r
   const seen = new Map<string, Micros[]>();
   const take = (name: string, { max, since, now }: { max: number | null; since: Micros; now: Micros }): boolean => {
     if (max === null) return true;
-    const times = seen.get(name) ?? [];
-    const first = times.findIndex((at) => at > since);
-    const recent = first === -1 ? [] : times.slice(first);
-    // Counts above `max` need not be distinguished.
-    if (recent.length <= max) recent.push(now);
+    // Counts above `max` need not be distinguished: the newest requests decide about the next one.
+    const recent = [...(seen.get(name) ?? []), now].filter((at) => at > since).slice(-max - 1);
     seen.set(name, recent);
     return recent.length <= max;
   };
