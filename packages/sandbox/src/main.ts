@@ -53,9 +53,9 @@ async function main(): Promise<void> {
 }
 
 /** Opens the sandbox, or explains in one sentence why it cannot. */
-async function open(data: string, { port, adminKey }: { port: number; adminKey?: string }): Promise<Sandbox> {
+async function open(data: string, options: { port: number; adminKey?: string }): Promise<Sandbox> {
   try {
-    return await createSandbox({ file: join(data, 'sandbox.sqlite'), port, ...(adminKey ? { adminKey } : {}) });
+    return await createSandbox({ file: join(data, 'sandbox.sqlite'), ...options });
   } catch (error) {
     if (error instanceof Error && error.message.includes('database is locked')) {
       const repair = 'stop it, or set KEYWARDEN_DATA to another folder';
@@ -67,7 +67,7 @@ async function open(data: string, { port, adminKey }: { port: number; adminKey?:
     }
     if (codeOf(error) !== 'EADDRINUSE') throw error;
     const repair = 'end the program that listens there, or set SANDBOX_PORT to another port (0 picks a free one)';
-    return fail(1, `Port ${port} is taken; ${repair}.`);
+    return fail(1, `Port ${options.port} is taken; ${repair}.`);
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Context, Hono } from 'hono';
 import { requireOrganization } from '../access/rules.ts';
 import { Refusal } from '../http/errors.ts';
-import { readInstant, readLimit, readList, readRequired } from '../http/query.ts';
+import { instantOf, readLimit, readList, readRequired } from '../http/query.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
 import { bitsOf, createRandom, seedOf } from '../store/random.ts';
@@ -82,9 +82,8 @@ function readRequest(
   requireOrganization(db, c.get('principal'), organization);
   const granularity = readRequired(c, 'granularity');
   if (!isGranularity(granularity)) throw new Refusal(400, 'granularity must be hourly, daily or monthly');
-  readRequired(c, 'from');
-  readRequired(c, 'to');
-  const [from = 0, to = 0] = [readInstant(c, 'from'), readInstant(c, 'to')];
+  const from = instantOf(readRequired(c, 'from'), 'from');
+  const to = instantOf(readRequired(c, 'to'), 'to');
   const now = clock.now();
   if (from >= to) throw new Refusal(400, 'from must be before to');
   // One month more, because the beginning is rounded down to the granularity.
