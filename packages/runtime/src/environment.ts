@@ -48,15 +48,17 @@ const url = (...protocols: string[]) =>
 /** A name or address to listen on; an IPv6 address may have the brackets that it has in URLs. */
 const host = text.transform((value) => value?.replace(/^\[(.+)\]$/, '$1') ?? '127.0.0.1');
 
+const network = z.string().refine(isNetwork, {
+  error: ({ input }) => `must be addresses or ranges separated by commas, and "${String(input)}" is neither`,
+});
+
 /** A setting that weakens a protection; only 1 turns it on. */
 const allowance = checked((value) => value === '1', '1 or unset').transform((value) => value === '1');
 
 const schema = z.object({
-  DATABASE_URL: text.transform((value, context) => {
-    const why = value === undefined ? null : whyNotDatabaseUrl(value);
-    if (why === null) return value;
-    context.addIssue({ code: 'custom', message: why });
-    return z.NEVER;
+  DATABASE_URL: text.superRefine((value, context) => {
+    const message = value === undefined ? null : whyNotDatabaseUrl(value);
+    if (message !== null) context.addIssue({ code: 'custom', message });
   }),
   ALLOW_OWNER_LOGIN: allowance,
   ALLOW_HTTP: allowance,
@@ -75,16 +77,7 @@ const schema = z.object({
   AUDITOR_TOKEN: text,
   REPORT_TLS_CERT: text,
   REPORT_TLS_KEY: text,
-  REPORT_PROXY: text.transform((value, context) => {
-    const networks = value?.split(',').map((each) => each.trim()) ?? [];
-    const invalid = networks.find((each) => !isNetwork(each));
-    if (invalid === undefined) return networks;
-    context.addIssue({
-      code: 'custom',
-      message: `must be addresses or ranges separated by commas, and "${invalid}" is neither`,
-    });
-    return z.NEVER;
-  }),
+  REPORT_PROXY: text.transform((value) => value?.split(',').map((each) => each.trim()) ?? []).pipe(z.array(network)),
   REPORT_REQUESTS_PER_MINUTE: count(600),
   REPORT_OPEN_CHECKPOINT: allowance,
   DAEMON_HOST: host,
