@@ -1,9 +1,9 @@
 import { Agent, get, type IncomingMessage, type RequestOptions } from 'node:http';
-import { createToken } from '@keywarden/db/daemon';
 import { openStore } from '@keywarden/db/store';
 import { createTestStore, startTestPostgres } from '@keywarden/testkit/store/test-store';
-import { count, median, readNumber, timed } from './measure.ts';
+import { compareRates, count, median, quantile, readNumber, timed } from './measure.ts';
 import { fill, startService, stop } from './report.ts';
+import { headersOf } from './report-attack.ts';
 
 const readers = 10;
 const rows = 1000;
@@ -28,14 +28,9 @@ export async function benchArchive(args: string[]): Promise<void> {
   try {
     const { sql: daemon } = await store.as('keywarden_daemon');
     await fill({ owner: store.sql, daemon, operations });
-    const { secret } = await createToken((await store.as('keywarden_admin')).db, {
-      name: 'bench',
-      role: 'viewer',
-      organizationIds: null,
-      createdBy: 'ada',
-    });
-    const headers = { authorization: `Bearer ${secret}` };
+    const headers = await headersOf(store, 'bench');
     const agent = new Agent({ keepAlive: true });
+    const p99s: number[] = [];
     const overHttp = async (page: number) => {
       const url = `${report.url}/api/v2/projects/project-${1 + (page % 500)}/operations?limit=${rows}`;
       await download(url, { headers, agent });
@@ -43,19 +38,21 @@ export async function benchArchive(args: string[]): Promise<void> {
     const inPostgres = async (page: number) => {
       await alone.sql.unsafe(statement, [String(1 + (page % 500))]);
     };
-    const turns: { ours: Rate; postgres: Rate }[] = [];
-    for (let turn = 0; turn < 5; turn += 1) {
-      const rate = { ours: await rateOf(overHttp), postgres: await rateOf(inPostgres) };
-      if (turn > 0) turns.push(rate);
-    }
-    const of = (name: 'ours' | 'postgres') => median(turns.map((turn) => turn[name].perSecond));
-    const p99 = median(turns.map((turn) => turn.ours.p99Ms));
-    const ratio = median(turns.map((turn) => turn.ours.perSecond / turn.postgres.perSecond));
+    const { ours, yardstick, ratio } = await compareRates(
+      { turns: 4, warmUps: 1 },
+      async () => {
+        const { perSecond, p99Ms } = await rateOf(overHttp);
+        p99s.push(p99Ms);
+        return perSecond;
+      },
+      async () => (await rateOf(inPostgres)).perSecond,
+    );
+    const p99 = median(p99s.slice(1));
     console.log(
-      `archive    pages of ${count(rows)} rows by ${readers} at once: ${count(of('ours'))} a second, p99 ${p99.toFixed(0)} ms`,
+      `archive    pages of ${count(rows)} rows by ${readers} at once: ${count(ours)} a second, p99 ${p99.toFixed(0)} ms`,
     );
     console.log(
-      `yardstick  Postgres writing the same rows as one JSON text each: ${count(of('postgres'))} pages a second; the archive reaches ${ratio.toFixed(2)} of it`,
+      `yardstick  Postgres writing the same rows as one JSON text each: ${count(yardstick)} pages a second; the archive reaches ${ratio.toFixed(2)} of it`,
     );
   } finally {
     await stop(report.process);
@@ -80,12 +77,7 @@ async function download(url: string, options: RequestOptions): Promise<void> {
   if (response.statusCode !== 200 || bytes < rows * 100) throw new Error(`${response.statusCode} and ${bytes} bytes`);
 }
 
-interface Rate {
-  perSecond: number;
-  p99Ms: number;
-}
-
-async function rateOf(ask: (page: number) => Promise<void>): Promise<Rate> {
+async function rateOf(ask: (page: number) => Promise<void>): Promise<{ perSecond: number; p99Ms: number }> {
   const times: number[] = [];
   let sent = 0;
   const { seconds } = await timed(() =>
@@ -99,6 +91,5 @@ async function rateOf(ask: (page: number) => Promise<void>): Promise<Rate> {
       }),
     ),
   );
-  const sorted = times.toSorted((a, b) => a - b);
-  return { perSecond: pages / seconds, p99Ms: sorted[Math.floor(sorted.length * 0.99)] ?? 0 };
+  return { perSecond: pages / seconds, p99Ms: quantile(times, 0.99) };
 }

@@ -1,5 +1,5 @@
 import { createClient } from '@keywarden/core/client';
-import { count, median, timed } from './measure.ts';
+import { compareRates, count, timed } from './measure.ts';
 import { startSandbox } from './start-sandbox.ts';
 
 const operations = 100_000;
@@ -33,17 +33,18 @@ export async function benchClient(): Promise<void> {
   }
 }
 
-/** Alternates the two, so that other load on the machine affects both; the medians of the rounds count. */
-async function compare(unit: string, ours: () => Promise<number>, yardstick: () => Promise<number>): Promise<void> {
-  const rates: { ours: number; bare: number }[] = [];
-  for (let round = 0; round < rounds; round += 1) {
-    const [bare, mine] = [await timed(yardstick), await timed(ours)];
-    rates.push({ ours: mine.result / mine.seconds, bare: bare.result / bare.seconds });
-  }
-  const [client, bare] = [median(rates.map((rate) => rate.ours)), median(rates.map((rate) => rate.bare))];
-  const ratio = median(rates.map((rate) => rate.ours / rate.bare));
+async function compare(unit: string, ours: () => Promise<number>, bare: () => Promise<number>): Promise<void> {
+  const rateOf = async (work: () => Promise<number>) => {
+    const { result, seconds } = await timed(work);
+    return result / seconds;
+  };
+  const rates = await compareRates(
+    { turns: rounds },
+    async () => await rateOf(ours),
+    async () => await rateOf(bare),
+  );
   console.log(
-    `${unit.padEnd(10)} client ${count(client)}/s, bare fetch and JSON.parse ${count(bare)}/s: ${ratio.toFixed(2)} of it`,
+    `${unit.padEnd(10)} client ${count(rates.ours)}/s, bare fetch and JSON.parse ${count(rates.yardstick)}/s: ${rates.ratio.toFixed(2)} of it`,
   );
 }
 

@@ -7,7 +7,7 @@ import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createSandbox, noLimits } from '@keywarden/sandbox';
 import { createTestStore, startTestPostgres } from '@keywarden/testkit/store/test-store';
-import { count, readNumber } from './measure.ts';
+import { count, readNumber, residentOf } from './measure.ts';
 
 const main = fileURLToPath(new URL('../apps/daemon/src/main.ts', import.meta.url));
 
@@ -52,9 +52,8 @@ export async function benchIdle(args: string[]): Promise<void> {
     const after = await look();
     const part = (after.run - before.run) / seconds;
     const perMinute = ((after.transactions - before.transactions) * 60) / seconds;
-    const resident = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1];
     console.log(
-      `idle   ${(part * 100).toFixed(2)} % of a core (1 % is the yardstick), ${count(perMinute)} transactions a minute, ${Math.round(Number(resident) / 1024)} MB resident, over ${seconds} s`,
+      `idle   ${(part * 100).toFixed(2)} % of a core (1 % is the yardstick), ${count(perMinute)} transactions a minute, ${residentOf(child.pid)} MB resident, over ${seconds} s`,
     );
     if (part >= 0.01) process.exitCode = 1;
   } finally {

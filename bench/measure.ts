@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 /** Returns the seconds that the work takes, with its result. */
@@ -30,7 +31,34 @@ export function readNumber(args: string[], name: string, fallback: number): numb
   throw new RangeError(`--${name} takes a whole number above 0, and "${args[at + 1] ?? ''}" is not one`);
 }
 
-/** Runs a program of ours to its end; throws if it fails. */
+/**
+ * Measures rates in turn with those of a yardstick, so that other load on the machine affects both. The first turns only warm up. Returns the medians of the
+ * others, and the median of their ratios.
+ */
+export async function compareRates(
+  { turns, warmUps = 0 }: { turns: number; warmUps?: number },
+  ours: () => Promise<number>,
+  yardstick: () => Promise<number>,
+): Promise<{ ours: number; yardstick: number; ratio: number }> {
+  const rates: { ours: number; yardstick: number }[] = [];
+  for (let turn = 0; turn < warmUps + turns; turn += 1) {
+    const rate = { ours: await ours(), yardstick: await yardstick() };
+    if (turn >= warmUps) rates.push(rate);
+  }
+  return {
+    ours: median(rates.map((rate) => rate.ours)),
+    yardstick: median(rates.map((rate) => rate.yardstick)),
+    ratio: median(rates.map((rate) => rate.ours / rate.yardstick)),
+  };
+}
+
+/** Returns the resident memory of a process, in MB. */
+export function residentOf(pid: number | undefined): number {
+  const kilobytes = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  return Math.round(Number(kilobytes) / 1024);
+}
+
+/** Runs a program of ours to its end. If it fails, so does the benchmark. */
 export async function runToEnd(file: string, args: string[]): Promise<void> {
   const main = fileURLToPath(new URL(file, import.meta.url));
   const child = spawn(process.execPath, [...process.execArgv, main, ...args], {

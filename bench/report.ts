@@ -1,11 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process';
-import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { makeOperationPartitions, saveKeyListing } from '@keywarden/db/daemon';
 import type { Sql } from '@keywarden/db/store';
 import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
 import { createTestStore, startTestPostgres, type TestStore } from '@keywarden/testkit/store/test-store';
-import { count, median, quantile, readNumber, timed } from './measure.ts';
+import { compareRates, count, median, quantile, readNumber, residentOf, timed } from './measure.ts';
 import { type Headers, headersOf, printAttack } from './report-attack.ts';
 
 const projects = 1000;
@@ -173,21 +172,19 @@ async function printLatency(name: string, url: string, headers: Record<string, s
   );
 }
 
-/** Prints requests per second by sixteen concurrent clients, alternating with the yardstick, because the machine's speed varies. */
+/** Prints requests per second by sixteen concurrent clients and by the yardstick. */
 async function printRates(
   what: string,
   { ours, bare, headers }: { ours: string; bare: string; headers: Headers[] },
 ): Promise<void> {
-  const rates: { ours: number; bare: number }[] = [];
-  for (let turn = 0; turn < 7; turn += 1) {
-    const rate = { ours: await rateOf(ours, headers), bare: await rateOf(bare, headers) };
-    if (turn > 0) rates.push(rate);
-  }
-  const of = (name: 'ours' | 'bare') => median(rates.map((rate) => rate[name]));
-  const ratio = median(rates.map((rate) => rate.ours / rate.bare));
-  console.log(`requests   ${what} by 16 at once: ${count(of('ours'))} a second`);
+  const rates = await compareRates(
+    { turns: 6, warmUps: 1 },
+    async () => await rateOf(ours, headers),
+    async () => await rateOf(bare, headers),
+  );
+  console.log(`requests   ${what} by 16 at once: ${count(rates.ours)} a second`);
   console.log(
-    `yardstick  a bare Hono handler with the statement of a list: ${count(of('bare'))} a second; the report reaches ${ratio.toFixed(2)} of it`,
+    `yardstick  a bare Hono handler with the statement of a list: ${count(rates.yardstick)} a second; the report reaches ${rates.ratio.toFixed(2)} of it`,
   );
 }
 
@@ -229,20 +226,18 @@ async function printExport({ report, headers, store, exported }: Exporting): Pro
     select created_at from keywarden.operation order by created_at desc, project_number desc, id desc offset ${exported - 1} limit 1`;
   const from = new Date(String(row?.created_at)).toISOString();
   const url = `${report.url}/v1/exports/operations?format=ndjson&from=${from}`;
-  const before = residentOf(report.process);
+  const { pid } = report.process;
+  const before = residentOf(pid);
   const samples: number[] = [];
-  const watching = setInterval(() => samples.push(residentOf(report.process)), 250);
-  const turns: { ours: number; copy: number }[] = [];
-  try {
-    for (let turn = 0; turn < 3; turn += 1)
-      turns.push({ ours: await exportRate(url, headers), copy: await copyRate(sql, from) });
-  } finally {
-    clearInterval(watching);
-  }
-  const of = (name: 'ours' | 'copy') => median(turns.map((turn) => turn[name]));
-  console.log(`export     ${count(exported)} operations as NDJSON: ${count(of('ours'))} rows a second`);
+  const watching = setInterval(() => samples.push(residentOf(pid)), 250);
+  const rates = await compareRates(
+    { turns: 3 },
+    async () => await exportRate(url, headers),
+    async () => await copyRate(sql, from),
+  ).finally(() => clearInterval(watching));
+  console.log(`export     ${count(exported)} operations as NDJSON: ${count(rates.ours)} rows a second`);
   console.log(
-    `yardstick  COPY (SELECT row_to_json(...)) TO STDOUT of the same fields and order: ${count(of('copy'))} rows a second; the export reaches ${median(turns.map(({ ours, copy }) => ours / copy)).toFixed(2)} of it`,
+    `yardstick  COPY (SELECT row_to_json(...)) TO STDOUT of the same fields and order: ${count(rates.yardstick)} rows a second; the export reaches ${rates.ratio.toFixed(2)} of it`,
   );
   const half = Math.floor(samples.length / 2);
   console.log(
@@ -276,9 +271,4 @@ async function copyRate(sql: Sql, from: string): Promise<number> {
       rows += (chunk as Buffer).reduce((found, byte) => (byte === 10 ? found + 1 : found), 0);
   });
   return rows / seconds;
-}
-
-function residentOf({ pid }: ChildProcess): number {
-  const kilobytes = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-  return Math.round(Number(kilobytes) / 1024);
 }

@@ -5,10 +5,6 @@ import { readNumber, runToEnd } from './measure.ts';
  * creators leave, and there are faults. There is no yardstick: the targets are no outage, no key without a reason, and no unknown key.
  */
 export async function benchRotate(args: string[]): Promise<void> {
-  const [keys, days, seed] = [
-    readNumber(args, 'keys', 200),
-    readNumber(args, 'days', 730),
-    readNumber(args, 'seed', 1),
-  ];
-  await runToEnd('../simulations/rotation/main.ts', [String(keys), String(days), String(seed)]);
+  const read = (name: string, fallback: number) => String(readNumber(args, name, fallback));
+  await runToEnd('../simulations/rotation/main.ts', [read('keys', 200), read('days', 730), read('seed', 1)]);
 }

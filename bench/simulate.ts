@@ -1,8 +1,5 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { cpus } from 'node:os';
-import { fileURLToPath } from 'node:url';
-import { readNumber } from './measure.ts';
+import { readNumber, runToEnd } from './measure.ts';
 
 /**
  * `simulate --runs N [--first SEED] [--hostile]`: seeded simulation runs of a control plane and its archive. In each twenty-fifth, kill -9 ends the
@@ -29,15 +26,10 @@ async function shareOut(args: string[], program: string, more: string[]): Promis
   // One more than cores, because each waits for Postgres a third of its time.
   const processes = Math.min(cpus().length + 1, runs);
   const share = Math.ceil(runs / processes);
-  const main = fileURLToPath(new URL(program, import.meta.url));
-  const codes = await Promise.all(
+  await Promise.all(
     Array.from({ length: processes }, async (_, index) => {
       const own = Math.min(share, runs - index * share);
-      const args = [...process.execArgv, main, String(own), String(first + index * share), ...more];
-      const child = spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'] });
-      const [code] = await once(child, 'exit');
-      return code;
+      await runToEnd(program, [String(own), String(first + index * share), ...more]);
     }),
   );
-  if (codes.some((code) => code !== 0)) process.exitCode = 1;
 }
