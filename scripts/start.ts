@@ -13,7 +13,7 @@ import {
 } from '@keywarden/runtime';
 import { readConfig } from '@keywarden/runtime/config';
 import { bringToPresent, prepareSandbox, runToEnd } from './sandbox-company.ts';
-import { startService } from './supervisor.ts';
+import { type ServiceOptions, startService } from './supervisor.ts';
 
 interface SandboxReady {
   url: string;
@@ -30,11 +30,9 @@ interface DaemonReady {
   plan: { id: string; revoke: number; held: number; report: number };
 }
 
-interface Launch<Ready> {
+interface Launch<Ready> extends Pick<ServiceOptions<Ready>, 'envAgain' | 'onAgain'> {
   file: string;
   args?: string[];
-  envAgain?: (ready: Ready) => NodeJS.ProcessEnv;
-  onAgain?: (ready: Ready) => Promise<void>;
 }
 
 const daemonFile = 'apps/daemon/src/main.ts';
@@ -57,14 +55,13 @@ await runMain(async () => {
   const services: { stop(): Promise<void> }[] = [];
   let givenUp: UserError | undefined;
   const failure = new AbortController();
-  const launch = <Ready>(name: string, { file, args = [], envAgain, onAgain }: Launch<Ready>): Promise<Ready> => {
+  const launch = <Ready>(name: string, { file, args = [], ...again }: Launch<Ready>): Promise<Ready> => {
     signal.throwIfAborted();
     const service = startService<Ready>({
       name,
       command: commandOf(file, args),
       env: serviceEnv(),
-      ...(envAgain ? { envAgain } : {}),
-      ...(onAgain ? { onAgain } : {}),
+      ...again,
       signal,
       onGivenUp: (error) => {
         givenUp = error;
