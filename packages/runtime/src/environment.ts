@@ -111,6 +111,15 @@ export function isLoopback(hostname: string): boolean {
   return ['127.0.0.1', 'localhost', '[::1]'].includes(hostname);
 }
 
+/** Returns whether a URL has a user or a password. `fetch` refuses such a URL. */
+export function hasUser(url: string): boolean {
+  const { username, password } = new URL(url);
+  return username !== '' || password !== '';
+}
+
+/** Returns whether a text is a URL that paths can follow: without a user, and without a query or a fragment, be they empty. */
+export const isBareUrl = (text: string): boolean => URL.canParse(text) && !hasUser(text) && !/[?#]/.test(text);
+
 /** Creates the data folder if needed. Throws one sentence that explains why it cannot be used. */
 export function ensureDataFolder(folder: string): void {
   try {

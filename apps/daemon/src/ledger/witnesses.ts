@@ -1,7 +1,7 @@
 import { readBody } from '@keywarden/core/client';
 import { encodeHash, openNote, parseVerifier, type Verifier } from '@keywarden/core/ledger';
 import * as db from '@keywarden/db/daemon';
-import { codeOf, type Environment, isLoopback, usageError } from '@keywarden/runtime';
+import { codeOf, type Environment, isBareUrl, isLoopback, usageError } from '@keywarden/runtime';
 import type { LedgerContext } from '../context.ts';
 
 /** A witness that the ledger's checkpoints are sent to: its public key, and its address for submissions. */
@@ -16,9 +16,7 @@ export function readWitnesses({ LEDGER_WITNESSES, ALLOW_HTTP }: Pick<Environment
   return lines.map((line): WitnessAddress => {
     const [text = '', url = '', ...rest] = line.trim().split(/\s+/);
     const key = parseVerifier(text);
-    // `fetch` refuses an address with a user, and paths follow the address.
-    const isBare = URL.canParse(url) && !/[@?#]/.test(url);
-    const isSafe = isBare && (url.startsWith('https://') || ALLOW_HTTP || isLoopback(new URL(url).hostname));
+    const isSafe = isBareUrl(url) && (url.startsWith('https://') || ALLOW_HTTP || isLoopback(new URL(url).hostname));
     if (key?.kind !== 'witness' || !isSafe || rest.length > 0)
       throw usageError(
         'A line of LEDGER_WITNESSES is not the public key of a witness, a space, and its https:// address without a user, query or fragment; fix it.',

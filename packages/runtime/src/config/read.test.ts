@@ -174,6 +174,8 @@ test.each([
   ['https://secret@x/api/v2'],
   ['https://x/api/v2?k=secret'],
   ['https://x/#secret'],
+  ['https://x/api/v2?'],
+  ['https://x/#'],
 ])('the address %s of a control plane is refused without being shown', (url) => {
   const inFile = () =>
     read(`connections:\n  - {name: prod, url: "${url}", api_key_env: PROD_KEY}\n`, { PROD_KEY: 'x' });

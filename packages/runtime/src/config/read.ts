@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { isMap, isScalar, LineCounter, parseDocument } from 'yaml';
-import { type Environment, isLoopback, readDataFile } from '../environment.ts';
+import { type Environment, hasUser, isBareUrl, isLoopback, readDataFile } from '../environment.ts';
 import { codeOf, usageError } from '../errors.ts';
 import { readKeyFile } from './key-file.ts';
 import { type ConfigFile, configSchema } from './schema.ts';
@@ -58,7 +58,8 @@ export function readConfig(environment: Environment, variables: NodeJS.ProcessEn
   });
   const standIn = usesSandbox ? [sandboxConnection(environment, { secrets })] : [];
   const connections = [...configured, ...(single ? [single] : []), ...standIn];
-  const odd = connections.find(({ url }) => !isBare(url));
+  // Messages and the store name it, so it must have no password.
+  const odd = connections.find(({ url }) => !isBareUrl(url));
   if (odd !== undefined)
     throw usageError(
       `The address of connection ${odd.name} has a user, a query or a fragment; write it as https://host/api/v2, and its key apart.`,
@@ -145,18 +146,6 @@ function isSafeAddress(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, hostname } = new URL(text);
   return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
-}
-
-/** Returns whether an address has a user or a password. `fetch` refuses such an address. */
-function hasUser(text: string): boolean {
-  const { username, password } = new URL(text);
-  return username !== '' || password !== '';
-}
-
-/** Returns whether an address has only what paths can follow. Messages and the store name it, so it must have no password. */
-function isBare(text: string): boolean {
-  const { search, hash } = new URL(text);
-  return !hasUser(text) && search === '' && hash === '';
 }
 
 /** Reads a value that must not be in the configuration file itself, from a variable or from another file. */

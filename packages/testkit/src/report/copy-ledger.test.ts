@@ -151,6 +151,8 @@ test('what cannot be copied is said in a sentence, and changes no earlier copy',
     'https://u:secret@host',
     'https://host/?a=b',
     'https://host/#x',
+    'https://host/?',
+    'https://host/#',
     'file:///x',
   ]) {
     const why = await refused(folder, { report });

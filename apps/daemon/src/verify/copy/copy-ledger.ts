@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, w
 import { dirname, join } from 'node:path';
 import { ControlPlaneError, readBytes, readRetryAfterMs } from '@keywarden/core/client';
 import * as ledger from '@keywarden/core/ledger';
-import { codeOf, isLoopback, makeFolder, UserError, usageError } from '@keywarden/runtime';
+import { codeOf, isBareUrl, isLoopback, makeFolder, UserError, usageError } from '@keywarden/runtime';
 import { holdFolder } from '../../hold-folder.ts';
 import { eachAtOnce } from '../../sync/run.ts';
 import { openSigned, otherKey, type Verdict, type VerifyOptions } from '../verdict.ts';
@@ -131,9 +131,8 @@ function assertLater(
 
 /** Returns the address of the log. A token must not cross the network in clear text. */
 function readAddress(report: string): string {
-  const url = URL.canParse(report) ? new URL(report) : null;
-  const isPlain = url !== null && url.username === '' && url.password === '' && url.search === '' && url.hash === '';
-  if (!isPlain || !['http:', 'https:'].includes(url.protocol))
+  const url = isBareUrl(report) ? new URL(report) : null;
+  if (url === null || !['http:', 'https:'].includes(url.protocol))
     throw usageError('The first argument is no address of a report; pass one such as https://keywarden.example.');
   if (url.protocol === 'http:' && !isLoopback(url.hostname))
     throw usageError(
