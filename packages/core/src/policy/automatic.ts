@@ -61,8 +61,9 @@ export interface AutomaticVerdict {
 
 /**
  * Returns which of the keys that nothing holds may be revoked automatically (R6). Rule and organization must both be in `mode: enforce`. Two listings
- * at least an hour apart must show the key if its rule rests on use. The token that signed its access review must not be revoked, if its rule rests on that. No breaker and no incident of a use in flight may be open, and a canary must have been revoked
- * before. Quotas apply afterwards. Pure; keeps the order of the verdicts.
+ * at least an hour apart must show the key if its rule rests on use. The token that signed its access review must not be revoked, if its rule rests on that.
+ * No breaker and no incident of a use in flight may be open, and a canary must have been revoked before. Quotas apply afterwards. Pure; keeps the order of
+ * the verdicts.
  */
 export function automatic(
   policy: Policy,
