@@ -30,7 +30,11 @@ test('every command with a result prints it as JSON, with --json and with -o jso
   expect(await one(...exempt)).toMatchObject({ keys: [{ id: idOf('ci-one') }], rules: null });
   const token = await one('token', 'create', '--name', 'ada', '--role', 'viewer');
   expect(token).toMatchObject({ name: 'ada', role: 'viewer', token: expect.stringMatching(/^kwr_/) });
-  expect(await one('token', 'revoke', String(token.id))).toEqual({ id: token.id, revoked: true });
+  expect(await one('token', 'revoke', String(token.id))).toEqual({
+    id: token.id,
+    revoked: true,
+    in_effect: { exemptions: [], rotations: [], reviews: [] },
+  });
   const ledger = await one('ledger', '--check', '--create-key');
   expect(ledger).toMatchObject({ waiting: 0, seen: ledger.size, faults: [] });
   const receipt = await one('receipt', 'pause/1', '--type', 'pause.begun');

@@ -43,6 +43,10 @@ grant update (role, revoked_at, revoked_by) on keywarden.report_token to keyward
 grant update (ended_at, ended_by) on keywarden.report_session to keywarden_admin;
 grant select on keywarden.access_log, keywarden.migration, keywarden.organization, keywarden.repeatable to keywarden_admin;
 grant execute on function keywarden.clock_was_ahead to keywarden_admin;
+-- The person who revokes a token learns what it did that stays in effect.
+grant select (number, granted_by, until, ended_at) on keywarden.exemption to keywarden_admin;
+grant select (number, id, requested_by, ended_at) on keywarden.rotation to keywarden_admin;
+grant select (review_number, signed_by) on keywarden.review_signature to keywarden_admin;
 
 -- The daemon writes these.
 grant delete, insert on keywarden.rejected_row

@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { asc, getTableColumns, sql } from 'drizzle-orm';
+import { and, asc, getTableColumns, gt, isNull, like, sql } from 'drizzle-orm';
+import { exemption } from '../schema/exemptions.ts';
+import { reviewSignature } from '../schema/reviews.ts';
+import { rotation } from '../schema/rotations.ts';
 import { reportToken } from '../schema/tokens.ts';
 import { type Db, hasValues } from '../sql.ts';
 import { hashCredential } from './authenticate.ts';
@@ -72,4 +75,35 @@ export async function revokeToken(db: Db, { number, by }: { number: string; by: 
     .set({ revokedAt: sql`now()`, revokedBy: by })
     .where(hasValues(reportToken, { number, revokedAt: null }));
   return revoked.count > 0;
+}
+
+/**
+ * Lists what a token did that its revocation does not end: the numbers of exemptions in force, the ids of open rotations, and the numbers of the reviews that
+ * it signed.
+ */
+export async function listTokenEffects(
+  db: Db,
+  number: string,
+): Promise<{ exemptions: string[]; rotations: string[]; reviews: string[] }> {
+  const name = `% (report token ${number})`;
+  const exemptions = await db
+    .select({ number: exemption.number })
+    .from(exemption)
+    .where(and(like(exemption.grantedBy, name), isNull(exemption.endedAt), gt(exemption.until, sql`now()`)))
+    .orderBy(asc(exemption.number));
+  const rotations = await db
+    .select({ id: rotation.id })
+    .from(rotation)
+    .where(and(like(rotation.requestedBy, name), isNull(rotation.endedAt)))
+    .orderBy(asc(rotation.number));
+  const reviews = await db
+    .select({ number: reviewSignature.reviewNumber })
+    .from(reviewSignature)
+    .where(like(reviewSignature.signedBy, name))
+    .orderBy(asc(reviewSignature.reviewNumber));
+  return {
+    exemptions: exemptions.map((each) => each.number),
+    rotations: rotations.map(({ id }) => id),
+    reviews: reviews.map((each) => each.number),
+  };
 }

@@ -1,4 +1,4 @@
-import { createToken, listTokens, revokeToken, roles, type StoredToken } from '@keywarden/db/daemon';
+import { createToken, listTokenEffects, listTokens, revokeToken, roles, type StoredToken } from '@keywarden/db/daemon';
 import { printError, usageError } from '@keywarden/runtime';
 import { describeCommand } from './command.ts';
 import { parseUntil, requireNumber, requireOrganization, userName } from './common.ts';
@@ -68,7 +68,20 @@ export const tokenRevokeCommand = describeCommand({
   async run({ store }, id) {
     if (!(await revokeToken(store.db, { number: id, by: userName() })))
       throw usageError(`There is no live token ${id}; keywarden token list shows them.`);
-    return { json: { id, revoked: true }, text: `Token ${id} is revoked.` };
+    const { exemptions, rotations, reviews } = await listTokenEffects(store.db, id);
+    const lines = [
+      `Token ${id} is revoked, with its sessions, approvals and unanswered requests.`,
+      exemptions.length > 0 &&
+        `Its exemptions in force stay: ${exemptions.join(', ')}. keywarden exemptions --end NUMBER ends one.`,
+      rotations.length > 0 &&
+        `Its open rotations go on: ${rotations.join(', ')}. keywarden rotations --give-up ROTATION ends one.`,
+      reviews.length > 0 &&
+        `The reviews that it signed still count: ${reviews.join(', ')}. A later review of the same keys replaces one.`,
+    ];
+    return {
+      json: { id, revoked: true, in_effect: { exemptions, rotations, reviews } },
+      text: lines.filter(Boolean).join('\n'),
+    };
   },
 });
 
