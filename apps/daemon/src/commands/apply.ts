@@ -2,12 +2,12 @@ import { createInterface } from 'node:readline/promises';
 import type { PlanItem } from '@keywarden/core/policy';
 import { countOf } from '@keywarden/core/values';
 import { readStanding } from '@keywarden/db/daemon';
-import { codeOf, exitCode, UserError, usageError } from '@keywarden/runtime';
+import { exitCode, UserError, usageError } from '@keywarden/runtime';
 import { usableConnections } from '../connect.ts';
 import type { Context } from '../context.ts';
-import { type Applied, applyPlan, remainingItems } from '../enforce/apply.ts';
+import { applyPlan, remainingItems } from '../enforce/apply.ts';
 import { whyPaused } from '../enforce/guarded-revocation.ts';
-import { approvalScope, betweenMarks } from '../enforce/high-water-mark.ts';
+import { approvalScope, reportBetweenMarks } from '../enforce/high-water-mark.ts';
 import { readDocument } from '../enforce/plan.ts';
 import { whyNotApproved } from '../enforce/standing.ts';
 import { appliedToJson, renderApplied } from './applied.ts';
@@ -58,19 +58,10 @@ export const applyCommand = describeCommand({
       };
     const { connections, failures } = await usableConnections(context);
     const approver = { via: 'command line', approvedBy: userName() } as const;
-    let applied: Applied | undefined;
-    try {
-      await betweenMarks(context, async () => {
-        applied = await applyPlan(context, { planId, items: document.items, approver, connections });
-      });
-    } catch (error) {
-      // Print what was revoked even if the mark after it could not be written.
-      if (applied === undefined) throw error;
-      failures.push(
-        `The store's high-water mark could not be updated (${codeOf(error)}); check the store and KEYWARDEN_DATA.`,
-      );
-    }
-    if (applied === undefined) throw new Error('a plan was applied without a result');
+    const applied = await reportBetweenMarks(context, () =>
+      applyPlan(context, { planId, items: document.items, approver, connections }),
+    );
+    if (applied.whyUnmarked !== null) failures.push(applied.whyUnmarked);
     const isWhole =
       failures.length === 0 && applied.stopped === null && applied.items.every((each) => each.outcome === 'revoked');
     return {

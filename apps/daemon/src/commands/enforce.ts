@@ -15,6 +15,7 @@ export const enforceCommand = describeCommand({
   async run(context) {
     const { connections, failures } = await listKeysAfresh(context);
     const enforced = await enforce(context, connections);
+    if (enforced.whyUnmarked !== null) failures.push(enforced.whyUnmarked);
     return {
       json: { ...toJson(enforced), failures },
       text: [...render(enforced), ...failures].join('\n\n'),

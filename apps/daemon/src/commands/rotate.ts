@@ -31,6 +31,7 @@ export const rotateCommand = describeCommand({
     const find = makeKeyFinder(await listLiveKeys(context.store.db));
     const keys = [...new Set(names.map(find))];
     const rotated = await rotate(context, connections, keys.length === 0 ? undefined : { keys, sink, by: userName() });
+    if (rotated.whyUnmarked !== null) failures.push(rotated.whyUnmarked);
     return {
       json: { ...toJson(rotated), failures },
       text: [...render(rotated), ...failures].join('\n\n'),

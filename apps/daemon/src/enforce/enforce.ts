@@ -10,7 +10,7 @@ import { type Announced, announce } from '../notices/notices.ts';
 import { remindReviewers } from '../notices/review-reminders.ts';
 import { type Applied, applyPlan, hasUseInFlight } from './apply.ts';
 import { stoppedByUse } from './guarded-revocation.ts';
-import { type ApprovalScope, betweenMarks } from './high-water-mark.ts';
+import { type ApprovalScope, reportBetweenMarks } from './high-water-mark.ts';
 import { planKeys, readDocument } from './plan.ts';
 import { readPermissions } from './standing.ts';
 
@@ -22,6 +22,8 @@ export interface Enforced {
   /** The result of automatic enforcement; null if it may do nothing, with the reason in `why`. */
   automatic: Applied | null;
   why: string | null;
+  /** Why the mark after the pass could not be made, as a sentence; null if it was. */
+  whyUnmarked: string | null;
 }
 
 /**
@@ -37,13 +39,12 @@ export async function enforce(context: Context, connections: Connection[]): Prom
     await recordIncidents(context, plan);
     await db.endEarlyApprovals(context.store.db);
     const { why, approvals } = await recordState(context);
-    return await betweenMarks(context, async () => {
+    return await reportBetweenMarks(context, async () => {
       const approved = approvals.why === null ? await carryOutApproved(context, connections, approvals.since) : [];
       const lost = approved.find(({ hasStoreFailed }) => hasStoreFailed);
       // R5: the lost response may have shown a use in flight.
       const whyNot = lost?.stopped ?? (approved.some(hasUseInFlight) ? stoppedByUse : why);
-      const isFree = lost === undefined && whyNot === null;
-      const automatic = isFree ? await enforceAutomatically(context, plan, connections) : null;
+      const automatic = whyNot === null ? await enforceAutomatically(context, plan, connections) : null;
       return { plan, announced, approved, automatic, why: whyNot };
     });
   });

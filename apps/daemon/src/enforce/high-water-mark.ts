@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { toMs } from '@keywarden/core/values';
 import * as db from '@keywarden/db/daemon';
 import { assertCurrent, readNow } from '@keywarden/db/store';
-import { createEmptyDataFile, readDataFile, UserError, writeDataFile } from '@keywarden/runtime';
+import { codeOf, createEmptyDataFile, readDataFile, UserError, writeDataFile } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
 
 // What a machine may carry out without a person at its command line (R10), by the mark in its file and the state of that mark in the store:
@@ -122,6 +122,25 @@ export async function betweenMarks<T>(context: StoreContext, work: () => Promise
   } finally {
     await moveMark(context);
   }
+}
+
+/** Runs work as `betweenMarks` does. If only the mark after it fails, returns the result all the same, so that it is reported, and a sentence about the mark. */
+export async function reportBetweenMarks<T extends object>(
+  context: StoreContext,
+  work: () => Promise<T>,
+): Promise<T & { whyUnmarked: string | null }> {
+  const mark = async () => await moveMark(context);
+  await mark();
+  const result = await work().catch(async (error: unknown) => {
+    await mark();
+    throw error;
+  });
+  const whyUnmarked = await mark().then(
+    () => null,
+    (error: unknown) =>
+      `The store's high-water mark could not be updated (${codeOf(error)}); check the store and KEYWARDEN_DATA.`,
+  );
+  return { ...result, whyUnmarked };
 }
 
 /**

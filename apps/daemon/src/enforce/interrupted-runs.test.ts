@@ -1,9 +1,12 @@
 import { applyPlan } from '@keywarden/daemon';
 import {
   apply,
+  approveByReport,
+  enforced,
   fixture,
   makeStoredPlan,
   outcomes,
+  pass,
   prepare,
   revokedNames,
   store,
@@ -12,6 +15,8 @@ import {
 import { prepareBetween, setBetween } from '@keywarden/testkit/daemon/between-fixture';
 import { neverUsedRule } from '@keywarden/testkit/daemon/fixture';
 import { expect, test } from 'vitest';
+import { applyCommand } from '../commands/apply.ts';
+import { armMachine } from './high-water-mark.ts';
 
 // Runs that end before their last key.
 
@@ -93,17 +98,70 @@ test('R7: a credential that is refused by a revocation itself stops its connecti
   expect(await revokedNames()).toEqual([]);
 });
 
-test('a run whose end the store does not record reports what it has revoked', async () => {
-  await prepare(['one', 'busy']);
-  const plan = await makeStoredPlan();
+/** Fills the disk of the store for one table. */
+const fill = async (table: string) =>
   await store.sql.unsafe(`
     create function public.fill() returns trigger language plpgsql as
     $$ begin raise exception 'could not extend file' using errcode = '53100'; end $$;
-    create trigger fill before insert on keywarden.approval_end for each row execute function public.fill();
+    create trigger fill before insert on keywarden.${table} for each row execute function public.fill();
     grant execute on function public.fill() to keywarden_daemon`);
+
+test('R5: after an approved plan whose response the store did not take, nothing is revoked automatically in that pass', async () => {
+  await prepare(['one', 'busy'], { policy: enforced() });
+  await armMachine(fixture.context, 'ada');
+  await pass();
+  await approveByReport((await makeStoredPlan()).id);
+  await fill('revocation_outcome');
+  expect(await pass()).toMatchObject({
+    approved: [{ items: [{ outcome: 'unknown' }], hasStoreFailed: true }],
+    automatic: null,
+    why: 'the store failed (53100); fix it, then apply the plan again',
+  });
+});
+
+test('a run whose end the store does not record reports what it has revoked', async () => {
+  await prepare(['one', 'busy']);
+  const plan = await makeStoredPlan();
+  await fill('approval_end');
   expect(await apply(plan)).toMatchObject({
     items: [{ outcome: 'revoked' }],
     stopped: "the store failed (53100) while it recorded the plan's end",
     hasStoreFailed: true,
+  });
+});
+
+test('apply prints what it has revoked although its machine can write no mark after that', async () => {
+  await prepare(['one', 'busy']);
+  const plan = await makeStoredPlan();
+  const { environment, progress } = fixture.context;
+  const part: typeof progress.part = (...names) => ({
+    ...progress.part(...names),
+    // The plan has come to its end.
+    end: () => Object.assign(environment, { KEYWARDEN_DATA: '/proc/self' }),
+  });
+  const context = { ...fixture.context, progress: { ...progress, part } };
+  expect(await applyCommand.run?.(context as never, plan.id as never, { yes: true } as never)).toMatchObject({
+    json: { changed: 1, stopped: null, failures: [expect.stringMatching(/high-water mark could not be updated/)] },
+    text: expect.stringMatching(/1 key revoked, 0 not\.[^]*high-water mark could not be updated/),
+    needsPerson: true,
+  });
+});
+
+test('R4: a pass whose machine can write no mark after a revocation reports what it has revoked', async () => {
+  await prepareBetween(['one', 'busy'], {
+    enforcement: { organizations: { '*': { mode: 'enforce' } } },
+    rules: [{ ...neverUsedRule, mode: 'enforce' }],
+  });
+  await armMachine(fixture.context, 'ada');
+  await pass();
+  const { environment } = fixture.context;
+  setBetween(async ({ method }, forward) => {
+    const response = await forward();
+    if (method === 'DELETE') environment.KEYWARDEN_DATA = '/proc/self';
+    return response;
+  });
+  expect(await pass()).toMatchObject({
+    automatic: { items: [{ outcome: 'revoked' }] },
+    whyUnmarked: expect.stringMatching(/high-water mark could not be updated/),
   });
 });

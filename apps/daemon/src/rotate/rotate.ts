@@ -3,7 +3,7 @@ import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { withProcessLock } from '../context.ts';
 import { whyPaused } from '../enforce/guarded-revocation.ts';
-import { betweenMarks, wholeSince } from '../enforce/high-water-mark.ts';
+import { reportBetweenMarks, wholeSince } from '../enforce/high-water-mark.ts';
 import { planKeys } from '../enforce/plan.ts';
 import { readPermissions } from '../enforce/standing.ts';
 import { notifyStalled } from '../notices/stalled.ts';
@@ -19,6 +19,8 @@ export interface Rotated {
   orphans: HandledOrphan[];
   /** Why nothing was done, or why the rest was skipped; null if neither applies. */
   why: string | null;
+  /** Why the mark after the pass could not be made, as a sentence; null if it was. */
+  whyUnmarked: string | null;
 }
 
 /** The keys that a person requests. */
@@ -47,7 +49,7 @@ export async function rotate(context: Context, connections: Connection[], reques
       stopped: null,
     };
     const run: Run = { connections, now: context.now, facts, judgements, ...lists, ...asked };
-    return await betweenMarks(context, async () => {
+    return await reportBetweenMarks(context, async () => {
       if (why !== null) return { opened: [], moved: [], orphans: [], why };
       const { opened, moved, lineages } =
         request === undefined ? await rotateAll(context, run) : await rotateRequested(context, request, run);

@@ -118,7 +118,7 @@ async function compareWithLedger(context: Context): Promise<void> {
   if (faults.length > 0) context.log.error({ faults }, 'the store differs from its ledger; an incident is open');
 }
 
-function logEnforced({ log }: Context, { plan, announced, approved, automatic, why }: Enforced): void {
+function logEnforced({ log }: Context, { plan, announced, approved, automatic, why, whyUnmarked }: Enforced): void {
   const runs = [...approved, ...(automatic === null ? [] : [automatic])];
   const revoked = runs.flatMap(({ items }) => items).filter(({ outcome }) => outcome === 'revoked').length;
   const stopped = runs.flatMap((each) => each.stopped ?? []);
@@ -126,15 +126,17 @@ function logEnforced({ log }: Context, { plan, announced, approved, automatic, w
   log.info({ plan: plan.id, revoked, notices: announced, ...words }, 'enforced');
   const lost = runs.find(({ hasStoreFailed }) => hasStoreFailed);
   if (lost !== undefined) throw new UserError('held', `Enforcement was cut short: ${lost.stopped}.`);
+  if (whyUnmarked !== null) throw new UserError('store', whyUnmarked);
 }
 
-function logRotated({ log }: Context, { opened, moved, orphans, why }: Rotated): void {
+function logRotated({ log }: Context, { opened, moved, orphans, why, whyUnmarked }: Rotated): void {
   const countsOf = (all: string[]) =>
     Object.fromEntries([...Map.groupBy(all, (each) => each)].map(([each, group]) => [each, group.length]));
   const begun = opened.filter(({ rotation }) => rotation !== null).length;
   const whyNot = countsOf(opened.flatMap((each) => each.whyNot ?? []));
   const states = countsOf(moved.map(({ rotation }) => rotation.state));
   log.info({ begun, why_not: whyNot, states, orphans: orphans.length, ...(why === null ? {} : { why }) }, 'rotated');
+  if (whyUnmarked !== null) throw new UserError('store', whyUnmarked);
 }
 
 /** Asks every project at least daily, even if the schedule of operations is infrequent or its passes fail. */
