@@ -12,7 +12,7 @@ import {
   store,
   useApplyFixture,
 } from '@keywarden/testkit/daemon/apply-fixture';
-import { prepareBetween, setBetween } from '@keywarden/testkit/daemon/between-fixture';
+import { changed, isKeyList, prepareBetween, setBetween } from '@keywarden/testkit/daemon/between-fixture';
 import { neverUsedRule } from '@keywarden/testkit/daemon/fixture';
 import { expect, test } from 'vitest';
 import { applyCommand } from '../commands/apply.ts';
@@ -164,4 +164,31 @@ test('R4: a pass whose machine can write no mark after a revocation reports what
     automatic: { items: [{ outcome: 'revoked' }] },
     whyUnmarked: expect.stringMatching(/high-water mark could not be updated/),
   });
+});
+
+test.each<[string, number | null, boolean]>([
+  ['a later use than the list has', 61, true],
+  ['no use at all', null, false],
+])('R5: a revocation of a key that was used, answered with %s', async (_what, seconds, usedInFlight) => {
+  await prepareBetween(['one', 'busy'], { rules: [{ name: 'unused', unused_for: '20d', action: 'revoke' }] });
+  let createdMs = Number.NaN;
+  /** Returns the time this long after the key was created. */
+  const after = (secondsLater: number) => new Date(createdMs + secondsLater * 1000).toISOString();
+  setBetween(async (request, forward) => {
+    if (isKeyList(request))
+      return await changed(forward, (rows) =>
+        rows.map((row) => {
+          if (row.name !== 'one') return row;
+          createdMs = Date.parse(String(row.created_at));
+          return { ...row, last_used_at: after(60) };
+        }),
+      );
+    if (request.method !== 'DELETE') return await forward();
+    const answer = await forward();
+    const row = (await answer.json()) as object;
+    const used = { ...row, last_used_at: seconds === null ? null : after(seconds) };
+    return Response.json(used, { headers: answer.headers });
+  });
+  await pass();
+  expect((await apply(await makeStoredPlan())).items).toMatchObject([{ outcome: 'revoked', usedInFlight }]);
 });

@@ -99,3 +99,15 @@ test('a revocation that was never sent does not count as one that the control pl
   const { keys } = await readFactsAt(fixture.context.store, new Date().toISOString());
   expect(keys.find(({ name }) => name === 'one')?.hasFailedLately).toBe(false);
 });
+
+test('a rejection that arrives while a revocation waits for its permit holds it back', async () => {
+  await prepareBetween(['one', 'busy']);
+  const plan = await makeStoredPlan();
+  const reject = async () =>
+    await store.sql`insert into keywarden.plan_rejection (plan_id, rejected_by, reason) values (${plan.id}, 'grace', 'stop')`;
+  const { late } = lateConnection(fixture, reject);
+  fixture.connections = [late];
+  await apply(plan);
+  expect(await attempts()).toEqual([{ outcome: 'not_revoked', why: expect.stringMatching(/was rejected by grace/) }]);
+  expect(await revokedNames()).toEqual([]);
+});
