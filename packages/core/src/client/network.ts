@@ -44,7 +44,8 @@ export function neverSent(error: unknown): boolean {
   const { syscall } = systemErrorOf(error);
   if (syscall === 'read' || syscall === 'write') return false;
   const code = networkCode(error);
-  return unconnected.has(code) || /CERT|ERR_TLS_|^PROXY_/.test(code);
+  // An alert of the server, such as ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED, may come after the request.
+  return unconnected.has(code) || (/CERT|ERR_TLS_|^PROXY_/.test(code) && !code.startsWith('ERR_SSL_'));
 }
 
 function messages(error: Error): string {

@@ -113,6 +113,21 @@ test.each([
 });
 
 test.each([
+  ['CERT_HAS_EXPIRED', 'unreachable'],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'unreachable'],
+  ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'outcome_unknown'],
+])(
+  'a write is not sent to a server whose certificate is refused, but a server may refuse the client after it: with %s it is %s',
+  async (networkCode, code) => {
+    const { client } = await clientFixture();
+    const cause = Object.assign(new Error('TLS'), { code: networkCode });
+    const broken = client({ fetch: async () => await Promise.reject(new TypeError('fetch failed', { cause })) });
+    for (const write of [broken.createPersonalKey('refused'), broken.revokePersonalKey('5')])
+      expect(await failure(write)).toMatchObject({ code, networkCode });
+  },
+);
+
+test.each([
   ['dns error: failed to lookup address information: Name or service not known', 'ENOTFOUND'],
   ['invalid peer certificate: UnknownIssuer', 'ERR_TLS_CERT'],
 ])('a write that Deno did not send, because of %s, is unreachable, not unknown', async (why, code) => {
