@@ -119,16 +119,21 @@ export function whyStale(
   return aheadMs > dateToleranceMs && !isSandbox ? `its Date is ${Math.round(aheadMs / 1000)} s in the future` : null;
 }
 
-/** How far, in ms, a response's Date may be from the expected time of the control plane's clock. */
+/** How far, in ms, a response's Date may be from the expected time of the control plane's clock, between its request and now. */
 const dateToleranceMs = 300_000;
 
 /**
  * Returns a response's Date as RFC 3339. Throws if it does not fit what the connection has seen of the control plane's clock. One wrong
  * Date in the store would spoil every later judgement. A sandbox's time is moved on purpose.
  */
-export function datedAt({ name, skewMs, isSandbox, time }: Connection, dateMs: number | null): string {
-  const offMs = dateMs === null ? Number.NaN : Math.abs(dateMs - (time.now() + skewMs));
-  if (dateMs !== null && (isSandbox || offMs <= dateToleranceMs)) return new Date(dateMs).toISOString();
+export function datedAt(
+  { name, skewMs, isSandbox, time }: Connection,
+  { dateMs, begunMs }: { dateMs: number | null; begunMs: number },
+): string {
+  const localMs = (dateMs ?? Number.NaN) - skewMs;
+  // A list that takes many requests, such as one for each branch, has the Date of its oldest response.
+  const fits = localMs >= begunMs - dateToleranceMs && localMs <= time.now() + dateToleranceMs;
+  if (dateMs !== null && (isSandbox || fits)) return new Date(dateMs).toISOString();
   throw new UserError(
     'clock',
     `A response to connection ${name} has no Date, or a Date that does not fit the earlier responses. Nothing of it is stored.`,

@@ -180,7 +180,7 @@ async function isCutShort(
 function freshDate(connection: Connection, answer: { dateMs: number | null; ageMs: number; begunMs: number }): string {
   const stale = whyStale(connection, answer);
   if (stale !== null) throw new ControlPlaneError('invalid_response', `a page of operations is stale: ${stale}`);
-  return datedAt(connection, answer.dateMs);
+  return datedAt(connection, answer);
 }
 
 async function save(

@@ -68,8 +68,8 @@ export async function listScope(
   const begunAt = await readNow(sql);
   const begunMs = connection.time.now();
   const shown = await fetchScope(connection, scope, context.signal);
-  const { live, ended, rejected, dateMs, partial } = shown;
-  const listedAt = datedAt(connection, dateMs);
+  const { live, ended, rejected, partial } = shown;
+  const listedAt = datedAt(connection, { ...shown, begunMs });
   const name = scopeName(scope);
   const list = isProjectScope(scope) ? 'credentials' : 'keys';
   await keepRejected(context, connection, { list, place: name, rejected });
