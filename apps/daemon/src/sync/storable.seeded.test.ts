@@ -1,4 +1,5 @@
 import { type ControlPlaneClient, collect, createClient, type Page } from '@keywarden/core/client';
+import { type OtherKind, otherKinds } from '@keywarden/core/wire';
 import {
   makeOperationPartitions,
   saveKeyListing,
@@ -86,13 +87,47 @@ const kinds: Record<string, Kind> = {
     },
     list: 'keys',
     read: (client) => client.organizationKeys('acme'),
-    save: async (keys) => {
-      listings += 1;
-      const listedAt = new Date(Date.parse(at) + listings * 1000).toISOString();
-      const scope = { controlPlane, scope: 'organization:acme', organizationId: 'acme', connection: 'main', run: null };
-      await saveKeyListing(store.sql, { ...scope, listedAt, begunAt: at, keys });
-    },
+    save: saveListing('organization:acme'),
   },
+  ...credentialsOf('branch_credential', 'credentials', {
+    token_id: 't',
+    name: 'ci',
+    scopes: ['storage:read'],
+    principal_type: 'user',
+    function_id: 'f',
+    created_at: at,
+    last_used_at: at,
+    revoked_at: at,
+    expires_at: at,
+  }),
+  ...credentialsOf('role', 'roles', {
+    name: 'app',
+    protected: false,
+    authentication_method: 'password',
+    created_at: at,
+    updated_at: at,
+  }),
+  ...credentialsOf('project_permission', 'project_permissions', {
+    id: 'g',
+    granted_to_email: 'u@acme.example',
+    granted_at: at,
+    revoked_at: at,
+  }),
+  ...credentialsOf('project_member', 'project_members', {
+    member_id: 'm',
+    user_id: 'u',
+    email: 'u@acme.example',
+    project_role: 'admin',
+    joined_at: at,
+  }),
+  ...credentialsOf('jwks', 'jwks', {
+    id: 'j',
+    branch_id: 'b',
+    provider_name: 'idp',
+    jwks_url: 'https://idp.example/.well-known/jwks.json',
+    role_names: ['app'],
+    created_at: at,
+  }),
   operation: {
     row: {
       id: '00000000-0000-4000-8000-000000000001',
@@ -115,7 +150,26 @@ const kinds: Record<string, Kind> = {
       }),
   },
 };
+
+/** Returns a kind of credential of a project, by the name of its list. */
+function credentialsOf(kind: OtherKind, list: string, row: object): Record<string, Kind> {
+  const read: Kind['read'] = (client) => client.credentials(kind, { projectId: 'p', branchId: 'b' });
+  return { [kind]: { row, list, read, save: saveListing(`${kind}:acme/p`) } };
+}
+
 let listings = 0;
+
+function saveListing(scope: string): Kind['save'] {
+  return async (rows: { revokedAt?: string | null }[]) => {
+    listings += 1;
+    const listedAt = new Date(Date.parse(at) + listings * 1000).toISOString();
+    const place = { controlPlane, scope, organizationId: 'acme', connection: 'main', run: null };
+    const [ended, keys] = [true, false].map((isEnded) =>
+      rows.filter(({ revokedAt = null }) => (revokedAt !== null) === isEnded),
+    );
+    await saveKeyListing(store.sql, { ...place, listedAt, begunAt: at, keys: keys as never, ended: ended as never });
+  };
+}
 
 test.each(Object.keys(kinds))('R7: every record that the client accepts fits into the store: %s', async (kind) => {
   const found = kinds[kind];
@@ -138,11 +192,13 @@ test.each(Object.keys(kinds))('R7: every record that the client accepts fits int
       await save(items as never[]);
     }),
     // Each listing of keys compares all keys so far.
-    { numRuns: sized(kind === 'key' ? 300 : 1000) },
+    { numRuns: sized(isOfListings(kind) ? 300 : 1000) },
   );
   // About one in twenty records of keys is accepted.
   expect(Math.min(seen.accepted, seen.rejected)).toBeGreaterThan(2);
 });
+
+const isOfListings = (kind: string) => ['key', ...otherKinds].includes(kind);
 
 /** Returns the path of each field that is no object. */
 const leavesOf = (row: object): string[][] =>

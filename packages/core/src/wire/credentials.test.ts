@@ -155,3 +155,14 @@ test('names and ids that a store cannot index are unreadable', () => {
   const role = (name: string) => read('role', { name }) !== undefined;
   expect([role('x'.repeat(100)), role('x'.repeat(101)), role('')]).toEqual([true, false, false]);
 });
+
+test.each<[OtherKind, string, object]>([
+  ['branch_credential', 'token_id', {}],
+  ['role', 'name', {}],
+  ['project_permission', 'id', { granted_to_email: 'ada@acme.example' }],
+  ['project_member', 'member_id', {}],
+  ['jwks', 'id', { provider_name: 'idp', jwks_url: 'https://idp.example' }],
+])('a row of a %s has an id that a store has a place for', (kind, name, row) => {
+  expect(read(kind, { ...row, [name]: 'a' })).toMatchObject({ kind });
+  for (const id of ['', 'a\0', 'a\ud800', 'a'.repeat(201)]) expect(read(kind, { ...row, [name]: id })).toBeUndefined();
+});

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { OtherKind } from './kinds.ts';
-import { maybe, unknownTime, when } from './primitives.ts';
+import { id as anyId, maybe, unknownTime, when } from './primitives.ts';
 import { unknownCreator, type WireKey } from './schemas.ts';
 
 // The rows of a project's lists of credentials other than API keys. Only these fields are read, because any other may be a secret.
@@ -21,7 +21,7 @@ export interface WireCredential extends WireKey {
   revokedAt: string | null;
 }
 
-const id = z.string().min(1).max(200);
+const id = anyId.min(1).max(200);
 const word = maybe(z.string().max(1000));
 const words = maybe(z.array(z.string().max(200)).max(100));
 
@@ -70,7 +70,7 @@ const branchCredential = z.object({
 });
 
 const role = z.object({
-  name: z.string().min(1).max(100),
+  name: anyId.min(1).max(100),
   protected: maybe(z.boolean()),
   authentication_method: word,
   created_at: when,

@@ -47,7 +47,7 @@ export const projectSchema = wireRecord({
 export type WireProject = z.output<typeof projectSchema>;
 
 /** The fields of a branch that are needed to list its credentials. */
-export const branchSchema = z.object({ id: z.string().min(1), name: z.string() });
+export const branchSchema = z.object({ id: id.min(1), name: z.string() });
 export type WireBranch = z.output<typeof branchSchema>;
 
 export const organizationSchema = wireRecord({ id, name: z.string(), created_at: instant });
