@@ -1,5 +1,5 @@
 import { revocationHold } from '@keywarden/core/policy';
-import { whyNoOrphan } from '@keywarden/core/rotation';
+import { rotationIdIn, whyNoOrphan } from '@keywarden/core/rotation';
 import { toMs } from '@keywarden/core/values';
 import {
   listSuspectedOrphans,
@@ -70,6 +70,8 @@ async function whyItStays(
 ): Promise<string | null> {
   const rotation = await readRotation(context.store.db, number);
   if (rotation === undefined) return 'its rotation is unknown';
+  // The daemon's login of the database is sufficient to write an intent with the name of any key.
+  if (rotationIdIn(intent.name) !== rotation.id) return 'the intent to mint it does not have the name of a successor';
   const sink = await sinkOf(context, rotation, run.connections);
   if ('whyNot' in sink) return sink.whyNot;
   const sinkPath = rotation.mints.find(({ attempt }) => attempt === intent.attempt)?.sinkPath;
