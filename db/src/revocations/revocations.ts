@@ -37,13 +37,12 @@ export async function beginRevocation(sql: Sql, intent: NewIntent): Promise<stri
     select ${planId}, ${approval}::bigint, ${rotation}::bigint, ${intent.key}, count(i.number) + 1, ${intent.connection},
       ${intent.listing}::bigint, ${intent.judgedAt}::timestamptz, ${intent.policySha256}
     from keywarden.revocation_intent i
-    join keywarden.credential k on k.number = i.key_number
     left join keywarden.revocation_outcome o on o.intent_number = i.number
     where i.key_number = ${intent.key}
     having (select count(*) from held) >= 0 and not exists (select from keywarden.pause where resumed_at is null)
-      and exists (select from keywarden.credential q where q.number = ${intent.key} and q.superseded_at is null and not exists (
+      and exists (select from keywarden.credential q where q.number = ${intent.key} and q.gone_at is null and q.superseded_at is null and not exists (
         select from keywarden.incident c where c.key_number = q.number and c.kind = 'key_changed' and c.closed_at is null))
-      and count(*) filter (where o.outcome is null or o.outcome in ('revoked', 'gone') and k.gone_at is not null) = 0
+      and count(*) filter (where o.outcome is null) = 0
     on conflict (key_number, attempt) do nothing
     returning number`;
   return rows[0] === undefined ? undefined : String(rows[0].number);
