@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Hono } from 'hono';
 import { z } from 'zod';
 import { requireAdministrator, requireOrganization, requireOwnProject } from '../access/rules.ts';
-import { Refusal } from '../http/errors.ts';
+import { found, Refusal } from '../http/errors.ts';
 import { readBody, readOptionalBody } from '../http/json.ts';
 import { readPath } from '../http/query.ts';
 import { moveProject, requireRoomForProject } from '../resources/projects.ts';
@@ -29,7 +29,7 @@ export function projectTransferRoutes(api: Hono<Env>, { db, clock }: State): voi
     return db.transaction(() => {
       for (const projectId of projectIds) {
         const project = db.find('project', { id: projectId, organization_id: source, deleted_at: null });
-        if (project === undefined) throw new Refusal(404, `project not found; project_id:"${projectId}"`);
+        found(project, `project not found; project_id:"${projectId}"`);
         requireRoomForProject(db, destination);
         moveProject(db, { projectId, to: destination, at: clock.now() });
       }
@@ -55,14 +55,9 @@ export function projectTransferRoutes(api: Hono<Env>, { db, clock }: State): voi
     requireOrganization(db, c.get('principal'), destination);
     const at = clock.now();
     return db.transaction(() => {
-      const offer = db.get(
-        `select p.organization_id from transfer_request t join project p on p.id = t.project_id
-         where t.id = ? and p.id = ? and t.expires_at > ? and p.deleted_at is null`,
-        id,
-        projectId,
-        at,
-      );
-      if (offer === undefined) throw new Refusal(404, 'transfer request not found');
+      const open = `select p.organization_id from transfer_request t join project p on p.id = t.project_id
+         where t.id = ? and p.id = ? and t.expires_at > ? and p.deleted_at is null`;
+      const offer = found(db.get(open, id, projectId, at), 'transfer request not found');
       if (offer.organization_id === destination) throw new Refusal(422, 'the project is in that organization already');
       requireRoomForProject(db, destination);
       moveProject(db, { projectId, to: destination, at });
