@@ -36,9 +36,8 @@ export function createStreams({
   deadlineMs = 1_800_000,
   recheckMs = 5000,
 }: Stage): Streams {
-  const open = new Map<string, number>();
-  const count = (token: string, change: number) => open.set(token, (open.get(token) ?? 0) + change);
-  const ofAll = () => [...open.values()].reduce((sum, each) => sum + each, 0);
+  /** The token of each export that runs. */
+  const open: string[] = [];
 
   async function* run(c: Context<Env>, write: Streamed['write']): AsyncGenerator<Uint8Array, void> {
     const { token } = c.get('principal');
@@ -84,7 +83,7 @@ export function createStreams({
       if (c.get('isStream')) log.error({ err: error, request: access.requestId }, 'an export was cut');
       throw error;
     } finally {
-      count(token, -1);
+      open.splice(open.indexOf(token), 1);
       if (ended === undefined && c.get('isStream'))
         await accessLog
           .record({ ...access, stream: 'cut', records: null, sha256: null })
@@ -105,13 +104,13 @@ export function createStreams({
       };
       if (c.req.method === 'HEAD') return c.body(null, 200, headers);
       const { token } = c.get('principal');
-      const own = open.get(token) ?? 0;
-      if (ofAll() >= mostStreams || own >= mostOfOne) {
+      const own = open.filter((each) => each === token).length;
+      if (open.length >= mostStreams || own >= mostOfOne) {
         const running = own >= mostOfOne ? `${mostOfOne} exports of this token` : `${mostStreams} exports`;
         const detail = `${running} are running; try again when one has ended.`;
         throw new Problem(429, 'Too many exports', detail, { 'retry-after': '5' });
       }
-      count(token, 1);
+      open.push(token);
       const chunks = run(c, write);
       const first = await chunks.next();
       const stream = toStream(first, chunks, { stallMs, deadlineMs });
