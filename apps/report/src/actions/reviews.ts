@@ -68,12 +68,8 @@ export async function decideReview({ db, sql }: Services, request: store.NewDeci
   const outcome = await store.decideReview(sql, request);
   if (outcome === 'signed') throw conflict('The review is signed and cannot change; open another.');
   if (outcome === 'not rotated') throw cannotBeDone('Only API keys can be rotated; keep or revoke the others.');
-  if (outcome === 'no reason')
-    throw cannotBeDone(
-      request.decision === 'keep'
-        ? 'A reason is required to keep these keys; give one.'
-        : `A reason is required to ${request.decision} keys; give one.`,
-    );
+  const what = request.decision === 'keep' ? 'keep these keys' : `${request.decision} keys`;
+  if (outcome === 'no reason') throw cannotBeDone(`A reason is required to ${what}; give one.`);
   if (outcome === 'not its keys') throw cannotBeDone('Some of these keys are not in the review.');
 }
 

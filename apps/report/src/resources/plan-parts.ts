@@ -11,7 +11,7 @@ import { conflict } from '../problem.ts';
 import { addRoute, requireOne } from '../route.ts';
 
 const operator = allowWhole('operator');
-const params = z.object({ plan_id: word });
+export const planParams = z.object({ plan_id: word });
 
 const partForms = z.strictObject({
   organization_id: word.optional(),
@@ -31,7 +31,7 @@ export function addPlanParts(app: OpenAPIHono<Env>, pages: Pages, services: Serv
     summary:
       'Makes a plan of its own from some keys of the newest plan: of an organization, a rule, a signed review, or chosen ones. It can be approved by its id',
     access: operator,
-    params,
+    params: planParams,
     body: partForms.extend({ keys: z.array(digits).min(1).max(20_000).optional() }),
     response: planItem,
     status: 201,

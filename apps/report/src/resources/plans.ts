@@ -22,11 +22,10 @@ import { reason, word } from '../parameters.ts';
 import { addResource } from '../resource.ts';
 import { addList, addRoute, requireItem, requireOne } from '../route.ts';
 import { findingColumns } from './findings.ts';
-import { addPlanParts, partForm, requirePlan } from './plan-parts.ts';
+import { addPlanParts, planParams as params, partForm, requirePlan } from './plan-parts.ts';
 
 const access = allowWhole('viewer');
 const operator = allowWhole('operator');
-const params = z.object({ plan_id: word });
 
 type Plan = z.infer<typeof store.planItem>;
 
