@@ -119,6 +119,12 @@ export function table<T>({ caption, columns, items, empty, head = ({ label }) =>
   </div>`;
 }
 
+/** Returns a table of the first items. It says so if there are more. */
+export function firstRows<T>({ items, ...options }: TableOptions<T>, most: number): Html {
+  const shown = table({ ...options, items: items.slice(0, most) });
+  return items.length > most ? html`${shown}<p class="fine">Only the first ${most} are shown.</p>` : shown;
+}
+
 /** Returns a list of names and values for one record. An entry that is false is left out. */
 export function facts(entries: ([string, Part] | false)[]): Html {
   return html`<dl class="facts">

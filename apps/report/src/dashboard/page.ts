@@ -17,7 +17,7 @@ import { type ListAddress, mostCursor, openCursor, sealCursor } from '../paging.
 import { camelled, type ListQuery, reason, whySwapped } from '../parameters.ts';
 import { issueInWords, Problem } from '../problem.ts';
 import { type Fields, fieldsFor } from './columns.ts';
-import { type Column, type Field, filterForm, type Html, type Part, table } from './html.ts';
+import { type Column, type Field, filterForm, firstRows, type Html, type Part, table } from './html.ts';
 import { type Page, renderPage, sentFrom } from './layout.ts';
 
 /** The input of a page: the principal, and the query without empty values. */
@@ -276,7 +276,7 @@ export async function firstPart<S extends z.ZodObject>(
   list: List<S>,
   { limit = 50, ...shown }: { caption: string; columns: Column<z.output<S>>[]; empty: string; limit?: number },
 ): Promise<Html> {
-  return table({ ...shown, items: await readItems(db, list, limit) });
+  return firstRows({ ...shown, items: await readItems(db, list, limit + 1) }, limit);
 }
 
 /** Returns links to the export of the list. */

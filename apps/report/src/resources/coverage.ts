@@ -4,7 +4,7 @@ import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
 import { coverageByDay, lastDays, renderMonths } from '../dashboard/calendar.ts';
 import { linkTo } from '../dashboard/columns.ts';
-import { type Html, table, time } from '../dashboard/html.ts';
+import { type Column, firstRows, type Html, time } from '../dashboard/html.ts';
 import { type Pages, readQuery } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { listAnswer } from '../paging.ts';
@@ -77,14 +77,10 @@ export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db }: Serv
 
 /** Returns a table of the times for which the archive may lack operations of a project. */
 export function gapTable(gaps: store.ProjectCoverage['unknown']): Html {
-  return table({
-    caption: 'Coverage gaps',
-    items: gaps.slice(0, 100),
-    empty: 'Every operation is covered.',
-    columns: [
-      { label: 'From', cell: ({ from }) => time(from) },
-      { label: 'To', cell: ({ to }) => time(to) },
-      { label: 'Reason', is: 'text', cell: ({ reason }) => store.gapReasons[reason] },
-    ],
-  });
+  const columns: Column<(typeof gaps)[number]>[] = [
+    { label: 'From', cell: ({ from }) => time(from) },
+    { label: 'To', cell: ({ to }) => time(to) },
+    { label: 'Reason', is: 'text', cell: ({ reason }) => store.gapReasons[reason] },
+  ];
+  return firstRows({ caption: 'Coverage gaps', items: gaps, empty: 'Every operation is covered.', columns }, 100);
 }

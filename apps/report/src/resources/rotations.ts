@@ -3,7 +3,7 @@ import * as store from '@keywarden/db/report';
 import { allow } from '../access/roles.ts';
 import { requireSink } from '../actions/reviews.ts';
 import { columnsFor } from '../dashboard/columns.ts';
-import { type Part, section, table } from '../dashboard/html.ts';
+import { firstRows, type Part, section } from '../dashboard/html.ts';
 import { type Pages, readParameter, readReason } from '../dashboard/page.ts';
 import type { Env, Services } from '../environment.ts';
 import { digits, flag, range, reason } from '../parameters.ts';
@@ -107,8 +107,9 @@ export async function requestPart(
   of: { key?: string },
   organizations: string[] | null,
 ): Promise<Part> {
-  const items = await store.readItems(db, store.rotationRequestList(of, organizations), 50);
-  return items.length === 0 ? '' : table({ caption: 'Rotation requests', items, empty: '', columns: requestColumns });
+  const items = await store.readItems(db, store.rotationRequestList(of, organizations), 51);
+  if (items.length === 0) return '';
+  return firstRows({ caption: 'Rotation requests', items, empty: '', columns: requestColumns }, 50);
 }
 
 /** Requests a rotation on behalf of the principal and returns the request's number. Throws a Problem for a key that is gone. */
