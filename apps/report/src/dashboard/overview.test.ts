@@ -1,5 +1,7 @@
+import { openRotation } from '@keywarden/db/daemon';
 import { breakDownKeys } from '@keywarden/db/report';
-import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
+import { type Fixture, listKeys, makeFixture } from '@keywarden/testkit/report/fixture';
+import { makeWireKey } from '@keywarden/testkit/store/rows';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 
 let fixture: Fixture;
@@ -48,6 +50,37 @@ test('a client that goes while its chart is counted takes it from no other clien
     gone.abort();
     await Promise.resolve(asked).catch(() => undefined);
     expect((await other).text).toContain('data-chart');
+  } finally {
+    await own.close();
+  }
+});
+
+test('of more than twenty open rotations it shows twenty, and how many more there are', async () => {
+  const own = await makeFixture(inject('postgresUrl'));
+  try {
+    const ids = Array.from({ length: 22 }, (_, index) => String(101 + index));
+    await listKeys(
+      own,
+      new Date().toISOString(),
+      ids.map((id) => makeWireKey(id)),
+    );
+    const keys = await own.store.sql`select number, id from keywarden.key where id = any(${ids})`;
+    for (const key of keys)
+      await openRotation(own.daemon.sql, {
+        id: `abcde${String(key.id)}`,
+        key: String(key.number),
+        rule: null,
+        sink: 'file',
+        quietForMs: 7 * 86_400_000,
+        adoptWithinMs: 14 * 86_400_000,
+        via: 'command line',
+        requestedBy: 'ada',
+        policySha256: 'x',
+        at: new Date().toISOString(),
+      });
+    const { text } = await own.ask('/', { headers: { accept: 'text/html' } });
+    expect(text.match(/Rotate <a/g)).toHaveLength(20);
+    expect(text).toMatch(/<a href="\/rotations\?open=true">3 more open rotations<\/a>/);
   } finally {
     await own.close();
   }

@@ -1,3 +1,4 @@
+import type { z } from '@hono/zod-openapi';
 import { countOf, dayMs } from '@keywarden/core/values';
 import * as store from '@keywarden/db/report';
 import { html } from 'hono/html';
@@ -194,37 +195,56 @@ async function readDuePlans(db: store.Reader): Promise<Due[]> {
   );
 }
 
-async function readDueReviews(db: store.Reader): Promise<Due[]> {
-  const open = store.reviewList({ isDue: true });
-  const reviews = await store.readItems(db, open, most);
-  const more = (await store.countItems(db, open)) - reviews.length;
-  const due = reviews.map((review) => ({
-    what: link(`/reviews/${review.id}`, `Review: ${review.title}`),
-    when: review.due_at === null ? 'open' : html`due ${ago(review.due_at)}`,
-    why: `${review.undecided} of ${countOf(review.keys, 'key')} undecided`,
-  }));
-  if (more <= 0) return due;
-  const rest = link('/reviews?state=open', `${more} more open reviews`);
-  return [...due, { what: rest, when: 'later, or without a date', why: '' }];
-}
+const readDueReviews = async (db: store.Reader): Promise<Due[]> =>
+  await readFirst(db, store.reviewList({ isDue: true }), {
+    toDue: (review) => ({
+      what: link(`/reviews/${review.id}`, `Review: ${review.title}`),
+      when: review.due_at === null ? 'open' : html`due ${ago(review.due_at)}`,
+      why: `${review.undecided} of ${countOf(review.keys, 'key')} undecided`,
+    }),
+    rest: (more) => ({
+      what: link('/reviews?state=open', `${more} more open reviews`),
+      when: 'later, or without a date',
+      why: '',
+    }),
+  });
 
 /** Returns the keys whose revocation waits for its notification, then those in rotation. */
 async function readDueKeys(db: store.Reader, organizations: string[] | null): Promise<Due[]> {
   const unannounced = store.findingList({ disposition: 'held', holdKind: 'unannounced' }, organizations);
-  const waiting = await store.readItems(db, unannounced, most);
-  const rotations = await store.readItems(db, store.rotationList({ open: true }, organizations), most);
   return [
-    ...waiting.map(({ key, rule, why_held: why }) => ({
-      what: html`Revoke ${link(`/keys/${key.number}`, key.name)} by ${rule}`,
-      when: 'after its notification',
-      why,
+    ...(await readFirst(db, unannounced, {
+      toDue: ({ key, rule, why_held: why }) => ({
+        what: html`Revoke ${link(`/keys/${key.number}`, key.name)} by ${rule}`,
+        when: 'after its notification',
+        why,
+      }),
+      rest: (more) => ({
+        what: link('/findings?disposition=held', `${more} more findings`),
+        when: 'after their notifications',
+        why: '',
+      }),
     })),
-    ...rotations.map(({ key, state, since, why }) => ({
-      what: html`Rotate ${link(`/keys/${key.number}`, key.name)}`,
-      when: html`${state} since ${ago(since)}`,
-      why,
+    ...(await readFirst(db, store.rotationList({ open: true }, organizations), {
+      toDue: ({ key, state, since, why }) => ({
+        what: html`Rotate ${link(`/keys/${key.number}`, key.name)}`,
+        when: html`${state} since ${ago(since)}`,
+        why,
+      }),
+      rest: (more) => ({ what: link('/rotations?open=true', `${more} more open rotations`), when: '', why: '' }),
     })),
   ];
+}
+
+/** Returns the first items of a list, and in a row of its own how many more there are. */
+async function readFirst<S extends z.ZodObject>(
+  db: store.Reader,
+  list: store.List<S>,
+  { toDue, rest }: { toDue: (item: z.output<S>) => Due; rest: (more: number) => Due },
+): Promise<Due[]> {
+  const items = await store.readItems(db, list, most);
+  const more = items.length < most ? 0 : (await store.countItems(db, list)) - most;
+  return [...items.map(toDue), ...(more > 0 ? [rest(more)] : [])];
 }
 
 /** Returns the exemptions that end first, of those that end within 30 days. */
