@@ -80,6 +80,18 @@ test('a key of the plan whose id is the number of another one is chosen by its s
   expect(await keysOf('--key', `${scope}/${id}`)).toEqual([both]);
 });
 
+test('keys show has the newest ten uses as text, and says that there are more; as JSON it has all', async () => {
+  await store.sql`
+    INSERT INTO keywarden.key_use (key_number, hour, address, last_used_at, first_used_at)
+    SELECT number, hour, '203.0.113.7', hour, hour
+    FROM keywarden.key, generate_series('2026-01-01', '2026-01-01T10:00Z', interval '1 hour') hour WHERE id = ${idOf('tmp')}`;
+  const { stdout } = await keywarden('keys', 'show', idOf('tmp'));
+  expect(stdout.match(/203\.0\.113\.7/g)).toHaveLength(10);
+  expect(stdout).toContain('203.0.113.7\nOnly the newest 10 are shown; --json has all.\n');
+  const shown = JSON.parse((await keywarden('keys', 'show', idOf('tmp'), '--json')).stdout) as { uses: unknown[] };
+  expect(shown.uses).toHaveLength(11);
+});
+
 test('keys show names the report for a credential that is not an API key', async () => {
   expect((await keywarden('sync', 'credentials')).code).toBe(0);
   const [other] = await store.sql`

@@ -54,6 +54,9 @@ export const keysListCommand = describeCommand({
   },
 });
 
+/** The uses of a key that people see. */
+const mostUses = 10;
+
 export const keysShowCommand = describeCommand({
   name: 'keys show',
   about: 'Show one key with its uses and changes',
@@ -65,7 +68,7 @@ export const keysShowCommand = describeCommand({
     const { number } = makeKeyFinder(await db.listLiveKeys(store.db, { withOthers: true }))(name);
     const [key] = await db.readItems(store.db, db.keyList({ number }, { organizations: null }), 1);
     if (key === undefined) throw usageError(`Key ${name} is not an API key; the report shows other credentials.`);
-    const uses = await db.readItems(store.db, db.keyUseList(number), json ? wholeList : 10);
+    const uses = await db.readItems(store.db, db.keyUseList(number), json ? wholeList : mostUses + 1);
     const changes = await db.readItems(store.db, db.keyObservationList(number), wholeList);
     const facts: [string, string | null][] = [
       ['key', `${key.id} "${key.name}"`],
@@ -83,11 +86,12 @@ export const keysShowCommand = describeCommand({
       ['gone', key.gone_at],
     ];
     const known = facts.flatMap(([label, value]) => (value === null ? [] : [`${label.padEnd(12)}${value}`]));
-    const used = uses.map(({ hour, address }) => [hour, address ?? '']);
+    const used = uses.slice(0, mostUses).map(({ hour, address }) => [hour, address ?? '']);
+    const more = uses.length > mostUses ? `\nOnly the newest ${mostUses} are shown; --json has all.` : '';
     const changed = changes.map(({ seen_at: at, event }) => [at, event.replaceAll('_', ' ')]);
     const parts = [
       known.join('\n'),
-      uses.length === 0 ? 'No use is recorded.' : renderTable(['USED IN THE HOUR', 'FROM'], used),
+      uses.length === 0 ? 'No use is recorded.' : `${renderTable(['USED IN THE HOUR', 'FROM'], used)}${more}`,
       renderTable(['SEEN', 'WHAT CHANGED'], changed),
     ];
     return { json: { ...key, uses, observations: changes }, text: parts.join('\n\n') };
