@@ -2,16 +2,21 @@ import { defaultPolicy, policySchema } from '@keywarden/core/policy';
 import { dayMs, duration, schedule } from '@keywarden/core/values';
 import { z } from 'zod';
 import { defaultSchedules, type JobKind, jobKinds } from '../schedules.ts';
-import { sinkSchema } from './sink-schema.ts';
+import { nameOf, sinkSchema } from './sink-schema.ts';
 
 /** With less than seven requests a minute, a call to revoke a key may get its permit only after the key's listing is too old. */
 const leastShare = 0.01;
 
 const address = z.url({ protocol: /^https?$/, error: 'an address must begin with https:// or http://' });
 
+/** Returns how many of some settings are given. */
+const countGiven = (...settings: unknown[]) => settings.filter((each) => each !== undefined).length;
+
+const atLeast = (leastMs: number, error: string) => duration.refine(({ ms }) => ms >= leastMs, { error });
+
 const connectionSchema = z
   .strictObject({
-    name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'connection names use lowercase letters, digits and hyphens'),
+    name: nameOf('connection'),
     url: address,
     api_key_env: z.string().optional(),
     api_key_file: z.string().optional(),
@@ -24,26 +29,18 @@ const connectionSchema = z
       .optional(),
     share: z.number().min(leastShare).max(1).default(0.5),
   })
-  .refine((connection) => (connection.api_key_env === undefined) !== (connection.api_key_file === undefined), {
+  .refine((connection) => countGiven(connection.api_key_env, connection.api_key_file) === 1, {
     error: 'a connection has exactly one of api_key_env and api_key_file',
   });
 
 /** The control plane serves six months. With less than seven, the next walk would bring back dropped operations. */
 const shortestRetentionMs = 214 * dayMs;
-const shortestAccessLogMs = 365 * dayMs;
-
-const shortestSettleMs = 600_000;
-
 const longestShutdownMs = 600_000;
 
 /** How operations are read; see docs/OPERATIONS.md. Each default is based on observed behaviour of the control plane. */
 const operationsSchema = z
   .strictObject({
-    settle: duration
-      .refine(({ ms }) => ms >= shortestSettleMs, {
-        error: 'settle must be at least 10m: a Date may be off by five minutes',
-      })
-      .prefault('15m'),
+    settle: atLeast(600_000, 'settle must be at least 10m: a Date may be off by five minutes').prefault('15m'),
     overlap: duration.prefault('24h'),
     follow_failed_for: duration.prefault('7d'),
     page_limit: z.int().min(2).max(1000).default(1000),
@@ -53,21 +50,16 @@ const operationsSchema = z
   });
 
 const retentionSchema = z.strictObject({
-  operations: duration
-    .refine(({ ms }) => ms >= shortestRetentionMs, {
-      error: 'retention.operations must be at least 214d, longer than the control plane keeps operations',
-    })
-    .optional(),
-  access_log: duration
-    .refine(({ ms }) => ms >= shortestAccessLogMs, {
-      error: 'access_log must be at least 365d: a yearly review needs these records',
-    })
-    .optional(),
+  operations: atLeast(
+    shortestRetentionMs,
+    'retention.operations must be at least 214d, longer than the control plane keeps operations',
+  ).optional(),
+  access_log: atLeast(365 * dayMs, 'access_log must be at least 365d: a yearly review needs these records').optional(),
 });
 
 const channelSchema = z
   .strictObject({
-    name: z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'channel names use lowercase letters, digits and hyphens'),
+    name: nameOf('channel'),
     format: z.enum(['standard-webhooks', 'slack']),
     url: address.optional(),
     url_env: z.string().optional(),
@@ -77,13 +69,12 @@ const channelSchema = z
     // The channel also gets the newest checkpoint of the ledger, once a day.
     checkpoints: z.boolean().default(false),
   })
-  .refine((each) => [each.url, each.url_env, each.url_file].filter((value) => value !== undefined).length === 1, {
+  .refine(({ url, url_env: variable, url_file: file }) => countGiven(url, variable, file) === 1, {
     error: 'a channel has exactly one of url, url_env and url_file',
   })
   .refine(
-    (each) =>
-      [each.secret_env, each.secret_file].filter((value) => value !== undefined).length ===
-      (each.format === 'slack' ? 0 : 1),
+    ({ format, secret_env: variable, secret_file: file }) =>
+      countGiven(variable, file) === (format === 'slack' ? 0 : 1),
     { error: 'standard-webhooks needs exactly one of secret_env and secret_file to sign; slack has neither' },
   );
 

@@ -1,7 +1,11 @@
 import { duration } from '@keywarden/core/values';
 import { z } from 'zod';
 
-const name = z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'sink names use lowercase letters, digits and hyphens');
+/** The name of a connection, a channel or a sink. */
+export const nameOf = (what: string) =>
+  z.string().regex(/^[a-z0-9][a-z0-9-]{0,62}$/, `${what} names use lowercase letters, digits and hyphens`);
+
+const name = nameOf('sink');
 
 /** The placeholders, in braces, that a place may contain. */
 const placeholders = ['lineage', 'line', 'name', 'organization', 'project', 'control_plane'] as const;
