@@ -25,18 +25,10 @@ interface Due {
 export function overviewPage({ page }: Pages, { db, limits }: Services): void {
   const reader = limits.sharedReader;
   // Counting a month of a large archive takes most of the page's time.
-  const slow = new LRUCache<string, Slow, { organizations: string[] | null; controlPlaneNow: string }>({
+  const slow = new LRUCache<string, Awaited<ReturnType<typeof readSlow>>, Shown>({
     max: 100,
     ttl: 60_000,
-    fetchMethod: async (_key, _stale, { context: { organizations, controlPlaneNow } }) => {
-      const projects = await store.findProjectNumbers(reader, { organizations });
-      return {
-        operations: await operationsByDay(reader, projects, Date.parse(controlPlaneNow)),
-        byOrganization: await store.breakDownKeys(reader, 'organization', { organizations, limit: 10 }),
-        byOwner: await store.breakDownKeys(reader, 'owner', { organizations, limit: 10 }),
-        trend: trendChart(await store.readIdleTrend(reader, organizations)),
-      };
-    },
+    fetchMethod: async (_key, _stale, { context }) => await readSlow(reader, context),
   });
   page('/', allow('viewer'), async ({ principal: { organizations } }) => {
     const controlPlaneNow = await store.readControlPlaneNow(db);
@@ -111,12 +103,21 @@ async function listedPart(db: store.Reader, controlPlaneNow: string): Promise<Ht
   return html`<p class="${isOld ? 'notice warn' : 'fine'}">Keys were last listed ${ago(listedAt)}, at ${time(listedAt)} by the control plane’s clock.</p>`;
 }
 
-/** What the overview counts at most once a minute. */
-interface Slow {
-  operations: Chart;
-  byOrganization: store.Breakdown[];
-  byOwner: store.Breakdown[];
-  trend: Chart;
+/** What the overview shows: all organizations, or some, at a time of the control plane. */
+interface Shown {
+  organizations: string[] | null;
+  controlPlaneNow: string;
+}
+
+/** Returns what the overview counts at most once a minute. */
+async function readSlow(reader: store.Reader, { organizations, controlPlaneNow }: Shown) {
+  const projects = await store.findProjectNumbers(reader, { organizations });
+  return {
+    operations: await operationsByDay(reader, projects, Date.parse(controlPlaneNow)),
+    byOrganization: await store.breakDownKeys(reader, 'organization', { organizations, limit: 10 }),
+    byOwner: await store.breakDownKeys(reader, 'owner', { organizations, limit: 10 }),
+    trend: trendChart(await store.readIdleTrend(reader, organizations)),
+  };
 }
 
 const trendChart = (weeks: store.WeekCount[]): Chart => ({
@@ -162,16 +163,11 @@ function toChart(title: string, figures: store.Figure[], name: string) {
 }
 
 /** Returns what waits for a person or for a time: plans, reviews, notifications, rotations and exemptions. */
-async function readDue(
-  db: store.Reader,
-  { organizations, controlPlaneNow }: { organizations: string[] | null; controlPlaneNow: string },
-): Promise<Due[]> {
-  const isWhole = organizations === null;
+async function readDue(db: store.Reader, shown: Shown): Promise<Due[]> {
   return [
-    ...(isWhole ? await readDuePlans(db) : []),
-    ...(isWhole ? await readDueReviews(db) : []),
-    ...(await readDueKeys(db, organizations)),
-    ...(await readDueExemptions(db, { organizations, controlPlaneNow })),
+    ...(shown.organizations === null ? [...(await readDuePlans(db)), ...(await readDueReviews(db))] : []),
+    ...(await readDueKeys(db, shown.organizations)),
+    ...(await readDueExemptions(db, shown)),
   ];
 }
 
@@ -248,10 +244,7 @@ async function readFirst<S extends z.ZodObject>(
 }
 
 /** Returns the exemptions that end first, of those that end within 30 days. */
-async function readDueExemptions(
-  db: store.Reader,
-  { organizations, controlPlaneNow }: { organizations: string[] | null; controlPlaneNow: string },
-): Promise<Due[]> {
+async function readDueExemptions(db: store.Reader, { organizations, controlPlaneNow }: Shown): Promise<Due[]> {
   const lapsesBefore = new Date(Date.parse(controlPlaneNow) + 30 * dayMs).toISOString();
   const ending = store.exemptionList({ state: 'in_force', lapsesBefore }, organizations);
   const exemptions = await store.readItems(db, ending, mostSorted);
