@@ -129,18 +129,14 @@ export async function reportBetweenMarks<T extends object>(
   context: StoreContext,
   work: () => Promise<T>,
 ): Promise<T & { whyUnmarked: string | null }> {
-  const mark = async () => await moveMark(context);
-  await mark();
-  const result = await work().catch(async (error: unknown) => {
-    await mark();
-    throw error;
-  });
-  const whyUnmarked = await mark().then(
-    () => null,
-    (error: unknown) =>
-      `The store's high-water mark could not be updated (${codeOf(error)}); check the store and KEYWARDEN_DATA.`,
-  );
-  return { ...result, whyUnmarked };
+  let result: T | undefined;
+  try {
+    return { ...(await betweenMarks(context, async () => (result = await work()))), whyUnmarked: null };
+  } catch (error) {
+    if (result === undefined) throw error;
+    const whyUnmarked = `The store's high-water mark could not be updated (${codeOf(error)}); check the store and KEYWARDEN_DATA.`;
+    return { ...result, whyUnmarked };
+  }
 }
 
 /**
