@@ -128,13 +128,25 @@ test('R1: a key of the same id in a scope of another control plane is not the sa
   expect((await keyFactsOf(other, '1'))?.otherScope).toBeUndefined();
 });
 
-test('R1: an exemption does not cover the key of the same id at another control plane', async () => {
-  await list(one, ['1']);
-  await list(other, ['1']);
+/** Grants an exemption of the keys that a control plane has listed. */
+const exempt = async (controlPlane: string) => {
   await store.sql`
     with granted as (
       insert into keywarden.exemption (reason, granted_by, granted_at, until) values ('t', 'ada', now(), now() + interval '1 year') returning number)
-    insert into keywarden.exemption_key select g.number, k.number from granted g, keywarden.key k where k.control_plane_number = ${one}`;
+    insert into keywarden.exemption_key select g.number, k.number from granted g, keywarden.key k where k.control_plane_number = ${controlPlane}`;
+};
+
+test('R1: an exemption does not cover another key that has the id later', async () => {
+  await list(one, ['1']);
+  await exempt(one);
+  await list(one, ['1'], { createdAt: '2026-01-02T00:00:00Z' });
+  expect((await keyFactsOf(one, '1'))?.exemptions).toEqual([]);
+});
+
+test('R1: an exemption does not cover the key of the same id at another control plane', async () => {
+  await list(one, ['1']);
+  await list(other, ['1']);
+  await exempt(one);
   expect((await keyFactsOf(one, '1'))?.exemptions).toHaveLength(1);
   expect((await keyFactsOf(other, '1'))?.exemptions).toEqual([]);
 });
