@@ -19,7 +19,7 @@ import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-s
 import { expect, inject, test } from 'vitest';
 import { ledgerCommand } from '../commands/ledger.ts';
 import { armCommand, pauseCommand, resumeCommand } from '../commands/pause.ts';
-import { armMachine, betweenMarks, disarmMachine } from './high-water-mark.ts';
+import { armMachine, betweenMarks, disarmMachine, wholeSince } from './high-water-mark.ts';
 
 useApplyFixture();
 
@@ -233,6 +233,22 @@ test('R10: a permission that is withdrawn while another process writes its mark 
   expect(await pass()).toMatchObject({ automatic: null, why: expect.stringMatching(/not permitted on this machine/) });
   await armMachine(fixture.context, 'ada');
   expect(await pass()).toMatchObject({ why: null });
+});
+
+test('R10: a store counts as whole only since the last incident about it ended, also if another machine opened it', async () => {
+  await prepare(['one', 'busy']);
+  await armMachine(fixture.context, 'ada');
+  const armed = await wholeSince(fixture.context);
+  await store.sql`
+    insert into keywarden.incident (kind, scope, detail, closed_at, closed_by) values ('high_water_mark', 'store', '{}', now(), 'grace')`;
+  const [incident] =
+    await store.sql`select closed_at = ${await wholeSince(fixture.context)} as is_end from keywarden.incident`;
+  expect(incident?.is_end).toBe(true);
+  await armMachine(fixture.context, 'ada');
+  const again = await wholeSince(fixture.context);
+  const [order] =
+    await store.sql`select ${armed}::timestamptz < closed_at and closed_at < ${again} as is_right from keywarden.incident`;
+  expect(order?.is_right).toBe(true);
 });
 
 test('R10: an arm that cannot write its mark permits nothing, on no machine', async () => {

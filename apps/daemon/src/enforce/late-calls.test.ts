@@ -52,10 +52,10 @@ test('R1: a revocation whose last judgement waits for over a minute is not sent'
   const locked = Promise.withResolvers<void>();
   const isOver = Promise.withResolvers<void>();
   let blocking: Promise<unknown> | undefined;
-  // From the permit on, the facts of the last judgement cannot be read.
+  // From the permit on, the facts of the last judgement cannot be read. What comes before it reads another table.
   const { late } = lateConnection(fixture, async () => {
     blocking ??= store.sql.begin(async (tx) => {
-      await tx`lock table keywarden.exemption in access exclusive mode`;
+      await tx`lock table keywarden.exemption_key in access exclusive mode`;
       locked.resolve();
       await isOver.promise;
     });
