@@ -1,5 +1,12 @@
-/** The result of a failed attempt: a status, or no usable response (none, a partial one, or a whole one of another kind). */
-export type Failure = { status: number } | { status: null; wasSent: boolean; isWhole?: boolean };
+/** An attempt without a usable response: with none, a partial one, or a whole one of another kind. */
+export interface Loss {
+  status: null;
+  wasSent: boolean;
+  isWhole?: boolean;
+}
+
+/** The result of a failed attempt. */
+export type Failure = { status: number } | Loss;
 
 /** What a call does: read, create, or revoke. */
 export type Method = 'GET' | 'POST' | 'DELETE';

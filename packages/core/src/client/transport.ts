@@ -4,7 +4,7 @@ import { parseJson, readAgeMs, readBody, readDateMs, readRefusal, requestIdOf } 
 import { ControlPlaneError, codeForStatus } from './errors.ts';
 import type { Limiter } from './limiter.ts';
 import { networkCode, neverSent, onlyOnce } from './network.ts';
-import { type Failure, type Method, readRetryAfterMs, retryDelayMs } from './retry.ts';
+import { type Failure, type Loss, type Method, readRetryAfterMs, retryDelayMs } from './retry.ts';
 import type { Time } from './wait.ts';
 
 export interface CallOptions {
@@ -187,7 +187,7 @@ async function attemptOnce(
     const shown = method === 'POST' || options.apiKey.length < shortestSecret ? text : hide(options, text);
     return { kind: 'reply', reply: readReply(shown, { response, requestId: theirs ?? requestId }) };
   } catch (cause) {
-    const failure: Failure =
+    const failure: Loss =
       cause instanceof ControlPlaneError
         ? { status: null, wasSent: true, isWhole: true }
         : { status: null, wasSent: status !== null || !neverSent(cause) };
@@ -260,9 +260,7 @@ function readReply(text: string, { response, requestId }: { response: Response; 
   }
 }
 
-function lossCode({ method, signal, over }: Running, failure: Failure): ControlPlaneError['code'] {
-  const isWhole = failure.status === null && failure.isWhole === true;
-  const wasSent = failure.status !== null || failure.wasSent;
+function lossCode({ method, signal, over }: Running, { wasSent, isWhole }: Loss): ControlPlaneError['code'] {
   if (method !== 'GET' && wasSent) return 'outcome_unknown';
   if (isWhole) return 'invalid_response';
   if (signal?.aborted) return 'aborted';
