@@ -189,6 +189,14 @@ test('no row that repeats the credential contains it, whether it can be read or 
 
 test('an error has the id of its request: the control plane’s own, or the one that the client sent', async () => {
   const { client } = await clientFixture();
+  // A success that cannot be read has its id in a header only.
+  const ids: unknown[] = [];
+  const odd = await answering((request, response) => {
+    ids.push(ids.length === 0 ? request.headers['x-request-id'] : 'their-own');
+    response.writeHead(200, ids.length === 1 ? json : { ...json, 'x-neon-ret-request-id': 'their-own' }).end('{}');
+  });
+  const unread = [await failure(client({ baseUrl: odd }).auth()), await failure(client({ baseUrl: odd }).auth())];
+  expect(unread.map(({ requestId }) => requestId)).toEqual(ids);
   const sent: unknown[] = [];
   const baseUrl = await answering((request, response) => {
     sent.push(request.headers['x-request-id'], request.headers['user-agent']);

@@ -22,6 +22,8 @@ test.each<[string, Partial<Page<number>>]>([
   ['a row', { items: [1] }],
   ['an unreadable row', { rejected: [unreadable] }],
   ['an unavailable row', { unavailableIds: ['1'] }],
+  ['a row and an unreadable one', { items: [1], rejected: [unreadable] }],
+  ['a row and an unavailable one', { items: [1], unavailableIds: ['1'] }],
 ])('a page with %s that repeats its own cursor is an error and not the end of its list', async (_what, page) => {
   const { asked, fetchPage } = serverOf(Array.from({ length: 3 }, () => ({ ...page, cursor: 'a' })));
   const list = collect(followPages(fetchPage, 'a'));

@@ -112,6 +112,16 @@ test.each([
     expect(await failure(write)).toMatchObject({ code, networkCode: 'EHOSTUNREACH' });
 });
 
+test('a write whose response has begun was sent, even if its end reports a host that cannot be reached', async () => {
+  const { client } = await clientFixture();
+  const lost = Object.assign(new Error('lost'), { code: 'EHOSTUNREACH' });
+  const cut = async () => new Response(new ReadableStream({ pull: (body) => body.error(lost) }));
+  expect(await failure(client({ fetch: cut }).createPersonalKey('cut'))).toMatchObject({
+    code: 'outcome_unknown',
+    status: 200,
+  });
+});
+
 test.each([
   ['CERT_HAS_EXPIRED', 'unreachable'],
   ['ERR_TLS_CERT_ALTNAME_INVALID', 'unreachable'],
