@@ -170,3 +170,27 @@ test('a list with hundreds of thousands of unreadable rows is read to its end', 
   const fetchPage = async (): Promise<Page<unknown>> => ({ items: [], rejected, cursor: null, dateMs: null, ageMs: 0 });
   expect((await collect(followPages(fetchPage))).rejected).toHaveLength(300_000);
 });
+
+test('an unreadable row has an id and a time only if these can be read: the id of a key is an int64, and any other a text', async () => {
+  const { client } = await clientFixture();
+  const whole = { name: 'a', created_at: '2026-01-01T00:00:00Z', updated_at: '2026-01-01T00:00:00Z' };
+  const baseUrl = await answering((_request, response) => {
+    const rows = [
+      { ...whole, id: 7 },
+      { id: 7, created_at: whole.created_at },
+      { id: 'p', created_at: 'soon' },
+      {},
+      null,
+    ];
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ projects: rows, keys: rows }));
+  });
+  const read = async (pages: AsyncIterable<Page<unknown>>) =>
+    (await collect(pages)).rejected.map(({ id, createdAt }) => [id, createdAt]);
+  const at = whole.created_at;
+  const others = [
+    [null, undefined],
+    [null, undefined],
+  ];
+  expect(await read(client({ baseUrl }).projects('a'))).toEqual([[null, at], [null, at], ['p', undefined], ...others]);
+  expect(await read(client({ baseUrl }).personalKeys())).toEqual([['7', at], [null, undefined], ...others]);
+});
