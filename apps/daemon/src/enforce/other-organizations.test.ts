@@ -188,4 +188,10 @@ test('R7: a command lists the keys of its other connections although the control
   ]);
   await failOnce();
   await expect(listKeysAfresh(fixture.context)).rejects.toMatchObject({ code: 'forbidden' });
+  // One list that fails leaves a connection the others.
+  await fixture.controls.setFaults([{ method: 'GET', path: '/api_keys', kind: 'status', status: 418, times: 1 }]);
+  const { failures: incomplete } = await listKeysAfresh(fixture.context);
+  expect(incomplete).toEqual([
+    expect.stringMatching(/^The keys or members of 1 of 3 scopes of connection main could not be listed/),
+  ]);
 });

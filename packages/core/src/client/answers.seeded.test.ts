@@ -27,7 +27,7 @@ const odd: [name: string, status: number, headers: Record<string, string>, body:
   ['10 MB of JSON', 200, json, JSON.stringify({ account_id: 1, filler: 'x'.repeat(10_000_000) })],
   ['10 MB of nothing', 200, json, ' '.repeat(10_000_000)],
   ['100,000 levels of nesting', 200, json, deep(100_000)],
-  ['bytes that are not UTF-8', 200, json, Buffer.from([0x22, 0xff, 0xfe, 0x22])],
+  ['bytes that are not UTF-8', 200, json, Buffer.from('{"account_id":"\u00ff","auth_method":"b"}', 'latin1')],
   ['a redirect to the same host', 302, { location: '/api/v2/auth' }, ''],
   ['a redirect to elsewhere', 307, { location: 'http://127.0.0.1:9/auth' }, ''],
   ['what a proxy has changed', 203, json, '{"account_id":"a","auth_method":"b"}'],
