@@ -135,7 +135,7 @@ test.each([
 test('null or a list of keys in place of another list is an error: it does not show that there are no rows', async () => {
   for (const body of [null, { api_keys: null }])
     expect((await failure(collect((await recorded({ body })).client.personalKeys()))).code).toBe('invalid_response');
-  for (const body of [{ operations: null, projects: null, pagination: {} }, { api_keys: [] }]) {
+  for (const body of [{ operations: null, projects: null, pagination: {} }, { api_keys: [] }, []]) {
     const { client } = await recorded({ body });
     expect((await failure(client.operationsPage('quiet-lake-1'))).code).toBe('invalid_response');
     expect((await failure(collect(client.projects('acme')))).code).toBe('invalid_response');
