@@ -159,6 +159,13 @@ export function readerOf(run: Run): Reader {
   };
 }
 
+/**
+ * The rows that pages of the usual sizes read, one more than they show. They stand in the statement, so that Postgres knows how few rows it makes, and plans a
+ * prepared statement once: with a parameter, it expects a tenth of all rows, and plans each page anew. Other limits are parameters, because only so many
+ * statements are prepared.
+ */
+const usualLimits = [51, 101, 1001];
+
 /** Returns a list as one statement; each row has its `item`, and its position as `at0`, `at1` ... Without a limit it has all rows. */
 export function select(
   { from, rows, item, where, order, direction }: Query,
@@ -178,7 +185,7 @@ export function select(
   const turn = sql.raw(direction);
   const turned = by.map((column) => sql`${column} ${turn}`);
   const ordered = sql`order by ${sql.join(turned, sql`, `)}`;
-  const most = limit === null ? sql`` : sql`limit ${limit}`;
+  const most = limit === null ? sql`` : sql`limit ${usualLimits.includes(limit) ? sql.raw(String(limit)) : limit}`;
   const page = sql`where ${and(...where, afterPosition({ order, direction }, after)) ?? sql`true`} ${ordered} ${most}`;
   return sql`select ${sql.join(positions, sql`, `)}, ${json} as item
     from ${rows === undefined ? sql`` : sql`(select o.* from ${rows} ${page}) o`} ${from}

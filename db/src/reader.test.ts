@@ -2,6 +2,8 @@ import { until } from '@keywarden/testkit';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { z } from 'zod';
+import { listOf, readPage, readPageText } from './list.ts';
 import { readOver } from './reader.ts';
 
 let store: TestStore;
@@ -37,4 +39,24 @@ test('a query whose client has gone is not sent', async () => {
     name: 'AbortError',
   });
   expect(await sleeping()).toBe(0);
+});
+
+test.each([
+  ['the dashboard', readPage, 50],
+  ['the API', readPageText, 100],
+  ['a script', readPageText, 1000],
+])('Postgres plans a page of the usual size of %s once, also in a large store', async (_of, read, limit) => {
+  const pool = (await store.as('keywarden_report')).connect({ max: 1 });
+  const list = listOf(z.strictObject({ number: z.string(), others: z.string() }), 'n', {
+    from: sql`(select g as number from generate_series(1, 30000) g) n`,
+    item: { others: sql`(select count(*)::text from generate_series(1, 1000) o where o < n.number)` },
+    where: [sql`n.number > ${0}`],
+    order: { 'n.number': 'bigint' },
+  });
+  for (let page = 0; page < 30; page += 1) await read(readOver(pool), list, { limit, after: null });
+  const [plans] = await pool`
+    select custom_plans::int as each_time, generic_plans::int as once from pg_prepared_statements
+    where statement like '%generate_series(1, 30000)%' and statement not like '%pg_prepared_statements%'`;
+  // The first ones are planned with their values, to compare.
+  expect(plans).toEqual({ each_time: 5, once: 23 });
 });
