@@ -159,12 +159,15 @@ export function readerOf(run: Run): Reader {
   };
 }
 
+/** How many items a page has: in the dashboard, by default in the API, and at most. */
+export const pageSizes = { dashboard: 50, usual: 100, most: 1000 };
+
 /**
- * The rows that pages of the usual sizes read, one more than they show. They stand in the statement, so that Postgres knows how few rows it makes, and plans a
+ * The limits of these pages, which read one row more than they show. They stand in the statement, so that Postgres knows how few rows it makes, and plans a
  * prepared statement once: with a parameter, it expects a tenth of all rows, and plans each page anew. Other limits are parameters, because only so many
  * statements are prepared.
  */
-const usualLimits = [51, 101, 1001];
+const usualLimits = Object.values(pageSizes).map((size) => size + 1);
 
 /** Returns a list as one statement; each row has its `item`, and its position as `at0`, `at1` ... Without a limit it has all rows. */
 export function select(

@@ -41,6 +41,7 @@ export {
   type Page,
   type PageRequest,
   type Position,
+  pageSizes,
   type Query,
   type Reader,
   readItems,

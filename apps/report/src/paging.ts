@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from '@hono/zod-openapi';
-import type { List, Position } from '@keywarden/db/report';
+import { type List, type Position, pageSizes } from '@keywarden/db/report';
 import { Problem } from './problem.ts';
 
 /**
@@ -10,13 +10,13 @@ import { Problem } from './problem.ts';
 export const mostCursor = 8000;
 
 export const pagingQuery = {
-  limit: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(1000)
-    .default(100)
-    .openapi({ type: 'integer', minimum: 1, maximum: 1000, default: 100, description: 'Rows per page' }),
+  limit: z.coerce.number().int().min(1).max(pageSizes.most).default(pageSizes.usual).openapi({
+    type: 'integer',
+    minimum: 1,
+    maximum: pageSizes.most,
+    default: pageSizes.usual,
+    description: 'Rows per page',
+  }),
   cursor: z.string().min(1).max(mostCursor).optional().openapi({ description: "The previous page's next_cursor" }),
 };
 

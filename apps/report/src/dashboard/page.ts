@@ -4,6 +4,7 @@ import {
   type List,
   type Position,
   type Principal,
+  pageSizes,
   type Reader,
   readItems,
   readPage,
@@ -234,7 +235,7 @@ export async function listPart<S extends z.ZodObject, F extends z.ZodRawShape, O
   });
   const bound = { path: c.req.path, query: { ...query } };
   const { after, notice } = openPage(bound, list);
-  const { items, next } = await readPage(db, list, { limit: 50, after });
+  const { items, next } = await readPage(db, list, { limit: pageSizes.dashboard, after });
   const shown = items.map((text) => item.parse(JSON.parse(text)));
   const isFirst = after === null;
   const total = next === null || !isFirst ? items.length : await countItems(db, list, mostCounted + 1);
