@@ -8,7 +8,8 @@ import type { Run, Sql } from './sql.ts';
  */
 export function readOver(pool: Sql, signal?: AbortSignal): Reader {
   const run: Run = async (text, params, asValues) => {
-    const options = { prepare: isHot(text) };
+    // Without parameters, the driver would send it in the simple protocol, which prepares nothing.
+    const options = { prepare: isHot(pool, text), simple: false };
     const send = (sql: Sql) => {
       const query = sql.unsafe(text, params, options);
       return asValues ? query.values() : query;
@@ -45,13 +46,15 @@ function refuseAborted({ aborted, reason }: AbortSignal): void {
 }
 
 const mostPrepared = 200;
-const seen = new Map<string, number>();
+const seenBy = new WeakMap<Sql, Map<string, number>>();
 
 /**
  * Returns whether a statement is worth preparing: planning over the partitions of months costs more than reading a page. Each connection keeps what it
- * has prepared, so only the first 200 texts are counted, and those that come a third time are prepared.
+ * has prepared, so only the first 200 texts of a pool are counted, and those that come a third time are prepared.
  */
-function isHot(text: string): boolean {
+function isHot(pool: Sql, text: string): boolean {
+  const seen = seenBy.get(pool) ?? new Map<string, number>();
+  seenBy.set(pool, seen);
   const times = seen.get(text) ?? 0;
   if (times === 0 && seen.size >= mostPrepared) return false;
   if (times < 3) seen.set(text, times + 1);

@@ -32,6 +32,7 @@ const tagOrInvisible = new RegExp(
 
 /** Returns a page of HTML in which such characters outside of tags are shown, so that a name looks like no other. Attributes keep their values. */
 export function printableHtml(page: string): string {
+  if (page.search(invisible) < 0) return page; // in half the time
   return page.replaceAll(tagOrInvisible, (each) => (each.startsWith('<') ? each : printable(each)));
 }
 
