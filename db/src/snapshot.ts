@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { sql as fragment } from 'drizzle-orm';
 import type postgres from 'postgres';
 import { isCluster } from './cluster.ts';
@@ -8,7 +9,7 @@ import type { Run, Sql } from './sql.ts';
 
 /** The store as it was at one moment, unaffected by later writes. It holds a connection until it is closed. */
 export interface Snapshot extends Reader {
-  /** Streams all items of a list in batches, in constant memory. The next rows are requested when the last were taken. */
+  /** Streams all items of a list in batches, in constant memory: at most one is read ahead. */
   stream(list: Query): AsyncGenerator<string[]>;
   close(): Promise<void>;
 }
@@ -61,16 +62,22 @@ export async function openSnapshot(sql: Sql): Promise<Snapshot> {
         return;
       }
       cursors += 1;
-      const name = `stream_${cursors}`;
-      await reader.execute(fragment`declare ${fragment.identifier(name)} no scroll cursor for ${select(list)}`);
+      const cursor = fragment.identifier(`stream_${cursors}`);
+      await reader.execute(fragment`declare ${cursor} no scroll cursor for select item from (${select(list)}) listed`);
+      const fetchNext = async () => await reader.execute(fragment`fetch ${fragment.raw(String(batch))} from ${cursor}`);
+      let next = fetchNext();
       for (;;) {
-        const rows = await reader.execute(
-          fragment`fetch ${fragment.raw(String(batch))} from ${fragment.identifier(name)}`,
-        );
+        const rows = await next;
+        const isLast = rows.length < batch;
+        // Postgres makes the next rows while the caller writes these. The driver sends a statement at the end of the second turn of the event loop.
+        if (!isLast) next = fetchNext();
+        next.catch(() => undefined); // the caller may have stopped
+        await setImmediate();
+        await setImmediate();
         if (rows.length > 0) yield rows.map((row) => String(row.item));
-        if (rows.length < batch) break;
+        if (isLast) break;
       }
-      await reader.execute(fragment`close ${fragment.identifier(name)}`);
+      await reader.execute(fragment`close ${cursor}`);
     },
     async close() {
       // On a lost connection the driver's commit would end the process.

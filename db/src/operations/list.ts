@@ -55,14 +55,10 @@ export type OperationFilter = FilterOf<typeof filters>;
  * The control plane's time of the last completed walk that reached the row: the row was served then (A6). Rows of the exact time at which a
  * walk stopped above the end of the list may have been left out. The time has the precision of a day, like stored walks.
  */
-const lastSeenUpstreamAt = sql`(
-  select max(w.began_at) from (
-    -- Of the walks that reached deeper, the one that reached least deep is the last.
-    (select began_at from keywarden.completed_walk where project_number = o.project_number and reached < o.created_at
-      order by reached desc, began_at desc limit 1)
-    union all
-    select began_at from keywarden.completed_walk where project_number = o.project_number and reached = o.created_at and to_end
-  ) w where w.began_at >= o.created_at)`;
+const lastSeenUpstreamAt = sql`(select w.began_at from (
+    -- Of the walks that reached it, the one that reached least deep is the last.
+    select began_at from keywarden.completed_walk where project_number = o.project_number and reached <= o.created_at
+      and (to_end or reached < o.created_at) order by reached desc, began_at desc limit 1) w where w.began_at >= o.created_at)`;
 
 /**
  * Returns the stored numbers of the projects that a filter matches, so that the index of one project serves its pages; null for all. An id
