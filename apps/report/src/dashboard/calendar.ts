@@ -14,14 +14,16 @@ interface Span {
 interface Day {
   /** The UTC date. */
   date: string;
+  month: string;
   state: DayState;
 }
 
 type Coverage = Pick<ProjectCoverage, 'known' | 'unknown' | 'created_at' | 'last_listed_at' | 'gone_at'>;
 
-/** A UTC day: its date, such as `2026-03-31`, and its times. */
+/** A UTC day: its date, such as `2026-03-31`, its month, and its times. */
 interface UtcDay extends Span {
   date: string;
+  month: string;
 }
 
 /** Returns the last days until a time, oldest first. */
@@ -29,7 +31,8 @@ export function lastDays({ untilMs, days }: { untilMs: number; days: number }): 
   const last = Math.floor(untilMs / dayMs);
   return Array.from({ length: days }, (_, index) => {
     const fromMs = (last - days + 1 + index) * dayMs;
-    return { date: dayNumbered(fromMs / dayMs), fromMs, toMs: fromMs + dayMs };
+    const date = dayNumbered(fromMs / dayMs);
+    return { date, month: monthOf(date), fromMs, toMs: fromMs + dayMs };
   });
 }
 
@@ -47,17 +50,17 @@ export function coverageByDay(
   const recent = unknown.filter(({ reason }) => reason === 'recent').map(toSpan);
   const ends = [goneAt ?? lastListedAt, ...unknown.map(({ to }) => to)].map((end) => Date.parse(end));
   const life = { fromMs: Date.parse(createdAt), toMs: Math.max(...ends) };
-  return days.map((day) => {
-    const { date } = day;
-    if (day.toMs <= life.fromMs || day.fromMs > life.toMs) return { date, state: 'outside' };
+  const stateOf = (day: Span): DayState => {
+    if (day.toMs <= life.fromMs || day.fromMs > life.toMs) return 'outside';
     const isKnown = knownSpans.some((span) => overlaps(span, day));
     const isUnknown = unknownSpans.some((span) => overlaps(span, day));
-    if (isUnknown) return { date, state: isKnown ? 'partly' : 'unknown' };
-    if (recent.some((span) => overlaps(span, day))) return { date, state: 'recent' };
+    if (isUnknown) return isKnown ? 'partly' : 'unknown';
+    if (recent.some((span) => overlaps(span, day))) return 'recent';
     // A project that went away is listed as covered only up to its last listing.
     const lived = { fromMs: Math.max(day.fromMs, life.fromMs), toMs: Math.min(day.toMs, life.toMs) };
-    return { date, state: covers(knownSpans, lived) ? 'known' : isKnown ? 'partly' : 'unknown' };
-  });
+    return covers(knownSpans, lived) ? 'known' : isKnown ? 'partly' : 'unknown';
+  };
+  return days.map((day) => ({ date: day.date, month: day.month, state: stateOf(day) }));
 }
 
 /** Returns whether some spans, in their order, have every time of another. */
@@ -112,7 +115,7 @@ export function renderMonths(projects: { name: Html; days: Day[] }[]): Html {
   return renderRows('month', rows, html`<thead><tr><th scope="col">Project</th>${heads}</tr></thead>`);
 }
 
-const byMonth = (days: Day[]) => Map.groupBy(days, ({ date }) => monthOf(date));
+const byMonth = (days: Day[]) => Map.groupBy(days, ({ month }) => month);
 
 function monthState(days: Day[]): DayState {
   const inside = days.filter(({ state }) => state !== 'outside');
