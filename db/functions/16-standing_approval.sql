@@ -1,7 +1,6 @@
--- Approvals by persons that are still valid, for one day. An approval ends earlier once one of the plan's approvals was carried out or stopped. A person with
--- two tokens of the same name, or with a token and the command line, is one person.
+-- Approvals by persons that are still valid, for one day. An approval ends earlier once one of the plan's approvals was carried out or stopped.
 create view keywarden.standing_approval with (security_invoker = true) as
-  select a.number, a.plan_id, a.approved_by, regexp_replace(a.approved_by, ' \(report token [0-9]+\)$', '') as person, a.via, a.approved_at
+  select a.number, a.plan_id, a.approved_by, a.person, a.via, a.approved_at
   from keywarden.counted_approval a
   where a.via <> 'enforcement' and a.approved_at > now() - interval '24 hours'
     and not exists (select from keywarden.approval_end e join keywarden.plan_approval x on x.number = e.approval_number

@@ -204,20 +204,15 @@ test('a part that waits for a second person still waits when the approval that i
   expect((await listReportApprovals(fixture.daemon.sql)).map(({ planId }) => planId)).not.toContain(second);
 });
 
-test('a part counts with the whole plan that is approved after it, and with one before it', async () => {
-  const whole = await plan(fixture.daemon, { second_person_above: 2, quotas: { per_run: 15 } });
-  const part = String((await partOf(whole, { keys: [twelve()] })).body.id);
-  expect((await approve(part)).body).toMatchObject({ approvers: 1, approvers_needed: 1 });
-  // What was revoked automatically by the plan is no earlier approval of it.
-  await fixture.store.sql`
-    insert into keywarden.plan_approval (plan_id, approved_by, via, approved_at) values (${whole}, 'policy', 'enforcement', now() - interval '1 hour')`;
-  expect((await approve(whole)).body).toMatchObject({ approvers: 1, approvers_needed: 2 });
-  await fixture.store.sql`update keywarden.plan_approval set approved_at = now() - interval '2 days'`;
-  const next = await plan(fixture.daemon, { second_person_above: 2, quotas: { per_run: 16 } });
-  expect((await approve(next)).body).toMatchObject({ approvers: 1, approvers_needed: 1 });
-  const later = String((await partOf(next, { keys: [twelve()] })).body.id);
-  expect((await approve(later)).body).toMatchObject({ approvers: 1, approvers_needed: 2 });
-});
+test.each(['the part', 'the plan'])(
+  'a key of a plan and of its part counts once, if %s is approved first',
+  async (first) => {
+    const whole = await plan(fixture.daemon, { second_person_above: 2, quotas: { per_run: 15 } });
+    const part = String((await partOf(whole, { keys: [twelve()] })).body.id);
+    for (const id of first === 'the part' ? [part, whole] : [whole, part])
+      expect((await approve(id)).body).toMatchObject({ approvers: 1, approvers_needed: 1 });
+  },
+);
 
 test('a part counts once, however often it was approved, and what was revoked automatically does not count', async () => {
   const { sql } = fixture.store;
@@ -234,11 +229,22 @@ test('a part counts once, however often it was approved, and what was revoked au
   expect((await fixture.ask(`/v1/plans/${second}`)).body).toMatchObject({ approvers: 1, approvers_needed: 1 });
 });
 
-test('two whole plans that one person approves do not count together: each has its own number of keys', async () => {
-  const first = await plan(fixture.daemon, { second_person_above: 2, quotas: { per_run: 12 } });
-  expect((await approve(first)).body).toMatchObject({ approvers: 1, approvers_needed: 1 });
-  const next = await plan(fixture.daemon, { second_person_above: 2, quotas: { per_run: 13 } });
-  expect((await approve(next)).body).toMatchObject({ approvers: 1, approvers_needed: 1 });
+test('one person who makes plans small by exemptions needs a second one for the keys of all of them', async () => {
+  const [one, other] = [twelve(), fixture.keys['9007199254740993']];
+  const exempt = async (key: string | undefined) =>
+    String((await post('/v1/exemptions', { body: { keys: [key], reason: 'not yet', for: '1d' } })).body.id);
+  const planned = async (perRun: number) =>
+    await plan(fixture.daemon, { second_person_above: 1, quotas: { per_run: perRun } });
+  const whole = await planned(12);
+  expect((await fixture.ask(`/v1/plans/${whole}`)).body).toMatchObject({ items: 2, approvers_needed: 2 });
+  const first = await exempt(other);
+  const small = await planned(12);
+  expect((await approve(small)).body).toMatchObject({ items: 1, approvers: 1, approvers_needed: 1 });
+  const end = async (id: string) => await post(`/v1/exemptions/${id}/end`);
+  await end(first);
+  const second = await exempt(one);
+  expect((await approve(await planned(13))).body).toMatchObject({ items: 1, approvers: 1, approvers_needed: 2 });
+  await end(second);
 });
 
 test('a part has only the findings for which it revokes its keys, once, however often it is made', async () => {

@@ -154,7 +154,7 @@ export const policySchema = z
       .int()
       .min(0)
       .optional()
-      .describe('two persons must approve a plan that revokes more keys than this'),
+      .describe('two persons must approve plans that revoke more keys than this in a day'),
     quotas: quotasSchema.prefault({}),
     enforcement: enforcementSchema.prefault({}),
     rules: z.array(ruleSchema).default([]),
