@@ -111,31 +111,37 @@ async function whyOlderStore({ store, environment }: StoreContext, own: MachineM
   return null;
 }
 
-/**
- * Runs governing work between two marks. A store that is restored from before the work lacks the first one. Each call that mints or revokes has a
- * mark of its own (`markCall`): the work may end without the second one, or a standby may take over meanwhile.
- */
+/** Runs governing work between two marks, as `reportBetweenMarks` does. If only the mark after it fails, throws an error that says so: the work is done. */
 export async function betweenMarks<T>(context: StoreContext, work: () => Promise<T>): Promise<T> {
-  await moveMark(context);
-  try {
-    return await work();
-  } finally {
-    await moveMark(context);
-  }
+  const { result, whyUnmarked } = await reportBetweenMarks(context, async () => ({ result: await work() }));
+  if (whyUnmarked !== null) throw new UserError('store', `This was done, and need not be repeated. ${whyUnmarked}`);
+  return result;
 }
 
-/** Runs work as `betweenMarks` does. If only the mark after it fails, returns the result all the same, so that it is reported, and a sentence about the mark. */
+/**
+ * Runs governing work between two marks. A store that is restored from before the work lacks the first one. Each call that mints or revokes has a
+ * mark of its own (`markCall`): the work may end without the second one, or a standby may take over meanwhile. If only the second mark fails, returns the result
+ * all the same, so that it is reported, and a sentence about the mark.
+ */
 export async function reportBetweenMarks<T extends object>(
   context: StoreContext,
   work: () => Promise<T>,
 ): Promise<T & { whyUnmarked: string | null }> {
-  let result: T | undefined;
+  await moveMark(context);
+  let result: T;
   try {
-    return { ...(await betweenMarks(context, async () => (result = await work()))), whyUnmarked: null };
+    result = await work();
   } catch (error) {
-    if (result === undefined) throw error;
-    const whyUnmarked = `The store's high-water mark could not be updated (${codeOf(error)}); check the store and KEYWARDEN_DATA.`;
-    return { ...result, whyUnmarked };
+    await moveMark(context);
+    throw error;
+  }
+  try {
+    await moveMark(context);
+    return { ...result, whyUnmarked: null };
+  } catch (error) {
+    const why =
+      error instanceof UserError ? `: ${error.message}` : ` (${codeOf(error)}); check the store and KEYWARDEN_DATA.`;
+    return { ...result, whyUnmarked: `The store's high-water mark could not be updated${why}` };
   }
 }
 

@@ -16,7 +16,7 @@ import { changed, isKeyList, prepareBetween, setBetween } from '@keywarden/testk
 import { neverUsedRule } from '@keywarden/testkit/daemon/fixture';
 import { expect, test } from 'vitest';
 import { applyCommand } from '../commands/apply.ts';
-import { armMachine } from './high-water-mark.ts';
+import { armMachine, betweenMarks } from './high-water-mark.ts';
 
 // Runs that end before their last key.
 
@@ -164,6 +164,18 @@ test('R4: a pass whose machine can write no mark after a revocation reports what
     automatic: { items: [{ outcome: 'revoked' }] },
     whyUnmarked: expect.stringMatching(/high-water mark could not be updated/),
   });
+});
+
+test('a change of a person whose machine can write no mark after it says that the change is done', async () => {
+  await prepare(['one']);
+  const { environment } = fixture.context;
+  const change = betweenMarks(fixture.context, async () => {
+    await Promise.resolve();
+    environment.KEYWARDEN_DATA = '/proc/self';
+  });
+  await expect(change).rejects.toThrow(
+    /^This was done, and need not be repeated\. The store's high-water mark could not be updated: The data folder \/proc\/self cannot be written/,
+  );
 });
 
 test.each<[string, number | null, boolean]>([
