@@ -60,6 +60,15 @@ test('A7: no list makes a project of another organization or control plane gone,
   expect(await listTwice(['q-1'], { unavailableIds: ['q-2'] })).toEqual([]);
   expect(await listTwice(['q-1'], { isWhole: false })).toEqual([]);
   expect(await listTwice([])).toEqual([]);
+  // Once absent, but named before it is absent again.
+  const once = async (unavailableIds: string[]) => {
+    const seenAt = new Date(Date.UTC(2026, 5, 1, hours++)).toISOString();
+    await saveProjects(daemon.sql, { controlPlane, organizationId: 'q', unavailableIds, seenAt }, [
+      makeWireProject('q-1'),
+    ]);
+  };
+  for (const unavailableIds of [[], ['q-2'], [], ['q-2']]) await once(unavailableIds);
+  expect(await listTwice([])).toEqual([]);
   // The same list without these says that it is gone.
   expect(await listTwice(['q-1'])).toEqual(['q-2']);
 });

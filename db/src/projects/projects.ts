@@ -20,7 +20,7 @@ import {
 
 /**
  * Saves a complete list of an organization's projects. A project that is absent twice in a row is gone. Projects that the answer names as
- * unavailable are not absent, and an empty list proves nothing. If most are suddenly absent, a day must pass (A7). Coverage begins at the earliest creation
+ * unavailable are there, and an empty list proves nothing. If most are suddenly absent, a day must pass (A7). Coverage begins at the earliest creation
  * time that a list showed (A9).
  */
 export async function saveProjects(
@@ -69,10 +69,12 @@ export async function saveProjects(
         listed_active_at = case when (project.updated_at, project.extra) is distinct from (excluded.updated_at, excluded.extra)
           then excluded.last_seen_at else project.listed_active_at end,
         missing_since = null, gone_at = null, deleted_at = null, walk_refused_at = null`;
+    const db = builderOf(tx);
+    const ofOrganization = hasValues(project, { controlPlaneNumber: controlPlane, organizationId, goneAt: null });
+    const isNamed = and(ofOrganization, anyOf(project.id, unavailableIds), lt(project.missingSince, seenAt));
+    await db.update(project).set({ missingSince: null }).where(isNamed);
     if (projects.length === 0 || !isWhole) return;
     const there = [...projects.map(({ id }) => id), ...unavailableIds];
-    const ofOrganization = hasValues(project, { controlPlaneNumber: controlPlane, organizationId, goneAt: null });
-    const db = builderOf(tx);
     const [absent] = await db
       .select({ lost: count(), since: min(project.missingSince) })
       .from(project)
