@@ -25,6 +25,8 @@ create or replace function keywarden.record_accesses(accesses json) returns void
   select (array_agg(request_id))[1], token_number, network, (array_agg(method))[1], (array_agg(path))[1], (array_agg(query))[1], status, event,
     date_trunc('minute', clock_timestamp()), count(*)
   from given where is_refusal group by token_number, network, status, event
+  -- In one order: two reports that count the same refusals wait for each other, and never in a circle.
+  order by token_number, network, status, event
   on conflict (minute, address, event, status, coalesce(token_number, 0)) where minute is not null
     do update set times = keywarden.access_log.times + excluded.times
 $$;

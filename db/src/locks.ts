@@ -174,6 +174,11 @@ export async function holdFence(tx: postgres.ISql, lease: Lease | undefined): Pr
   for (const { name, fence } of allOf(lease)) await tx`select keywarden.hold_fence(${name}, ${fence}::bigint)`;
 }
 
+/** Makes others that save the same list wait until the transaction ends: their rows may come in another order, and then each could wait for the other. */
+export async function holdList(tx: postgres.ISql, name: string): Promise<void> {
+  await tx`select pg_advisory_xact_lock(hashtextextended(${name}, 1))`;
+}
+
 /** Returns whether no other process has taken this work's lock so far. */
 export async function isHeld(sql: postgres.ISql, lease: Lease | undefined): Promise<boolean> {
   try {

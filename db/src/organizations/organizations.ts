@@ -1,6 +1,7 @@
 import type { WireMember, WireOrganization } from '@keywarden/core/wire';
 import { and, isNull, sql as raw } from 'drizzle-orm';
 import { isSuddenDrop } from '../keys/listings/suspect.ts';
+import { holdList } from '../locks.ts';
 import { member, memberListing, organization } from '../schema/organizations.ts';
 import { anyOf, builderOf, type Db, hasValues, lastOfEach, noneOf, packExtra, type Sql, toJson } from '../sql.ts';
 
@@ -25,6 +26,8 @@ export async function saveOrganizations(
     insert into keywarden.organization (control_plane_number, id, name, created_at, extra, first_seen_at, last_seen_at)
     select ${controlPlane}::bigint, id, name, created_at, extra, ${seenAt}::timestamptz, ${seenAt}::timestamptz
     from json_to_recordset(${toJson(rows)}::json) as t(id text, name text, created_at timestamptz, extra jsonb)
+    -- Another connection may show the same ones in another order: rows that are locked in one order wait for each other, and never in a circle.
+    order by id
     on conflict (control_plane_number, id) do update set name = excluded.name, extra = excluded.extra, last_seen_at = excluded.last_seen_at`;
 }
 
@@ -55,6 +58,7 @@ export async function saveMembers(
     email,
   }));
   return await sql.begin(async (tx) => {
+    await holdList(tx, `members of ${controlPlane}/${organizationId}`);
     await tx`
       insert into keywarden.member as m (control_plane_number, organization_id, user_id, member_id, email, role, joined_at, first_seen_at, last_seen_at)
       select ${controlPlane}::bigint, ${organizationId}::text, user_id, member_id, email, role, joined_at, ${seenAt}::timestamptz, ${seenAt}::timestamptz

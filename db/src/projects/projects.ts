@@ -1,6 +1,7 @@
 import type { WireProject } from '@keywarden/core/wire';
 import { and, count, eq, exists, lt, min, or, sql as raw, type SQL } from 'drizzle-orm';
 import { isSuddenDrop } from '../keys/listings/suspect.ts';
+import { holdList } from '../locks.ts';
 import type { Listing } from '../organizations/organizations.ts';
 import { project } from '../schema/projects.ts';
 import { holdPages } from '../seals/read.ts';
@@ -41,6 +42,7 @@ export async function saveProjects(
 ): Promise<void> {
   const rows = rowsOf(projects, organizationId);
   await sql.begin(async (tx) => {
+    await holdList(tx, `projects of ${controlPlane}`);
     const ids = rows.map(({ id }) => id);
     const isAbsent = raw`(${project.missingSince} is not null or ${project.lastSeenAt} < ${seenAt}::timestamptz - interval '1 day')`;
     const older = await tx<{ number: string; created_at: string }[]>`
@@ -129,6 +131,7 @@ export async function saveDeletedProjects(
 ): Promise<void> {
   const rows = rowsOf(projects, organizationId);
   await sql.begin(async (tx) => {
+    await holdList(tx, `projects of ${controlPlane}`);
     const deletions = raw`json_to_recordset(${toJson(rows)}::json) as t(id text, deleted_at timestamptz)`;
     const isNews = exists(
       raw`(select from ${deletions} where t.id = ${project.id} and t.deleted_at is distinct from ${project.deletedAt})`,

@@ -27,18 +27,18 @@ export async function saveRejectedRows(
   { controlPlane, list, place }: RequestedList,
   rejected: readonly { id: string | null; why: string; record: unknown }[],
 ): Promise<void> {
-  const rows = new Map(
-    rejected.slice(0, mostKept).map(({ id, why, record }) => {
-      const text = toJson({ record });
-      const row_key = id?.slice(0, 200) ?? sha256(text);
-      const kept = text.length > longestText ? { cut: text.slice(0, longestText).toWellFormed() } : record;
-      return [row_key, { row_id: id?.slice(0, 200) ?? null, why: why.slice(0, 500), record: kept, row_key }];
-    }),
-  );
+  const rows = rejected.slice(0, mostKept).map(({ id, why, record }) => {
+    const text = toJson({ record });
+    const row_id = id?.slice(0, 200) ?? null;
+    const kept = text.length > longestText ? { cut: text.slice(0, longestText).toWellFormed() } : record;
+    return { row_id, why: why.slice(0, 500), record: kept, row_key: row_id ?? sha256(text) };
+  });
+  // Two ids can be the same text to the store, which replaces what it has no place for. The order keeps two connections from waiting for each other.
   await sql`
     insert into keywarden.rejected_row as r (control_plane_number, list, place, row_id, why, record, row_key)
-    select ${controlPlane}::bigint, ${list}, ${place}, row_id, why, coalesce(record, 'null'), row_key
-    from json_to_recordset(${toJson([...rows.values()])}::json) as t(row_id text, why text, record jsonb, row_key text)
+    select distinct on (row_key) ${controlPlane}::bigint, ${list}, ${place}, row_id, why, coalesce(record, 'null'), row_key
+    from json_to_recordset(${toJson(rows)}::json) as t(row_id text, why text, record jsonb, row_key text)
+    order by row_key
     on conflict (control_plane_number, list, place, row_key) do update
       set why = excluded.why, record = excluded.record, last_seen_at = now(), times = r.times + 1`;
 }

@@ -48,6 +48,14 @@ test('refusals of one status are one row, in a minute; other requests and stream
   ]);
 });
 
+test('two reports that count the same refusals lock their rows in one order, so that they cannot wait for each other', async () => {
+  const networks = Array.from({ length: 40 }, (_, index) => `192.0.2.${(index * 7) % 40}`);
+  const refusals = networks.map((network) => ({ ...access, network, status: 404, path: '/one-order' }));
+  await recordAccess(report.sql, refusals);
+  const rows = await store.sql`select address from keywarden.access_log where path = '/one-order' order by number`;
+  expect(rows.map(({ address }) => String(address))).toEqual(networks.toSorted());
+});
+
 test('an access is recorded with its token, also if that or its session has just ended', async () => {
   const { credential, token } = await makePrincipal(store, 'vera', 'viewer');
   await report.sql`select keywarden.open_session(${credential}, 'of vera', '127.0.0.1', '')`;

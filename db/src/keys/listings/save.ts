@@ -1,7 +1,7 @@
 import { compareInstants, toMs } from '@keywarden/core/values';
 import { unknownCreator, type WireKey } from '@keywarden/core/wire';
 import { and, desc, gt } from 'drizzle-orm';
-import { holdFence } from '../../locks.ts';
+import { holdFence, holdList } from '../../locks.ts';
 import { connectionScope } from '../../schema/connections.ts';
 import { keyListing } from '../../schema/keys.ts';
 import { builderOf, hasValues, lastOfEach, packExtra, type Sql, type Tx, toJson } from '../../sql.ts';
@@ -36,7 +36,7 @@ export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<Saved
   const ids = [...given.keys.map(({ id }) => id), ...(given.ended ?? []).map(({ id }) => id)];
   return await sql.begin(async (tx) => {
     await holdFence(tx, given.lease);
-    await tx`select pg_advisory_xact_lock(hashtextextended(${`${given.controlPlane}/${given.scope}`}, 1))`;
+    await holdList(tx, `${given.controlPlane}/${given.scope}`);
     const db = builderOf(tx);
     const ofScope = hasValues(keyListing, { controlPlaneNumber: given.controlPlane, scope: given.scope });
     const [latest] = await db
