@@ -17,12 +17,13 @@ beforeAll(async () => {
 });
 afterAll(async () => await store.close());
 
-const memberOf = (userId: string) => ({
+const memberOf = (userId: string, change: { id?: string; role?: string } = {}) => ({
   id: `m-${userId}`,
   userId,
   role: 'member',
   joinedAt: null,
   email: `${userId}@company.example`,
+  ...change,
 });
 
 const saveOrganization = async (...ids: string[]) =>
@@ -84,6 +85,15 @@ test.each(lists)(
     expect(await Promise.allSettled([first, second])).toMatchObject([{ status: 'fulfilled' }, { status: 'fulfilled' }]);
   },
 );
+
+test('a list that shows a person twice, before and after they returned, is saved with the last membership', async () => {
+  await saveOrganization('acme');
+  const twice = [memberOf('ada', { id: 'm-1', role: 'admin' }), memberOf('bob'), memberOf('ada', { id: 'm-2' })];
+  await saveMembers(daemon.sql, { ...place(), seenAt: '2026-06-02T00:00:00Z' }, twice);
+  const rows = await store.sql`
+    select member_id, role from keywarden.member where organization_id = 'acme' and user_id = 'ada'`;
+  expect(rows).toEqual([{ member_id: 'm-2', role: 'member' }]);
+});
 
 test('rows that cannot be read are kept, also if their ids differ only in what the store has no place for', async () => {
   const rows = ['\ud800', '\ud801', '\0'].map((id) => ({ id, why: 'odd', record: { id } }));

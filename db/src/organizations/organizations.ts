@@ -50,12 +50,13 @@ export async function saveMembers(
   { controlPlane, seenAt, organizationId }: Listing & { organizationId: string },
   members: WireMember[],
 ): Promise<{ isSudden: boolean }> {
-  const rows = lastOfEach(members).map(({ id, userId, role, joinedAt, email }) => ({
-    member_id: id,
-    user_id: userId,
-    role,
-    joined_at: joinedAt,
-    email,
+  // A person is a member once. A list that is read while they leave and return shows two memberships.
+  const rows = [...new Map(members.map((each) => [each.userId, each])).values()].map((each) => ({
+    member_id: each.id,
+    user_id: each.userId,
+    role: each.role,
+    joined_at: each.joinedAt,
+    email: each.email,
   }));
   return await sql.begin(async (tx) => {
     await holdList(tx, `members of ${controlPlane}/${organizationId}`);
