@@ -27,8 +27,8 @@ begin
     return jsonb_build_object('undecided', open_items);
   end if;
   select coalesce(bool_and(coalesce(e.item -> 'key' = v.key and e.item -> 'findings' = v.findings and e.item ->> 'decision' = v.decision
-      and e.item ->> 'reason' = v.reason and e.item ->> 'decided_by' = v.decided_by, false)), false)
-    and document::jsonb -> 'review' ->> 'id' = wanted::text into is_same
+      and e.item ->> 'reason' = v.reason and e.item ->> 'decided_by' = v.decided_by, false))
+    and document::jsonb -> 'review' ->> 'id' = wanted::text, false) into is_same
     from (select *, row_number() over (order by key_number) as place from keywarden.review_item_now where review_number = wanted) v full join jsonb_array_elements(items) with ordinality as e(item, place) on e.place = v.place;
   if not is_same then
     return jsonb_build_object('changed', true);
