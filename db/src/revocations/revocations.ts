@@ -71,7 +71,10 @@ export function mayHaveRevoked(of: typeof credential | typeof key): SQL {
 
 export type Outcome = 'revoked' | 'gone' | 'not_revoked' | 'failed';
 
-/** Commits the outcome of an intent. A key that we revoked is gone at once. One that was used in flight opens an incident (R5). */
+/**
+ * Commits the outcome of an intent. A key that we revoked is gone at once. One that was used in flight opens an incident (R5). An outcome that the intent has
+ * already stays: another process may have ended it during the call, because the key's project is gone or because this one has lost its lock.
+ */
 export async function recordOutcome(
   sql: Sql,
   intent: string,
@@ -83,14 +86,15 @@ export async function recordOutcome(
   }: { outcome: Outcome; usedInFlight?: boolean; at: string | null; detail?: Record<string, unknown> | null },
 ): Promise<void> {
   await sql.begin(async (tx) => {
-    await builderOf(tx).insert(revocationOutcome).values({ intentNumber: intent, outcome, usedInFlight, detail });
+    const ended = { intentNumber: intent, outcome, usedInFlight, detail };
+    const { count } = await builderOf(tx).insert(revocationOutcome).values(ended).onConflictDoNothing();
     if (usedInFlight)
       await tx`
         insert into keywarden.incident (kind, key_number, intent_number, detail, scope)
         select 'used_in_flight', i.key_number, i.number, ${JSON.stringify(detail ?? {})}::jsonb, k.control_plane_number || '/' || k.scope
         from keywarden.revocation_intent i join keywarden.credential k on k.number = i.key_number where i.number = ${intent}
           and not exists (select from keywarden.incident c where c.intent_number = i.number and c.kind = 'used_in_flight')`;
-    if (outcome !== 'revoked') return;
+    if (outcome !== 'revoked' || count === 0) return;
     await tx`
       with revoked as (
         update keywarden.credential set gone_at = coalesce(${at}::timestamptz, now())

@@ -96,6 +96,15 @@ test('a revoked key that no listing shows any more opens no incident, nor do lis
   expect(await incidents()).toEqual(['revocation_undone']);
 });
 
+test('R5: a use in flight opens its incident, also if listings have ended the intent during the call', async () => {
+  const intent = String(await begin());
+  for (let times = 0; times < 2; times += 1) await list({ ids: ['2', '3', '4'] });
+  await recordOutcome(daemon.sql, intent, { outcome: 'revoked', usedInFlight: true, at: '2026-06-01T03:00:00Z' });
+  const [row] = await store.sql`
+    select o.outcome, i.kind from keywarden.revocation_outcome o left join keywarden.incident i on i.intent_number = o.intent_number`;
+  expect(row).toMatchObject({ outcome: 'gone', kind: 'used_in_flight' });
+});
+
 test('R7: no intent is written while revoking is paused', async () => {
   await daemon.sql`insert into keywarden.pause (paused_by) values ('ada')`;
   expect(await begin()).toBeUndefined();
