@@ -166,6 +166,13 @@ test('expiry conditions find keys that never expire, that expire soon, and that 
   ]);
 });
 
+test('a credential that expires after the year 9999 does not expire soon', () => {
+  const match = { kinds: ['branch_credential' as const] };
+  const some = [makeKey(1, { kind: 'branch_credential', expiresAt: '10000-01-01T00:00:00Z' })];
+  expect(numbers({ match, expires_within: '14d' }, some)).toEqual([]);
+  expect(numbers({ match, not: { expires_within: '14d' } }, some)).toEqual(['1']);
+});
+
 test('whether a credential expires whose kind has no expiry upstream is unknown, also for the opposite conditions', () => {
   const match = { kinds: ['role' as const, 'branch_credential' as const] };
   const some = [makeKey(1, { kind: 'role' }), makeKey(2, { kind: 'branch_credential' })];

@@ -117,7 +117,8 @@ const expiresWithin =
   ({ key, nowMs }) => {
     const { expiresAt } = key;
     if (isExpiryUnknown(key)) return whyExpiryUnknown(key);
-    if (expiresAt === undefined || toMs(expiresAt) - nowMs > ms) return false;
+    // Beyond the year 9999 it is not a number. Some services write the last moment of that year for "never", and Postgres rounds it up.
+    if (expiresAt === undefined || !(toMs(expiresAt) - nowMs <= ms)) return false;
     return { condition: 'expires_within', expires_at: expiresAt, limit: text };
   };
 

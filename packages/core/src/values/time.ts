@@ -5,11 +5,22 @@ import { dayMs } from './days.ts';
 const rfc3339 =
   /^(?!0000)(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-](0\d|1[0-5]):[0-5]\d)$/;
 
-/** Returns whether a text is an RFC 3339 time that exists in the calendar and that Postgres accepts. */
-export function isInstant(text: unknown): boolean {
+/** Returns whether a text is an RFC 3339 time that exists in the calendar and that Postgres accepts. In UTC, and rounded, its year may be 0 or 10000. */
+export function hasTimeForm(text: unknown): text is string {
   if (typeof text !== 'string' || !rfc3339.test(text)) return false;
   const day = Number(text.slice(8, 10));
   return day <= 28 || day <= new Date(Date.UTC(Number(text.slice(0, 4)), Number(text.slice(5, 7)), 0)).getUTCDate();
+}
+
+const firstMs = Date.parse('0001-01-01T00:00:00Z');
+const endMs = Date.parse('+010000-01-01T00:00:00Z');
+
+/** Returns whether a text is such a time from the year 1 to 9999 of UTC: Postgres prints others in a form that no reader of archives takes. */
+export function isInstant(text: unknown): boolean {
+  if (!hasTimeForm(text)) return false;
+  if (!/^(0001-01-01|9999-12-31)/.test(text)) return true;
+  const roundedMs = fractionOf(text) >= 0.999_999_5 ? 1000 : 0;
+  return toMs(text) >= firstMs && toMs(text) + roundedMs < endMs;
 }
 
 /** Returns the milliseconds since 1970 of an RFC 3339 time. Drops digits below the millisecond, so never use the result as a key. */

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isInstant, toMs } from '../values/time.ts';
+import { hasTimeForm, isInstant, toMs } from '../values/time.ts';
 import { withCheck } from './record.ts';
 
 const matches = (pattern: RegExp) => (value: unknown) => typeof value === 'string' && pattern.test(value);
@@ -26,7 +26,7 @@ export const maybe = <T extends z.ZodType>(schema: T) => schema.nullish().transf
 export const unknownTime = '0001-01-01T00:00:00Z';
 
 /** A time that may be missing, or the zero time. */
-export const when = maybe(instant).transform((value) =>
+export const when = maybe(z.string().refine(hasTimeForm, 'not an RFC 3339 time')).transform((value) =>
   value === null || toMs(value) <= toMs(unknownTime) ? null : value,
 );
 
