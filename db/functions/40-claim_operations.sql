@@ -11,7 +11,7 @@ begin
   if proved is not null then
     select c.known into known_before from operation_coverage c where c.project_number = project;
     changed := tstzmultirange(proved) - coalesce(known_before, '{}');
-    insert into operation_coverage as c values (project, tstzmultirange(proved))
+    insert into operation_coverage as c (project_number, known) values (project, tstzmultirange(proved))
     on conflict (project_number) do update set known = c.known + excluded.known where not c.known @> proved;
   end if;
   if unread is not null then

@@ -6,7 +6,7 @@ create or replace function keywarden.save_walk(
 language plpgsql set search_path = keywarden, pg_temp as $$
 begin
   if next_cursor is not null then
-    insert into open_walk values (project, walk_began, walk_floor, next_cursor, next_below)
+    insert into open_walk (project_number, began_at, floor, cursor, below) values (project, walk_began, walk_floor, next_cursor, next_below)
     on conflict (project_number) do update set began_at = excluded.began_at, floor = excluded.floor, cursor = excluded.cursor,
       below = excluded.below;
     return;
@@ -20,7 +20,8 @@ begin
   end if;
   delete from completed_walk w where w.project_number = project and w.began_at <= walk_began
     and (w.reached > save_walk.reached or w.reached = save_walk.reached and (is_end or not w.to_end));
-  insert into completed_walk values (project, (walk_began at time zone 'UTC')::date, is_end, walk_began, reached)
+  insert into completed_walk (project_number, day, to_end, began_at, reached)
+  values (project, (walk_began at time zone 'UTC')::date, is_end, walk_began, reached)
   on conflict (project_number, day, to_end) do update set began_at = excluded.began_at, reached = excluded.reached;
 end
 $$;

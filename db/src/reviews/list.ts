@@ -110,9 +110,6 @@ export const reviewDecision = z
   })
   .meta({ id: 'ReviewDecision' });
 
-/** The current decision about an item, which is its newest. */
-const decision = sql`left join lateral (select d.decision, d.reason, d.decided_by, d.decided_at from keywarden.review_decision d
-  where d.review_number = i.review_number and d.key_number = i.key_number order by d.number desc limit 1) d on true`;
 /** The numbers of a review's keys, by the current decision about each. */
 const counts = sql`left join lateral (
   select count(*) as keys, count(*) filter (where i.decision is null) as undecided,
@@ -169,9 +166,9 @@ export async function countRevokedKeys(db: Reader, review: string): Promise<numb
 }
 
 const reviewItemFilters = {
-  review: isNumber('i.review_number'),
+  review: isNumber('d.review_number'),
   /** The store's number of a key. */
-  key: isNumber('i.key_number'),
+  key: isNumber('d.key_number'),
   decision: (wanted: Decision | 'undecided') =>
     wanted === 'undecided' ? sql`d.decision is null` : sql`d.decision = ${wanted}`,
   /** Items of reviews that were signed in this time. */
@@ -182,10 +179,10 @@ export type ReviewItemFilter = FilterOf<typeof reviewItemFilters>;
 /** Lists the keys of reviews as they were frozen, with their decisions. */
 export function reviewItemList(filter: ReviewItemFilter) {
   return listOf(reviewedKey, 'd', {
-    from: sql`keywarden.review_item i ${decision} left join keywarden.review_signature s on s.review_number = i.review_number`,
-    item: { review_id: sql`i.review_number::text`, key: sql`i.key`, findings: sql`i.findings` },
+    from: sql`keywarden.review_item_now d left join keywarden.review_signature s on s.review_number = d.review_number`,
+    item: { review_id: sql`d.review_number::text` },
     where: matching(reviewItemFilters, filter),
-    order: { 'i.review_number': 'bigint', 'i.key_number': 'bigint' },
+    order: { 'd.review_number': 'bigint', 'd.key_number': 'bigint' },
     direction: 'asc',
   });
 }
@@ -196,7 +193,7 @@ export function reviewItemsInContext(filter: ReviewItemFilter): List<typeof revi
   return {
     ...list,
     schema: reviewedKeyInContext,
-    from: sql`${from} join keywarden.credential k on k.number = i.key_number`,
+    from: sql`${from} join keywarden.credential k on k.number = d.key_number`,
     item: {
       ...item,
       context: sql`json_build_object(
@@ -215,7 +212,7 @@ export function reviewItemsInContext(filter: ReviewItemFilter): List<typeof revi
             'signed_at', ${time(sql`e.signed_at`)})
           from (select e.*, g.signed_at, g.content_sha256 from keywarden.review_item_now e
               join keywarden.review_signature g on g.review_number = e.review_number
-            where e.key_number = i.key_number and e.review_number <> i.review_number and g.signed_at < coalesce(s.signed_at, 'infinity')
+            where e.key_number = d.key_number and e.review_number <> d.review_number and g.signed_at < coalesce(s.signed_at, 'infinity')
             order by g.signed_at desc limit 1) e
           where e.content_sha256 = keywarden.review_content_hash(e.review_number)))`,
     },
