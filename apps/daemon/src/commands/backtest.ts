@@ -44,35 +44,38 @@ function readPolicy(file: string): Policy {
   }
 }
 
-function render({ from, to, revoked, unjudged }: Backtest): string {
+function render({ from, to, revoked, unjudged, unknown }: Backtest): string {
   const wrong = revoked.filter(({ usedAfter }) => usedAfter !== null);
-  const rows = revoked.map(({ key, at, findings, usedAfter, goneAt }) => [
+  const rows = revoked.map(({ key, at, findings, usedAfter, goneAt, isUseUnknown }) => [
     at.slice(0, 10),
     key.id,
     key.name,
     key.organizationId ?? '(personal)',
-    usedAfter ?? (goneAt === null ? 'no' : `unknown: gone at ${goneAt}`),
+    usedAfter ?? (goneAt !== null ? `unknown: gone at ${goneAt}` : isUseUnknown ? 'unknown' : 'no'),
     findings.map(({ rule, reason }) => `${rule}: ${reason}`).join('; '),
   ]);
   return [
     `From ${from} to ${to} the policy would have revoked ${countOf(revoked.length, 'key')}. Used afterwards: ${wrong.length}.`,
     ...(rows.length > 0 ? [renderTable(['DAY', 'KEY', 'NAME', 'ORGANIZATION', 'USED AFTERWARDS', 'WHY'], rows)] : []),
     ...unjudged.map(({ scope, days }) => `Not judged: ${scope} on ${countOf(days, 'day')} without a complete listing.`),
-    'The replay ignores quotas, notices and exemptions, and uses the current names and owners.',
+    ...(unknown === 0 ? [] : [`Not judged: ${countOf(unknown, 'key')} whose last use or creation is unknown.`]),
+    'The replay ignores quotas, notices, exemptions and reviews, and uses the current names and owners.',
   ].join('\n\n');
 }
 
-function toJson({ from, to, revoked, unjudged }: Backtest) {
+function toJson({ from, to, revoked, unjudged, unknown }: Backtest) {
   return {
     from,
     to,
-    revoked: revoked.map(({ key, at, findings, usedAfter, goneAt }) => ({
+    revoked: revoked.map(({ key, at, findings, usedAfter, goneAt, isUseUnknown }) => ({
       key: { scope: key.scope, id: key.id, name: key.name },
       at,
       findings,
       used_after: usedAfter,
       gone_at: goneAt,
+      use_unknown: isUseUnknown,
     })),
     unjudged,
+    unknown,
   };
 }

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { saveMembers, saveOrganizations } from '../../organizations/organizations.ts';
 import type { Store } from '../../store.ts';
 import { saveKeyListing } from '../listings/save.ts';
+import { readHistory } from './history.ts';
 import { readFacts } from './read.ts';
 
 let store: TestStore;
@@ -172,4 +173,15 @@ test('R1: members of another organization, or at another control plane, do not s
   }
   const { keys } = await readFactsAt(daemon, hour(2));
   expect(keys.map(({ creator }) => creator)).toEqual(['unknown', 'unknown', 'unknown']);
+});
+
+test('a replay does not know the use, the creation and the creator of a key better than the store does', async () => {
+  await store.sql`update keywarden.key set created_at = '2025-01-01', use_went_back = true where creator_id = 'carl'`;
+  const { keys } = await readHistory(daemon, hour(0));
+  const known = keys.map(({ key }) => [key.isCreationUnknown !== true, key.use.state !== 'unknown', key.creator]);
+  expect(known).toEqual([
+    [true, true, 'unknown'],
+    [true, true, 'unknown'],
+    [false, false, 'unknown'],
+  ]);
 });

@@ -6,6 +6,7 @@ import { member } from '../../schema/organizations.ts';
 import type { Db } from '../../sql.ts';
 import type { Store } from '../../store.ts';
 import { scopeKeyOf } from '../listings/listing.ts';
+import { isCreationKnown } from '../source.ts';
 import { readCreators } from './creators.ts';
 import { readLineages, readOwners } from './of-keys.ts';
 import { toKeyFacts } from './read.ts';
@@ -13,6 +14,11 @@ import { toKeyFacts } from './read.ts';
 /** Returns everything that the store has on keys, including gone ones, for a replay that starts at a given time. */
 export async function readHistory({ db, sql }: Pick<Store, 'db' | 'sql'>, from: string): Promise<History> {
   const rows = await db.select().from(key).orderBy(asc(key.number));
+  const odd = await db
+    .select({ number: key.number })
+    .from(key)
+    .where(raw`not ${isCreationKnown(raw`keywarden.key`)}`);
+  const withoutCreation = new Set(odd.map(({ number }) => number));
   const ownerOf = await readOwners(db, await readLineages(sql, undefined));
   const uses = await readUses(db, from);
   // A replay judges by all stored facts, however old.
@@ -28,7 +34,8 @@ export async function readHistory({ db, sql }: Pick<Store, 'db' | 'sql'>, from: 
       key: {
         ...toKeyFacts(row),
         owner: ownerOf(row),
-        creator: 'unknown',
+        ...(withoutCreation.has(row.number) ? { isCreationUnknown: true } : {}),
+        creator: creatorOf(row),
         exemptions: [],
         announcements: [],
         isAcknowledged: false,

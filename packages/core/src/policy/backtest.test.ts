@@ -29,7 +29,7 @@ const replay = (rule: object, keys: KeyHistory[], listings = new Map([[scope, da
   );
 
 test('a replay revokes each key on the first day that flags it, and shows the first use after that', () => {
-  const { revoked, unjudged, ...between } = replay({ unused_for: '50d', notices: ['15d'] }, [
+  const { revoked, unjudged, unknown, ...between } = replay({ unused_for: '50d', notices: ['15d'] }, [
     historyOf(1, [70, 60, 5, 4], { key: { exemptions: [exempt] } }),
     historyOf(2, [65], { goneAt: daysAgo(12) }),
     historyOf(3, [65], { goneAt: daysAgo(14) }),
@@ -38,11 +38,12 @@ test('a replay revokes each key on the first day that flags it, and shows the fi
   ]);
   expect(between).toEqual({ from: daysAgo(20), to: daysAgo(0) });
   expect(unjudged).toEqual([]);
+  expect(unknown).toBe(0);
   const reason = (days: number) => [{ rule: 'r', reason: `last used ${days} days ago, more than 50d` }];
   expect(revoked.map(({ key, ...each }) => ({ number: key.number, ...each }))).toEqual([
-    { number: '2', at: daysAgo(14), findings: reason(51), usedAfter: null, goneAt: daysAgo(12) },
-    { number: '1', at: daysAgo(9), findings: reason(51), usedAfter: daysAgo(5), goneAt: null },
-    { number: '4', at: daysAgo(8), findings: reason(52), usedAfter: null, goneAt: null },
+    { number: '2', at: daysAgo(14), findings: reason(51), usedAfter: null, goneAt: daysAgo(12), isUseUnknown: false },
+    { number: '1', at: daysAgo(9), findings: reason(51), usedAfter: daysAgo(5), goneAt: null, isUseUnknown: false },
+    { number: '4', at: daysAgo(8), findings: reason(52), usedAfter: null, goneAt: null, isUseUnknown: false },
   ]);
 });
 
@@ -68,4 +69,22 @@ test('a replay judges no day without a complete listing of the 24 hours before, 
   const { revoked, unjudged } = replay({ unused_for: '50d' }, keys, once);
   expect(revoked.map(({ key, at }) => [key.number, at])).toEqual([['1', daysAgo(9)]]);
   expect(unjudged).toEqual([{ scope: '1/organization:other', days: 19 }]);
+});
+
+test('a replay revokes no key whose use, creation or creator is unknown, and counts those that a rule may flag', () => {
+  const use = { state: 'unknown' } as const;
+  const unused = replay({ unused_for: '50d' }, [historyOf(1, [65], { key: { use } }), historyOf(2, [65])]);
+  expect(unused).toMatchObject({ revoked: [{ key: { number: '2' } }], unknown: 1 });
+  const old = { older_than: '50d', even_in_use: true };
+  const ofAge = replay(old, [
+    historyOf(1, [65], { key: { use } }),
+    historyOf(2, [], { key: { isCreationUnknown: true } }),
+  ]);
+  expect(ofAge.revoked.find(({ key }) => key.number === '1')).toMatchObject({ usedAfter: null, isUseUnknown: true });
+  expect(ofAge.revoked.map(({ key }) => key.number)).not.toContain('2');
+  expect(ofAge.unknown).toBe(1);
+  const left = replay({ not: { creator_left: true }, even_in_use: true }, [
+    historyOf(1, [], { key: { creator: 'unknown' } }),
+  ]);
+  expect(left.revoked.map(({ key }) => key.number)).toEqual(['99']);
 });

@@ -9,7 +9,7 @@ import type { Policy } from './schema.ts';
 
 /** The stored history of a key. */
 export interface KeyHistory {
-  /** The key's current facts. The replay leaves out its use and what people decided about it. */
+  /** The key's current facts. The replay leaves out its use, unless that is unknown, and what people decided about it. */
   key: KeyFacts;
   goneAt: string | null;
   /** When Keywarden saw that its creator had left the organization. */
@@ -34,6 +34,8 @@ interface WouldRevoke {
   usedAfter: string | null;
   /** When it was found gone after that. A use after its last listing is then unknown. Null if it is still listed. */
   goneAt: string | null;
+  /** Whether its last use is unknown: so is then a use after that which is not recorded. */
+  isUseUnknown: boolean;
 }
 
 export interface Backtest {
@@ -42,6 +44,8 @@ export interface Backtest {
   revoked: WouldRevoke[];
   /** Days on which a scope's keys were not judged, because no complete listing of the 24 hours before is stored. */
   unjudged: { scope: string; days: number }[];
+  /** The number of keys that were not judged, because their last use or creation is unknown. */
+  unknown: number;
 }
 
 /**
@@ -56,6 +60,7 @@ export function backtest(
   const replayed: Policy = { ...policy, quotas: {}, rules: policy.rules.map((rule) => ({ ...rule, notices: [] })) };
   const revoked = new Map<string, WouldRevoke>();
   const unjudged = new Map<string, number>();
+  const unknown = new Set<string>();
   for (let nowMs = fromMs; nowMs <= untilMs; nowMs += dayMs) {
     const scopes = scopesAt(history, nowMs, unjudged);
     const listed = new Set(scopes.map(({ scope }) => scope));
@@ -65,6 +70,7 @@ export function backtest(
     const byNumber = new Map(there.map((each) => [each.key.number, each]));
     for (const { key, findings, held } of guard(replayed, facts, evaluate(replayed, facts))) {
       const each = byNumber.get(key.number);
+      if (held?.kind === 'unknown') unknown.add(key.number);
       if (held === null && each !== undefined) revoked.set(key.number, wouldRevoke(each, { key, findings, nowMs }));
     }
   }
@@ -73,6 +79,7 @@ export function backtest(
     to: new Date(untilMs).toISOString(),
     revoked: [...revoked.values()],
     unjudged: [...unjudged].map(([scope, days]) => ({ scope, days })),
+    unknown: [...unknown].filter((number) => !revoked.has(number)).length,
   };
 }
 
@@ -86,6 +93,7 @@ function wouldRevoke(
     findings: findings.map((finding) => ({ rule: finding.rule.name, reason: explain(finding) })),
     usedAfter: uses.find(({ at }) => toMs(at) > nowMs)?.at ?? null,
     goneAt,
+    isUseUnknown: key.use.state === 'unknown',
   };
 }
 
@@ -113,8 +121,8 @@ function keyAt({ key, creatorLeftAt, uses }: KeyHistory, nowMs: number): KeyFact
   const hadLeft = creatorLeftAt !== null && toMs(creatorLeftAt) <= nowMs;
   return {
     ...key,
-    creator: hadLeft ? 'left' : 'member',
-    use: last === undefined ? { state: 'never' } : { state: 'used', ...last },
+    creator: hadLeft ? 'left' : key.creator === 'unknown' ? 'unknown' : 'member',
+    use: key.use.state === 'unknown' ? key.use : last === undefined ? { state: 'never' } : { state: 'used', ...last },
     presentSince: key.firstSeenAt,
     exemptions: [],
     announcements: [],

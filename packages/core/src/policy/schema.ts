@@ -70,7 +70,10 @@ const ruleSchema = z
       .min(1)
       .optional()
       .describe('how long before a revocation owners are notified: 15d, 7d, 1d'),
-    even_in_use: z.boolean().default(false).describe('true: includes keys that were used within active_within'),
+    even_in_use: z
+      .boolean()
+      .default(false)
+      .describe('true: includes keys that were used within active_within, or whose last use is unknown'),
     rotation: rotationSchema
       .optional()
       .describe('how keys are rotated; without it, a plan only reports that they are due'),
