@@ -55,8 +55,9 @@ export function revocationList(filter: RevocationFilter, organizations: string[]
       rotation_id: sql`r.id`,
       approved_by: sql`coalesce(a.approved_by, r.requested_by)`,
       via: sql`coalesce(a.via, r.via)`,
-      reasons: sql`case when i.plan_id is null then json_build_array(json_build_object('rule', r.rule, 'reason',
-          'its successor is in use, and it has been quiet'))
+      reasons: sql`case when i.plan_id is null then json_build_array(json_build_object('rule', r.rule, 'reason', case
+          when i.key_number = r.key_number then 'its successor is in use, and it has been quiet'
+          else 'it is a successor whose secret was lost before its delivery' end))
         else coalesce((select json_agg(json_build_object('rule', f.rule, 'reason', f.reason) order by f.number) from keywarden.finding_now f
           where f.plan_id = i.plan_id and f.key_number = i.key_number and f.disposition = 'planned'), '[]') end`,
       intended_at: time(sql`i.created_at`),

@@ -1,6 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { listOpenRotations } from '@keywarden/db/daemon';
+import { readItems, revocationList } from '@keywarden/db/report';
 import { emptyNote, noteOf } from '@keywarden/runtime/config';
 import { lateConnection } from '@keywarden/testkit/daemon/fixture';
 import {
@@ -59,6 +60,11 @@ test('a mint that the control plane completes late, after two listings without i
   await fixture.ask('POST', path.replace('{org_id}', String(await organizationId())), { key_name: late });
   await live(bot, 14);
   await expectWhole(bot);
+  const revocations = await readItems(fixture.context.store.db, revocationList({}, null), 10);
+  expect(revocations.map(({ key, reasons }) => [key.name, reasons[0]?.reason])).toEqual([
+    ['bot', 'its successor is in use, and it has been quiet'],
+    [late, 'it is a successor whose secret was lost before its delivery'],
+  ]);
 });
 
 test("T2: a key with an intent's name that was used, or that another account created, stays, and an incident is opened", async () => {
