@@ -1,3 +1,4 @@
+import { unknownCreator } from '@keywarden/core/wire';
 import { type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { instant } from '../item.ts';
@@ -39,6 +40,16 @@ const filters = {
 /** `key` is a key's number in the store. */
 export type ExemptionFilter = FilterOf<typeof filters> & { key?: string | undefined };
 
+/** SQL: the numbers of the keys whose exemptions hold for a key: those of its lineage, and their records in other scopes (see readExemptions). */
+const exemptWith = (number: string) => sql`array(
+  with n as (select key_number, lineage_number from keywarden.key_lineage union select key_number, lineage_number from keywarden.rotation),
+    m as (select ${number}::bigint as number
+      union select o.key_number from n join n o on o.lineage_number = n.lineage_number where n.key_number = ${number}::bigint)
+  select number from m union select s.number from m join keywarden.credential c on c.number = m.number
+    join keywarden.credential s on s.control_plane_number = c.control_plane_number and s.id = c.id
+      and (s.creator_id = c.creator_id or ${unknownCreator} in (s.creator_id, c.creator_id))
+      and date_trunc('second', s.created_at) = date_trunc('second', c.created_at))`;
+
 /** Lists exemptions, newest first, each with those of its keys that are visible to the caller. */
 export function exemptionList(filter: ExemptionFilter, organizations: string[] | null) {
   const sees = visible(sql`k.organization_id`, organizations);
@@ -57,7 +68,7 @@ export function exemptionList(filter: ExemptionFilter, organizations: string[] |
       ...matching(filters, filter),
       sql`exists (select from keywarden.exemption_key x join keywarden.credential k on k.number = x.key_number
         where x.exemption_number = e.number and ${sees}
-          and ${when(filter.key, (number) => sql`k.number = ${number}::bigint`) ?? sql`true`})`,
+          and ${when(filter.key, (number) => sql`k.number = any(${exemptWith(number)})`) ?? sql`true`})`,
     ],
   });
 }

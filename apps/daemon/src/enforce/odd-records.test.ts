@@ -1,4 +1,4 @@
-import { grantExemption } from '@keywarden/db/daemon';
+import { exemptionList, grantExemption, readItems } from '@keywarden/db/daemon';
 import {
   apply,
   day,
@@ -116,6 +116,8 @@ test("R1: a key that another organization's list also shows stays; an exemption 
   const last = await makeStoredPlan();
   expect(last.document.items).toEqual([]);
   expect(last.document.held.map(({ why }) => why.text)).toEqual([expect.stringMatching(/^exempt until/)]);
+  const shown = exemptionList({ key: last.document.held[0]?.key.number }, null);
+  expect(await readItems(fixture.context.store.db, shown, 9)).toHaveLength(1);
 });
 
 const leavers = { rules: [{ name: 'left', creator_left: true, action: 'revoke', even_in_use: true }] };

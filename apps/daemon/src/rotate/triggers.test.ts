@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { policySchema } from '@keywarden/core/policy';
-import { advanceRotation, listOpenRotations, openPause } from '@keywarden/db/daemon';
+import { advanceRotation, exemptionList, listOpenRotations, openPause, readItems } from '@keywarden/db/daemon';
 import { requestRotation } from '@keywarden/db/report';
 import {
   ask,
@@ -139,6 +139,10 @@ test('T4: a key in rotation is held, and no rule counts it twice; afterwards its
     name.startsWith('bot kw-'),
   );
   expect(after).toMatchObject({ owner: 'team-a', exemptions: [{ rules: ['number'] }], lineage: { rotation: null } });
+  const shown = async (name: string) =>
+    await readItems(fixture.context.store.db, exemptionList({ key: await numberOf(name) }, null), 9);
+  expect(await shown(after?.name ?? '')).toMatchObject([{ rules: ['number'], keys: [{ name: 'bot' }] }]);
+  expect(await shown('other')).toEqual([]);
 });
 
 test('T4: the next rotation continues the lineage: its sink path, its name, its owner', async () => {

@@ -9,7 +9,7 @@ const filters = { token_id: digits.optional(), event: accessItem.shape.event.opt
 
 export const accessLog: Resource<typeof accessItem, typeof filters> = {
   name: 'access-log',
-  summary: 'Every read, export and change through the report, newest first',
+  summary: 'The recorded requests: reads, exports, changes and refused tokens, newest first',
   access: allowWhole('auditor'),
   item: accessItem,
   filters,

@@ -49,7 +49,10 @@ export function addExemptions(app: OpenAPIHono<Env>, pages: Pages, services: Ser
     summary: 'Exemptions from rules, newest first',
     access: allow('viewer'),
     item: exemptionItem,
-    filters: { state: exemptionItem.shape.state.optional(), key: digits.optional() },
+    filters: {
+      state: exemptionItem.shape.state.optional(),
+      key: digits.optional().openapi({ description: 'Exemptions of this key or of another key in its key lineage' }),
+    },
     list: ({ query, organizations }) => exemptionList(query, organizations),
     page: {
       title: 'Exemptions',

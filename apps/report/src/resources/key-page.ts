@@ -80,9 +80,9 @@ export function keyPage({ page, form }: Pages, services: Services): void {
         ${await part('Findings', store.findingList(of, organizations), { columns: findingColumns, empty: 'The newest plan has no finding for it.' })}
         ${await part('Observed use', store.keyUseList(number), { caption: 'Use', columns: useColumns, empty: 'No use was observed.' })}
         ${await part('Observations', store.keyObservationList(number), { caption: 'Observations', columns: observationColumns, empty: 'It was never observed.', limit: 200 })}
-        ${await part('Revocations', store.revocationList(of, organizations), { columns: withProof(visit, 'revocation', revocationColumns), empty: 'There was no attempt to revoke it.' })}
-        ${isApiKey ? await part('Rotations', store.rotationList(of, organizations), { columns: withProof(visit, 'rotation', rotationColumns), empty: 'It was never rotated.' }, requests) : ''}
-        ${await part('Exemptions', store.exemptionList(of, organizations), { columns: withProof(visit, 'exemption', exemptionColumns), empty: 'It is not exempt from anything.' })}
+        ${await part('Revocations', store.revocationList(of, organizations), { columns: withProof(visit, 'revocation', revocationColumns), empty: 'Keywarden never tried to revoke it.' })}
+        ${isApiKey ? await part('Rotations', store.rotationList(of, organizations), { columns: withProof(visit, 'rotation', rotationColumns), empty: 'Keywarden never rotated it.' }, requests) : ''}
+        ${await part('Exemptions', store.exemptionList(of, organizations), { columns: withProof(visit, 'exemption', exemptionColumns), empty: 'It was never exempt from anything.' })}
         ${organizations === null ? await part('Reviews', store.reviewItemList(of), { columns: reviewColumns, empty: 'It is not in any review.' }) : ''}
         ${mayAct(principal, 'operator') && key.state !== 'gone' ? actionForms({ key: number, rules: await store.listRules(db), rotates: isApiKey }) : ''}
       `,

@@ -192,9 +192,10 @@ function addActions(app: OpenAPIHono<Env>, services: Services): void {
           .int()
           .openapi({ description: 'Keys that were kept against rules and are exempt from them for a time' }),
         rotations: z.int().openapi({ description: 'Requested rotations' }),
-        revocations: z
-          .int()
-          .openapi({ description: 'Keys in the next plan, which are revoked if a person approves it' }),
+        revocations: z.int().openapi({
+          description:
+            'Keys to revoke, which the next plan flags: a person approves it, unless the policy enforces a rule on reviewed_out',
+        }),
         to_end_upstream: z.int().openapi({
           description: 'Credentials that Keywarden cannot revoke: a person must end them in the control plane',
         }),

@@ -1169,7 +1169,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Every read, export and change through the report, newest first
+         * The recorded requests: reads, exports, changes and refused tokens, newest first
          * @description Role auditor. For tokens that see all organizations.
          */
         get: operations["getAccessLog"];
@@ -2081,7 +2081,7 @@ export interface components {
             exemptions: number;
             /** @description Requested rotations */
             rotations: number;
-            /** @description Keys in the next plan, which are revoked if a person approves it */
+            /** @description Keys to revoke, which the next plan flags: a person approves it, unless the policy enforces a rule on reviewed_out */
             revocations: number;
             /** @description Credentials that Keywarden cannot revoke: a person must end them in the control plane */
             to_end_upstream: number;
@@ -4903,6 +4903,7 @@ export interface operations {
         parameters: {
             query?: {
                 state?: "in_force" | "ended" | "lapsed";
+                /** @description Exemptions of this key or of another key in its key lineage */
                 key?: string;
                 /** @description Rows per page */
                 limit?: number;
@@ -7407,7 +7408,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Every read, export and change through the report, newest first */
+            /** @description The recorded requests: reads, exports, changes and refused tokens, newest first */
             200: {
                 headers: {
                     [name: string]: unknown;
