@@ -5,7 +5,7 @@ import { type Fixture, listCredentials, makeCredential, makeFixture } from '@key
 import { makeControlPlane, makeWireProject } from '@keywarden/testkit/store/rows';
 import { unzipSync } from 'fflate';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { exceptionsInWords, type Manifest } from './evidence/summary.ts';
+import { exceptionsInWords, type Manifest, summarize } from './evidence/summary.ts';
 
 let fixture: Fixture;
 
@@ -160,6 +160,8 @@ test('evidence contains the existing credentials, the expired ones, and the gaps
   const none = { ...control, exceptions: 0, not_assessable: 0 } as Manifest['controls'][number];
   expect(exceptionsInWords(none, manifest)).toBe('None found in what was observed.');
   expect(exceptionsInWords(none, { partial: false })).toBe('None found.');
+  // Gaps of what no control measures make no archive partial.
+  expect(summarize({ ...manifest, partial: false })).toContain('gap in the period is known of what was measured');
 });
 
 test('P3: an export of credentials ends with a line that states its content', async () => {

@@ -30,7 +30,7 @@ export async function take(snapshot: store.Snapshot, measure: Measure, period: P
     const since = daysBefore(asOf, days);
     const filter = { asOf, isThere: true, notReviewedSince: since };
     const list = store.inventoryList(of, filter, { organizations: null });
-    const because = `no review that was signed since ${since} includes it`;
+    const because = `no person decided about it in a review that was signed since ${since}`;
     const batches = store.judgeListed(snapshot, list, because);
     return { schema: store.assessedItems[of], batches, isException: true, missing: null };
   };

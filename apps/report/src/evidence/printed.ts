@@ -22,11 +22,11 @@ export async function renderSummary(manifest: Manifest): Promise<string> {
       </head>
       <body>
         <h1>Evidence from ${from} to ${to}${partial ? ' (partial)' : ''}</h1>
-        <p>Created ${madeAt} by ${madeBy}. Keys are shown as of ${asOf}. The SHA-256 of each file is in manifest.json.</p>
+        <p>Created ${madeAt} by ${madeBy}. Keys are shown as of ${asOf}. manifest.json has the SHA-256 of each file but the summaries.</p>
         ${
           partial
             ? html`<div class="partial"><p><strong>Partial.</strong> What could not be observed:</p><ul>${because.map((each) => html`<li>${each}</li>`)}</ul></div>`
-            : html`<p>There is no known blind spot or gap in the period.</p>`
+            : html`<p>No blind spot or gap in the period is known of what was measured.</p>`
         }
         ${renderChart(manifest)}
         ${manifest.controls.map(

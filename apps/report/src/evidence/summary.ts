@@ -52,10 +52,10 @@ export function summarize(manifest: Manifest): string {
   const { from, to, as_of: asOf, made_at: madeAt, made_by: madeBy } = manifest;
   const text = [
     `# Evidence from ${from} to ${to}${manifest.partial ? ' (partial)' : ''}`,
-    `Created ${madeAt} by ${madeBy}. Keys are shown as of ${asOf}. The SHA-256 of each file is in manifest.json.`,
+    `Created ${madeAt} by ${madeBy}. Keys are shown as of ${asOf}. manifest.json has the SHA-256 of each file but the summaries.`,
     manifest.partial
-      ? `**Partial**: ${manifest.partial_because.join('; ')}. The files under not-seen/ list the details.`
-      : 'There is no known blind spot or gap in the period.',
+      ? `**Partial**: ${manifest.partial_because.join('; ')}. The files under not-seen/ list the gaps and blind spots.`
+      : 'No blind spot or gap in the period is known of what was measured.',
     ...manifest.controls.flatMap((control) => [
       `## ${control.id}: ${control.title}`,
       `${control.framework}.`,
