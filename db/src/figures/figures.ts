@@ -34,7 +34,7 @@ export async function countKeysByAge(
     sql`with aged as (
       select case when ${isUnknown} then 6 when ${isNever} then 5 else width_bucket(${days}, array[7, 30, 90, 365]) end as slot
       from ${keysNow('keys')} join keywarden.control_plane_now p on p.control_plane_number = k.control_plane_number
-      where k.state <> 'gone' and ${seen(organizations)}
+      where k.state = 'active' and ${seen(organizations)}
     )
     select (array['under 7 d', '7 to 30 d', '30 to 90 d', '90 d to 1 y', 'over 1 y', 'never', 'unknown'])[s + 1] as "group",
       count(a.slot)::int as count
@@ -86,7 +86,7 @@ export async function breakDownKeys(
           where f.plan_id = (select id from keywarden.newest_plan) and f.disposition = 'planned')))::int as planned
       from ${keysNow('keys')} join keywarden.control_plane_now p on p.control_plane_number = k.control_plane_number ${join}
         left join keywarden.organization o on o.control_plane_number = k.control_plane_number and o.id = k.organization_id
-      where k.state <> 'gone' and ${seen(organizations)} group by 1
+      where k.state = 'active' and ${seen(organizations)} group by 1
     ) b order by b.idle desc, b.keys desc, b.id limit ${limit}`);
   return rows.map((row) => breakdown.parse(row));
 }

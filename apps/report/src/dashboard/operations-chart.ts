@@ -18,7 +18,7 @@ export async function operationsByDay(db: Reader, projects: string[] | null, unt
     ...(ranked.length > 5 ? [{ name: 'others', of: ranked.slice(5).flatMap(({ of }) => of) }] : []),
   ];
   return {
-    title: 'Operations by day and action, last 30 days, as of the last minute',
+    title: 'Archived operations by day and action, last 30 days, as of the last minute',
     labels,
     series: named.map(({ name, of }) => ({
       name: name.replaceAll('_', ' '),

@@ -10,7 +10,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await fixture.close());
 
-const chart = /Operations by day and action.*?<\/figure>/s;
+const chart = /Archived operations by day and action.*?<\/figure>/s;
 
 test('the chart of operations is shared by tokens that see the same organizations, and by no others', async () => {
   await fixture.makeToken('none', 'viewer', ['other']);
@@ -81,6 +81,19 @@ test('of more than twenty open rotations it shows twenty, and how many more ther
     const { text } = await own.ask('/', { headers: { accept: 'text/html' } });
     expect(text.match(/Rotate <a/g)).toHaveLength(20);
     expect(text).toMatch(/<a href="\/rotations\?open=true">3 more open rotations<\/a>/);
+  } finally {
+    await own.close();
+  }
+});
+
+test('the age of the newest listing does not stand for a scope that was not listed for long', async () => {
+  const own = await makeFixture(inject('postgresUrl'));
+  try {
+    await listKeys(own, '2026-06-03T00:00:00Z', [makeWireKey('9007199254740993'), makeWireKey('12')]);
+    const listed = async (as: string) =>
+      /Keys were last listed .*?<\/p>/s.exec((await own.ask('/', { as, headers: { accept: 'text/html' } })).text)?.[0];
+    expect(await listed('viewer')).toMatch(/<a href="\/keys\?as_of=[^"]*">1 scope<\/a> were not listed completely/);
+    expect(await listed('acme')).not.toContain('not listed completely');
   } finally {
     await own.close();
   }

@@ -49,7 +49,7 @@ export function overviewPage({ page }: Pages, { db, limits }: Services): void {
     return {
       title: 'Overview',
       body: html`
-        ${await listedPart(db, controlPlaneNow)} ${organizations === null ? pauseNotice(await store.readPause(db)) : ''}
+        ${await listedPart(db, { organizations, controlPlaneNow })} ${organizations === null ? pauseNotice(await store.readPause(db)) : ''}
         <ul class="tiles">
           ${tile('live keys', keys, '/keys?state=active')}
           ${tile('idle for over 90 days', idle, '/keys?state=active&idle_for=90d')}
@@ -94,13 +94,16 @@ export function overviewPage({ page }: Pages, { db, limits }: Services): void {
   });
 }
 
-/** Returns when keys were last listed: the numbers of the page are of that time. */
-async function listedPart(db: store.Reader, controlPlaneNow: string): Promise<Html> {
+/** Returns when keys were last listed, and of how many scopes that is too long ago: the numbers of the page are of these times. */
+async function listedPart(db: store.Reader, { organizations, controlPlaneNow }: Shown): Promise<Html> {
   const listedAt = await store.readLastListing(db);
   if (listedAt === null)
     return html`<p class="notice warn">No keys have been listed yet. Start the daemon, or run keywarden sync.</p>`;
   const isOld = Date.parse(controlPlaneNow) - Date.parse(listedAt) > dayMs;
-  return html`<p class="${isOld ? 'notice warn' : 'fine'}">Keys were last listed ${ago(listedAt)}, at ${time(listedAt)} by the control plane’s clock.</p>`;
+  const gaps = await store.listInventoryGaps(db, { from: controlPlaneNow, to: controlPlaneNow, organizations });
+  const address = `/keys?as_of=${encodeURIComponent(controlPlaneNow)}`;
+  return html`<p class="${isOld ? 'notice warn' : 'fine'}">Keys were last listed ${ago(listedAt)}, at ${time(listedAt)} by the control plane’s clock.
+    ${gaps.length === 0 ? '' : html`Those of ${link(address, countOf(gaps.length, 'scope'))} were not listed completely within a day.`}</p>`;
 }
 
 /** What the overview shows: all organizations, or some, at a time of the control plane. */

@@ -241,7 +241,7 @@ async function gapPart({ db }: Services, { query, principal }: Visit, of: store.
   const request = { db, query: { asOf: query.as_of }, organizations: principal.organizations };
   const { as_of: at, holes } = await gapsAt(request, of);
   if (holes.length === 0)
-    return html`<p class="notice">At ${at}, every scope had a complete listing within ${of === 'keys' ? 'a day' : 'two days'}.</p>`;
+    return html`<p class="notice">At ${at}, every scope that you can see had a complete listing within ${of === 'keys' ? 'a day' : 'two days'}.</p>`;
   return html`<details class="notice warn">
     <summary>At ${at}, the inventory of ${of} in ${countOf(holes.length, 'scope')} is incomplete</summary>
     <ul>

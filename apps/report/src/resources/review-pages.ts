@@ -138,7 +138,7 @@ function describe(review: Review, proof: [string, Part][]): Html {
     review.sha256 !== null && ['SHA-256 of its document', html`<code>${review.sha256}</code>`],
     ...proof,
   ])}
-    ${review.intact === false ? html`<p class="notice bad" role="alert">The content of this review differs from what was signed. Its decisions have no effect.</p>` : ''}
+    ${review.intact === false ? html`<p class="notice bad" role="alert">The content of this review differs from what was signed. It decides about no key any more. Exemptions and rotations that its signature began stay.</p>` : ''}
     <p>
       <label for="progress">${decided} of ${review.keys} decided: ${review.keep} keep, ${review.revoke} revoke, ${review.rotate} rotate.</label>
       <progress id="progress" max="${review.keys}" value="${decided}"></progress>
@@ -199,7 +199,7 @@ async function keyPart(
       {
         label: 'Last used, created',
         cell: ({ key: { use, last_used_at: at, created_at: created }, context }) =>
-          html`${lastUse({ use: use ?? (at === null ? 'never' : 'used'), last_used_at: at })}<br /><small>created ${created === null ? 'unknown' : ago(created)}</small>${hoursOf(context)}`,
+          html`${lastUse({ use: use ?? 'unknown', last_used_at: at })}<br /><small>created ${created === null ? 'unknown' : ago(created)}</small>${hoursOf(context)}`,
       },
       {
         label: 'Findings',
