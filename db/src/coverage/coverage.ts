@@ -15,11 +15,11 @@ export type Interval = z.output<typeof interval>;
 
 /** Why the archive may lack operations of an interval, in words. */
 export const gapReasons = {
-  recent: 'not walked since, or too recent to be certain: the next sync covers it',
+  recent: 'not walked since, or too recent to be certain: the next sync covers what is still served',
   deleted: 'the project was deleted, or hidden from the connection, before a walk reached this time',
   not_walked: 'the first walk has not reached this time: the next sync continues it',
   pruned: 'nothing older was served when the project was first walked; whether there was an operation is unknown',
-  gap: 'no walk reached this time while the control plane served its operations',
+  gap: 'no walk has covered this time: one walk a day reads again what is younger than 180 days',
   instant: 'operations of this one time could not be proved complete: usually more share it than a page can show',
   unreadable: 'rows of the project cannot be read, and may belong to this time',
   retention: 'dropped by retention.operations',

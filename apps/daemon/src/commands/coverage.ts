@@ -108,11 +108,13 @@ function listAll(projects: ProjectCoverage[]): Listed {
     'LAST LISTED': (project) => project.last_listed_at,
     GAPS: ({ unknown }) => namesOf(unknown) || 'none',
   };
-  const gaps = projects.filter(({ unknown }) => unknown.some(({ reason }) => reason !== 'recent')).length;
+  const covered = projects.filter(
+    ({ known, unknown }) => known.length > 0 && unknown.every(({ reason }) => reason === 'recent'),
+  ).length;
   return list(projects, columns, {
     json: { projects: projects.map(toJson) },
     none: 'The store has no project yet. Run keywarden sync operations to read the projects.',
-    after: `Covered completely from creation to last walk: ${projects.length - gaps} of ${countOf(projects.length, 'project')}. keywarden coverage --project ID lists each gap with its reason.`,
+    after: `Covered without a gap from creation to shortly before the last walk: ${covered} of ${countOf(projects.length, 'project')}. keywarden coverage --project ID lists each gap with its reason.`,
   });
 }
 

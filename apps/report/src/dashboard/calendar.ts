@@ -3,7 +3,7 @@ import type { ProjectCoverage } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import type { Html, Part } from './html.ts';
 
-/** The coverage of a day: complete, complete except for times that still settle, partial, none, or outside the project's lifetime. */
+/** The coverage of a day: complete, complete up to the last walk, partial, none, or outside the times at which the project was listed. */
 type DayState = 'known' | 'recent' | 'partly' | 'unknown' | 'outside';
 
 interface Span {
@@ -76,10 +76,10 @@ function overlaps(a: Span, b: Span): boolean {
 
 const words: Record<DayState, string> = {
   known: 'every operation is covered',
-  recent: 'covered but for the newest times: the next sync covers them',
+  recent: 'covered up to the last walk: later times were not read yet',
   partly: 'partly covered: operations may be missing',
   unknown: 'not covered',
-  outside: 'the project did not exist',
+  outside: 'before the project was created, or after it was last listed',
 };
 
 /** Returns a calendar of a project's days: a row per month, newest first, and a cell per day. */
