@@ -31,7 +31,7 @@ export const gauges = {
   keywarden_paused: 'Whether revoking is paused',
   keywarden_job_done_age_seconds:
     'Time since the last successful job of each kind for each account; without one, since its first attempt',
-  keywarden_notices_unaccepted: 'Notices that no channel has accepted yet',
+  keywarden_notices_unaccepted: 'Messages that their channel has not accepted yet',
   keywarden_ledger_events: 'Events in the signed ledger',
   keywarden_ledger_waiting_seconds: 'How long the oldest event has waited to be added to the ledger; 0 if none waits',
   keywarden_ledger_uncosigned_seconds:

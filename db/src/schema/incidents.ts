@@ -9,7 +9,7 @@ export const incidentKinds = [
   'used_in_flight',
   // A plan flags more keys of a scope than policy allows, and nothing is revoked there (R3).
   'breaker',
-  // The store is new, or older than what this machine has seen. Nothing is revoked automatically (R10).
+  // The store lacks the last mark of a machine: it is an older one, or another. Nothing is revoked automatically (R10).
   'high_water_mark',
   // A rotation cannot continue. Its successor may be live.
   'rotation_stalled',

@@ -38,7 +38,7 @@ export const retentionCommand = describeCommand({
           ? 'Operations are kept for ever: retention.operations is not set.'
           : `No month of operations is older than ${retention}.`,
       after:
-        'A month is due one day after a dry run named it: the daemon then drops it, or keywarden retention --drop does.',
+        'A month is due 23 hours after a dry run named it: the daemon then drops it, or keywarden retention --drop does.',
     });
   },
 });

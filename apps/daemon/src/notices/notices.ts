@@ -10,7 +10,7 @@ import { batchesOf, type CheckpointBody, toBody } from './message.ts';
 
 export interface Announced {
   accepted: number;
-  /** Messages that no channel has accepted yet. */
+  /** Messages that their channel has not accepted yet. */
   pending: number;
 }
 
