@@ -116,6 +116,7 @@ test('a rotation is abandoned, and both of its keys stay', async () => {
 test.each<[string, () => void, string[], number, RegExp]>([
   ['an unknown key', () => undefined, ['rotate', '999'], 2, /There is no key 999/],
   ['an unknown sink', () => undefined, ['rotate', '2', '--sink', 'x'], 2, /There is no sink x; use one of files\./],
+  ['a sink without a key', () => undefined, ['rotate', '--sink', 'files'], 2, /--sink needs a key/],
   [
     'quiet_for of three days',
     () => write('{path: /x/{line}}', 'action: rotate, rotation: {sink: files, quiet_for: 3d}'),

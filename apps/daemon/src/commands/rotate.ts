@@ -21,6 +21,10 @@ export const rotateCommand = describeCommand({
   examples: ['', '1234567', '1234567 --sink vault'],
   needsPerson: 'a rotation stalled, an orphan needs your attention, or keys could not be listed',
   needs: existingStore,
+  check(names, { sink }) {
+    if (sink !== undefined && names.length === 0)
+      throw usageError('--sink needs a key: without one, each secret goes to the sink of its rule.');
+  },
   async run(context, names, { sink }) {
     const { sinks } = context.config;
     if (sink !== undefined && !sinks.some(({ name }) => name === sink))

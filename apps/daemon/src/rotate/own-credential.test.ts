@@ -6,11 +6,13 @@ import { noteOf } from '@keywarden/runtime/config';
 import {
   ask,
   day,
+  fileSinks,
   fixture,
   folder,
   type Minted,
   openIncidents,
   organization,
+  parseSinks,
   pass,
   passElsewhere,
   prepare,
@@ -70,6 +72,22 @@ test("the daemon's own credential is replaced without a restart, and the old key
   await pass(40 * day);
   const { document } = await planKeys(fixture.context, fixture.connections);
   expect(document.items.map(({ key }) => key.id)).not.toContain(swapped);
+});
+
+test('a secret that a person requests for a sink goes to no other: the key of a connection and an open rotation have theirs', async () => {
+  await prepareOwn();
+  const elsewhere = { name: 'elsewhere', kind: 'file', path: join(folder, 'elsewhere-{lineage}') };
+  fixture.context.config.sinks = [...fileSinks(), ...parseSinks([elsewhere])];
+  const own = await ask(['daemon'], 'elsewhere');
+  expect(own.opened.map(({ whyNot }) => whyNot)).toEqual([expect.stringContaining('leave out --sink')]);
+  await ask(['bot'], 'files');
+  const open = await ask(['bot'], 'elsewhere');
+  expect(open).toMatchObject({
+    opened: [{ key: { name: 'bot' }, rotation: null, isTransient: false }],
+    moved: [],
+  });
+  expect(open.opened[0]?.whyNot).toMatch(/^its open rotation \w{8} has the sink files;/);
+  expect((await ask(['bot'], 'files')).moved).toHaveLength(1);
 });
 
 test('no lockout: while another replica uses the old key, that key stays', async () => {
@@ -146,7 +164,10 @@ test('a sink does not overwrite the key of a connection, and the same ids at ano
   const elsewhere = { ...main, controlPlane: '0' };
   const settings = { connections: [main], rule: undefined, sink: 'files' };
   const named = (controlPlane: string) => settingsFor({ id: String(own.id), controlPlane }, settings);
-  expect([named(main.controlPlane), named('0')]).toMatchObject([{ sink: 'connection main' }, { sink: 'files' }]);
+  expect([named(main.controlPlane), named('0')]).toMatchObject([
+    { whyNot: expect.stringMatching(/^connection main itself uses it/) },
+    { sink: 'files' },
+  ]);
   for (const place of [
     { kind: 'organization', scope: `org:${organization}`, organizationId: organization },
     { kind: 'personal', scope: `user:${main.accountId}`, organizationId: null },

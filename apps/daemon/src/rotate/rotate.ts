@@ -8,7 +8,7 @@ import { planKeys } from '../enforce/plan.ts';
 import { readPermissions } from '../enforce/standing.ts';
 import { notifyStalled } from '../notices/stalled.ts';
 import { type Advanced, advanceAll, atOf } from './advance.ts';
-import { type Opened, open, openRequested, ruleOf } from './open.ts';
+import { type Opened, open, openRequested, refusal, ruleOf } from './open.ts';
 import { openByPolicy } from './open-by-policy.ts';
 import { type HandledOrphan, handleOrphans } from './orphans.ts';
 import type { Run } from './run.ts';
@@ -80,18 +80,22 @@ async function rotateRequested(context: Context, { keys, sink, by }: RotateReque
   const opened: Opened[] = [];
   const rotations: db.StoredRotation[] = [];
   for (const key of keys) {
+    const rule = ruleOf(context.config.policy, run, key.number);
     const known = openBefore.find((each) => each.key.number === key.number);
     if (known !== undefined) {
-      rotations.push(known);
+      if (sink === undefined || sink === known.sink) rotations.push(known);
+      else opened.push(refusal({ key, rule }, { whyNot: whyOtherSink(known), isTransient: false }));
       continue;
     }
-    const rule = ruleOf(context.config.policy, run, key.number);
     opened.push(await open(context, { key, rule, sink, via: 'command line', by }, run));
   }
   rotations.push(...(await readAll(context, opened)));
   const moved = await advanceAll(context, rotations, run);
   return { opened, moved, lineages: new Set(rotations.map(({ lineage }) => lineage)) };
 }
+
+const whyOtherSink = ({ id, sink }: db.StoredRotation) =>
+  `its open rotation ${id} has the sink ${sink}; continue it without --sink, or end it with keywarden rotations --give-up ${id}`;
 
 async function readAll({ store }: Context, opened: Opened[]): Promise<db.StoredRotation[]> {
   const rotations: db.StoredRotation[] = [];

@@ -42,6 +42,8 @@ export function settingsFor(
       return { whyNot: `connection ${own.name} itself uses it and does not take it from a file; set api_key_file` };
     if (files.size > 1)
       return { whyNot: `connections ${users.map(({ name }) => name).join(' and ')} use it from two files` };
+    if (sink !== undefined)
+      return { whyNot: `connection ${own.name} itself uses it, and its file is the only sink; leave out --sink` };
     return { sink: `${ownPrefix}${own.name}`, ...times };
   }
   const name = sink ?? ofRule;
