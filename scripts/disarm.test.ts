@@ -56,6 +56,25 @@ test('R10: disarm pauses all revocations if it cannot withdraw the permission, a
   expect(await whyNotAutomatic()).toMatch(/No key is revoked automatically: paused by .* \(disarm could not/);
 });
 
+test('R7: neither pause nor disarm says that Keywarden is paused if another process has ended the pause meanwhile', async () => {
+  await store.sql.unsafe(`
+    create function public.resume() returns trigger language plpgsql security definer as
+      $$ begin update keywarden.pause set resumed_at = now(), resumed_by = 'mallory' where resumed_at is null; return null; end $$;
+    create trigger resume after insert on keywarden.pause for each statement execute function public.resume()`);
+  const ended = 'Another process has ended the pause meanwhile; run keywarden pause again.';
+  expect(await keywardenWith({ KEYWARDEN_DATA }, 'pause', '--json')).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `${ended}\n`,
+  });
+  symlinkSync(join(KEYWARDEN_DATA, 'none', 'none'), join(KEYWARDEN_DATA, 'disarmed'));
+  expect(await keywardenWith({ KEYWARDEN_DATA }, 'disarm')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining(`Keywarden could not be paused either: ${ended} Stop the daemon.`),
+  });
+  await store.sql`drop function public.resume cascade`;
+});
+
 test('disarm without the folder of a daemon is refused', async () => {
   expect(await keywardenWith({ KEYWARDEN_DATA: join(KEYWARDEN_DATA, 'other') }, 'disarm')).toMatchObject({
     code: 2,

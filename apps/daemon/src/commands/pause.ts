@@ -26,27 +26,23 @@ export const pauseCommand = describeCommand({
   needs: inEmergency,
   /** Stops every replica before its next destructive call (R7), until `resume`. */
   async run(context, { reason = null }) {
-    const { store } = context;
     // A full disk of this machine must not prevent a pause. The mark only lets a store that was restored from before the pause be noticed.
     const mark = () => moveMark(context).then(() => null, whyUnmarked);
     await mark();
-    const isNew = await openPause(store, { by: userName(), reason }, waitForCall(context));
+    const { isNew, pause } = await pauseAll(context, reason);
     const unmarked = await mark();
-    const pause = await readPause(store.db);
     return {
       json: {
         paused: true,
         is_new: isNew,
-        by: pause?.pausedBy ?? null,
-        since: pause?.pausedAt ?? null,
+        by: pause.pausedBy,
+        since: pause.pausedAt,
         warnings: unmarked === null ? [] : [unmarked],
       },
       text: [
         isNew
           ? 'Paused: no replica revokes a key until you run keywarden resume.'
-          : pause === null
-            ? 'Another process has ended the pause meanwhile; run keywarden pause again.'
-            : `Already paused by ${pause.pausedBy} since ${pause.pausedAt}; run keywarden resume to end the pause.`,
+          : `Already paused by ${pause.pausedBy} since ${pause.pausedAt}; run keywarden resume to end the pause.`,
         ...(unmarked === null ? [] : [unmarked]),
       ].join('\n'),
       needsPerson: unmarked !== null,
@@ -54,10 +50,14 @@ export const pauseCommand = describeCommand({
   },
 });
 
-const waitForCall = ({ signal, progress }: Context) => ({
-  signal,
-  onWait: () => progress.note('A revocation is in progress; waiting for it to end.'),
-});
+/** Stops every replica. Throws a UserError if another process has ended the pause meanwhile: then nothing is paused. */
+async function pauseAll({ store, signal, progress }: Context, reason: string | null) {
+  const onWait = () => progress.note('A revocation is in progress; waiting for it to end.');
+  const isNew = await openPause(store, { by: userName(), reason }, { signal, onWait });
+  const pause = await readPause(store.db);
+  if (pause !== null) return { isNew, pause };
+  throw new UserError('held', 'Another process has ended the pause meanwhile; run keywarden pause again.');
+}
 
 const whyUnmarked = (error: unknown) =>
   `This machine could not write its mark, so a restored store may lack the pause unnoticed. ${
@@ -163,10 +163,8 @@ export const disarmCommand = describeCommand({
 async function pauseInstead(cause: unknown): Promise<Answer> {
   const why = `The permission of this machine could not be withdrawn: KEYWARDEN_DATA cannot be written (${codeOf(cause)}).`;
   try {
-    await withContext(async (context) => {
-      const reason = `disarm could not write KEYWARDEN_DATA of ${hostname()}`;
-      await openPause(context.store, { by: userName(), reason }, waitForCall(context));
-    }, inEmergency);
+    const reason = `disarm could not write KEYWARDEN_DATA of ${hostname()}`;
+    await withContext(async (context) => await pauseAll(context, reason), inEmergency);
   } catch (error) {
     const [message] = explain(error);
     throw new UserError('held', `${why} Keywarden could not be paused either: ${message} Stop the daemon.`, { cause });
