@@ -71,6 +71,7 @@ begin
     select i.*, o.id is null as is_new, o.created_at as old_created_at, o.branch_id as old_branch_id, o.endpoint_id as old_endpoint_id, o.action as old_action,
       o.status as old_status, o.failures_count as old_failures_count, o.error as old_error, o.retry_at as old_retry_at,
       o.updated_at as old_updated_at, o.total_duration_ms as old_total_duration_ms, o.extra as old_extra, o.seen_at as old_seen_at
+    -- Never an inner join: without statistics of a young month, its plan begins with the stored rows and compares each with the whole page.
     from incoming i
       left join operation o on o.project_number = project and o.id = i.id and o.created_at >= stored_from and o.created_at < stored_below
         and date_trunc('second', o.created_at) = date_trunc('second', i.created_at)
