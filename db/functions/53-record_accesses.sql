@@ -1,5 +1,6 @@
 -- Records accesses: all of them, or none. The time is that of the record, and the token that of the credential, also if it has just ended. A refusal
 -- (status 4xx or 503) is counted on the row of the same minute, network, event, status and token, so that refused requests cannot fill the table.
+-- Rows that two reports may write at once are in one order: they never wait for each other in a circle.
 -- A complete export is an event of the ledger, with the SHA-256 of its file and the path of its route. Its query may name persons, and is only here.
 create or replace function keywarden.record_accesses(accesses json) returns void
   language sql security definer set search_path = pg_catalog, pg_temp as $$
@@ -18,15 +19,13 @@ create or replace function keywarden.record_accesses(accesses json) returns void
   ), exported as (
     insert into keywarden.report_export (sha256, path, records, exported_by)
     select g.file_sha256, g.path, g.records, t.name from given g join keywarden.report_token t on t.number = g.token_number
-    where g.stream = 'complete' and g.file_sha256 ~ '^[0-9a-f]{64}$' and g.path ~ '^/v1/[a-z/-]{1,100}$'
+    where g.stream = 'complete' and g.file_sha256 ~ '^[0-9a-f]{64}$' and g.path ~ '^/v1/[a-z/-]{1,100}$' order by g.file_sha256
     on conflict (sha256) do nothing
   )
   insert into keywarden.access_log (request_id, token_number, address, method, path, query, status, event, minute, times)
   select (array_agg(request_id))[1], token_number, network, (array_agg(method))[1], (array_agg(path))[1], (array_agg(query))[1], status, event,
     date_trunc('minute', clock_timestamp()), count(*)
-  from given where is_refusal group by token_number, network, status, event
-  -- In one order: two reports that count the same refusals wait for each other, and never in a circle.
-  order by token_number, network, status, event
+  from given where is_refusal group by token_number, network, status, event order by token_number, network, status, event
   on conflict (minute, address, event, status, coalesce(token_number, 0)) where minute is not null
     do update set times = keywarden.access_log.times + excluded.times
 $$;

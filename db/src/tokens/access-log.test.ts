@@ -1,3 +1,4 @@
+import { sha256 } from '@keywarden/core/values';
 import { makePrincipal } from '@keywarden/testkit/store/principal';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
@@ -67,4 +68,34 @@ test('an access is recorded with its token, also if that or its session has just
   );
   const rows = await store.sql`select token_number from keywarden.access_log where path = '/ended' order by number`;
   expect(rows.map(({ token_number: number }) => number)).toEqual([token, token, null]);
+});
+
+const minutes = "select date_trunc('minute', now()) + n * interval '1 minute' from generate_series(0, 1) n";
+test.each<[string, change: (n: number) => Partial<Access>, held: string]>([
+  [
+    'refusals of the same networks',
+    (n) => ({ status: 429, network: `10.0.0.${n}`, credential: null }),
+    `insert into keywarden.access_log (request_id, address, method, path, status, minute)
+      select gen_random_uuid(), '10.0.0.21', '', '', 429, minute from (${minutes}) m(minute)`,
+  ],
+  [
+    'exports of the same files',
+    (n) => ({ stream: 'complete', records: 1, fileSha256: sha256(String(n)) }),
+    `insert into keywarden.report_export (sha256, path, records) values ('${sha256('21')}', '/v1/keys', 1)`,
+  ],
+])('two reports record %s at once, in any order, and neither fails', async (_, change, held) => {
+  const { credential } = await makePrincipal(store, 'rita');
+  const other = await store.as('keywarden_report');
+  const of = (first: number, count: number): Access[] =>
+    Array.from({ length: count }, (_, n) => ({ ...access, credential, ...change(first + n) }));
+  let recorded: Promise<void>[] = [];
+  await store.sql.begin(async (tx) => {
+    await tx.unsafe(held);
+    recorded = [recordAccess(report.sql, of(10, 30))];
+    await store.untilBlocked(...recorded);
+    // With so many more, hash tables have another order.
+    recorded.push(recordAccess(other.sql, [...of(1000, 2000), ...of(10, 30)].toReversed()));
+    await store.untilBlocked(...recorded);
+  });
+  await expect(Promise.all(recorded)).resolves.toHaveLength(2);
 });
