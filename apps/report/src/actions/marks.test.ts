@@ -25,6 +25,21 @@ test('R10: a store that lost an action of the report, but not the mark before it
   await store.close();
 });
 
+test('R10: reports that find at once that the store lacks their marks open one incident, and none of them fails', async () => {
+  const { store, marks } = await prepare();
+  await marks.around(async () => {});
+  await store.sql`delete from keywarden.high_water_mark`;
+  let checked: Promise<void> | undefined;
+  await store.sql.begin(async (tx) => {
+    await tx`select keywarden.report_older_store()`;
+    checked = marks.check();
+    await store.untilBlocked(checked);
+  });
+  await checked;
+  expect(await store.sql`select kind from keywarden.incident`).toEqual([{ kind: 'high_water_mark' }]);
+  await store.close();
+});
+
 test('R10: of concurrent actions, the file keeps the last mark', async () => {
   const { store, held, marks } = await prepare();
   await Promise.all(Array.from({ length: 10 }, async () => await marks.around(async () => {})));
