@@ -1,7 +1,6 @@
 -- The complete permissions of each app's role. docs/ROLES.md describes the same in words.
 revoke all on all tables in schema keywarden from keywarden_admin, keywarden_daemon, keywarden_report;
 revoke all on all functions in schema keywarden from public, keywarden_admin, keywarden_daemon, keywarden_report;
-alter default privileges in schema keywarden revoke execute on functions from public;
 grant usage on schema keywarden to keywarden_admin, keywarden_daemon, keywarden_report;
 grant execute on function keywarden.sequences_behind to keywarden_admin, keywarden_daemon, keywarden_report;
 
