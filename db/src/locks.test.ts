@@ -74,6 +74,39 @@ test('holders of a shared lock work concurrently, in one process and in two, and
   expect(isAlone).toBe(true);
 });
 
+test('of two that ask for a shared lock at once, neither works while another process holds it alone', async () => {
+  const { begun, end, work } = untilEnded();
+  const alone = other.locks.hold('h', { signal: never }, work);
+  await begun;
+  const order: string[] = [];
+  const shared = [1, 2].map(() => {
+    const waits = Promise.withResolvers<void>();
+    const options = { signal: never, isShared: true, onWait: waits.resolve };
+    const done = store.locks.hold('h', options, async () => void order.push('works'));
+    return { done, first: Promise.race([waits.promise, done]) };
+  });
+  await Promise.all(shared.map(({ first }) => first));
+  expect(order).toEqual([]);
+  end();
+  await Promise.all([alone, ...shared.map(({ done }) => done)]);
+});
+
+test('a write is refused, too, once another process holds the lock within which its own lock was taken', async () => {
+  const { begun, end, work } = untilEnded();
+  const first = store.locks.hold('i', { signal: never }, work);
+  const outer = await begun;
+  await store.locks.hold('j', { signal: never }, async (lease) => {
+    await holdFence(store.sql, { ...lease, outer });
+    await endSessionOf('i');
+    await aborted(lease.signal);
+    await other.locks.hold('i', { signal: never }, async () => undefined);
+    await holdFence(store.sql, lease);
+    await expect(holdFence(store.sql, { ...lease, outer })).rejects.toMatchObject({ code: 'KW005' });
+  });
+  end();
+  await first;
+});
+
 test('a holder is notified when it loses its lock, and its writes are refused once another process holds the lock', async () => {
   const controlPlane = await makeControlPlane(store.sql);
   const project = await makeProject(store.sql, controlPlane);
@@ -161,6 +194,17 @@ test('a session that was given up and closes late takes nothing from its success
     process.kill(Number(holder?.pid), 'SIGCONT');
   }
   expect(await other.locks.hold('f', { signal: never }, async () => 'taken')).toBe('taken');
+});
+
+test('a lock whose statement failed after the server had granted it is free', async () => {
+  await store.sql`alter table keywarden.work_fence add constraint refused check (name <> 'g')`;
+  await expect(store.locks.hold('g', { signal: never }, async () => undefined)).rejects.toMatchObject({
+    code: '23514',
+  });
+  await store.sql`alter table keywarden.work_fence drop constraint refused`;
+  const refused = new AbortController();
+  const asking = { signal: refused.signal, onWait: () => refused.abort() };
+  expect(await other.locks.hold('g', asking, async () => 'taken')).toBe('taken');
 });
 
 test('A7: of two listings of a scope that are saved at once, an earlier one is not stored after a later one', async () => {

@@ -39,6 +39,17 @@ test('every process refuses a store whose sequences are behind, until migrate ha
   expect(await readMark(store.db, await addMark(store.db, 'daemon'))).toBe('newest');
 });
 
+test('the sequence of a single row and that of the migrations are found, and none of an empty table', async () => {
+  await store.sql`insert into keywarden.pause (paused_by) values ('ada')`;
+  const found = async () =>
+    (await store.sql`select sequence::text from keywarden.sequences_behind()`).map((row) => String(row.sequence));
+  expect(await found()).toEqual([]);
+  await loseSequences();
+  const behind = ['pause_number', 'migration_id', 'high_water_mark_number'].map((name) => `keywarden.${name}_seq`);
+  expect(await found()).toEqual(expect.arrayContaining(behind));
+  expect(await found()).not.toContain('keywarden.exemption_number_seq');
+});
+
 test('migrate sets the sequences of a store of an earlier version, too, before it adds a row', async () => {
   await loseSequences();
   await store.sql.unsafe('drop function keywarden.sequences_behind');

@@ -49,12 +49,48 @@ test('refusals of one status are one row, in a minute; other requests and stream
   ]);
 });
 
-test('two reports that count the same refusals lock their rows in one order, so that they cannot wait for each other', async () => {
-  const networks = Array.from({ length: 40 }, (_, index) => `192.0.2.${(index * 7) % 40}`);
-  const refusals = networks.map((network) => ({ ...access, network, status: 404, path: '/one-order' }));
-  await recordAccess(report.sql, refusals);
-  const rows = await store.sql`select address from keywarden.access_log where path = '/one-order' order by number`;
-  expect(rows.map(({ address }) => String(address))).toEqual(networks.toSorted());
+test('refusals of one network are one row, that has the network as its address', async () => {
+  const addresses = ['10.0.7.1', '10.0.7.2'];
+  await recordAccess(
+    report.sql,
+    addresses.map((address) => ({ ...access, status: 429, address, network: '10.0.7.0/24' })),
+  );
+  const rows = await store.sql`select address, times from keywarden.access_log where address like '10.0.7.%'`;
+  expect(rows).toEqual([{ address: '10.0.7.0/24', times: 2 }]);
+});
+
+test('what a client says is stored to a limit', async () => {
+  const long = 'x'.repeat(10_000);
+  for (const status of [200, 404])
+    await recordAccess(report.sql, [
+      { ...access, status, address: long, network: long, method: long, path: long, query: long, sha256: long },
+    ]);
+  const rows = await store.sql`
+    select length(address) as address, length(method) as method, length(path) as path, length(query) as query, length(sha256) as sha256
+    from keywarden.access_log where method like 'xx%' order by status`;
+  const limits = { address: 64, method: 16, path: 512, query: 1024 };
+  expect(rows).toEqual([
+    { ...limits, sha256: 64 },
+    { ...limits, sha256: null },
+  ]);
+});
+
+test('only a complete file of a path without details is an export in the ledger', async () => {
+  const { credential } = await makePrincipal(store, 'vito', 'viewer');
+  const whole: Access = { ...access, credential, stream: 'complete', records: 1, fileSha256: sha256('whole') };
+  const others: Partial<Access>[] = [
+    { stream: 'cut' },
+    { credential: 'of nobody' },
+    { fileSha256: sha256('x').slice(1) },
+    { path: '/v1/keys/1' },
+    { path: '/v1/keys?name=ada' },
+  ];
+  await recordAccess(report.sql, [
+    ...others.map((each, index) => ({ ...whole, fileSha256: sha256(String(index)), ...each })),
+    whole,
+  ]);
+  const rows = await store.sql`select sha256, exported_by from keywarden.report_export`;
+  expect(rows).toEqual([{ sha256: sha256('whole'), exported_by: 'vito' }]);
 });
 
 test('an access is recorded with its token, also if that or its session has just ended', async () => {

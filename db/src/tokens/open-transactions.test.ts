@@ -115,6 +115,15 @@ test.each<[keyof typeof calls, lock: (actsAs: string) => string]>([
   await expect(waiting).rejects.toMatchObject({ code: 'KW002' });
 });
 
+test('a plan of over a day ago is not approved in a transaction that began when it was newer', async () => {
+  const [answer] = await report.sql.begin(async (tx) => {
+    await tx`select now()`;
+    await store.sql`update keywarden.plan set last_made_at = clock_timestamp() - interval '24 hours' where id = 'p'`;
+    return await tx`select keywarden.approve_plan(${operator.credential}, 'p') as number`;
+  });
+  expect(answer).toEqual({ number: null });
+});
+
 test('the approvals of a token end when it is revoked, also one that an open transaction commits later', async () => {
   await store.sql`update keywarden.plan set last_made_at = clock_timestamp() where id = 'p'`;
   const thief = await makePrincipal(store, 'mallory');
