@@ -25,9 +25,9 @@ async function decisionOf(review: string, id: string): Promise<object | undefine
   return row;
 }
 
-const isDue = async (campaign: string) =>
+const isDue = async (campaign: string, due = '-1 minute') =>
   await fixture.store
-    .sql`update keywarden.review_campaign set opened_at = now() - interval '30 days', due_at = now() - interval '1 minute'
+    .sql`update keywarden.review_campaign set opened_at = now() - interval '30 days', due_at = now() + ${due}::interval
     where number = ${campaign}`;
 
 test.each([
@@ -53,6 +53,13 @@ test.each([
 test('a campaign without a default decision decides nothing at its due date', async () => {
   const { campaign, review } = await open('other', { title: 'no default' });
   await isDue(campaign);
+  expect(await fixture.daemon.sql`select keywarden.apply_review_defaults()::int as n`).toEqual([{ n: 0 }]);
+  expect(await decisionOf(review, '13')).toMatchObject({ decision: null });
+});
+
+test('a default decides nothing before the due date', async () => {
+  const { campaign, review } = await open('other', { title: 'early', default_decision: 'revoke' });
+  await isDue(campaign, '30 minutes');
   expect(await fixture.daemon.sql`select keywarden.apply_review_defaults()::int as n`).toEqual([{ n: 0 }]);
   expect(await decisionOf(review, '13')).toMatchObject({ decision: null });
 });

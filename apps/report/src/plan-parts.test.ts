@@ -41,8 +41,10 @@ test('a part of a plan is a plan of its own: hashed, with exactly the chosen key
   const id = String(made.body.id);
   const document = await documentOf(id);
   expect(document.items.map(({ key }) => key.id)).toEqual(['12']);
-  const [row] = await fixture.store.sql`select approves from keywarden.plan where id = ${id}`;
+  const [row] = await fixture.store.sql`
+    select p.approves, p.last_made_at = w.last_made_at as is_as_old from keywarden.plan p join keywarden.plan w on w.id = p.derived_from where p.id = ${id}`;
   expect(isApprovedContent(document, { id, approves: String(row?.approves) })).toBe(true);
+  expect(row?.is_as_old).toBe(true);
   const changed = {
     ...document,
     items: document.items.map((item) => ({ ...item, key: { ...item.key, number: '1' } })),

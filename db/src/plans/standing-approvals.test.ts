@@ -211,3 +211,15 @@ test('a rejection stands again once the token of each approval that overruled it
   }
   expect(await isRejected()).toBe(true);
 });
+
+test('a rejection has the current time, also if approvals of other plans, or of a clock that was far ahead, are later', async () => {
+  await take([
+    ['approve', 'p-1', -0.05],
+    ['approve', 'p-2', -10],
+  ]);
+  const { credential } = await makePrincipal(store, 'olga');
+  const { sql } = await store.as('keywarden_report');
+  await sql`select keywarden.reject_plan(${credential}, 'p-2', 'not now')`;
+  const rows = await store.sql`select rejected_at <= clock_timestamp() as is_over from keywarden.plan_rejection`;
+  expect(rows).toEqual([{ is_over: true }]);
+});
