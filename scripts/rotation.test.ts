@@ -98,6 +98,23 @@ test('R10: check and arm name a successor whose rotation the store does not have
   }
 });
 
+test('R7: a rotation that could not be advanced exits with 3, and the next pass retries it', async () => {
+  const [row] = await store.sql`select id from keywarden.key where name = 'other'`;
+  await keywarden('rotate', String(row?.id));
+  await store.sql.unsafe(`
+    create function public.fail() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$;
+    create trigger fail before insert on keywarden.rotation_event for each row execute function public.fail()`);
+  expect(await keywarden('rotate', String(row?.id))).toMatchObject({
+    code: 3,
+    stdout: expect.stringMatching(/ delivered +it failed; the next pass retries it\n/),
+  });
+  await store.sql`drop function public.fail cascade`;
+  expect(await keywarden('rotate', String(row?.id))).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining(' overlapping '),
+  });
+});
+
 test('a rotation is abandoned, and both of its keys stay', async () => {
   const other = await ask<{ id: number }[]>('GET', '/api_keys');
   expect(other.length).toBeGreaterThan(0);

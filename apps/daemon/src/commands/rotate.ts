@@ -19,7 +19,8 @@ export const rotateCommand = describeCommand({
   options: { '--sink <name>': 'deliver the new secrets to this sink instead of the sink of the rule' },
   output: 'result',
   examples: ['', '1234567', '1234567 --sink vault'],
-  needsPerson: 'a rotation stalled, an orphan needs your attention, or keys could not be listed',
+  needsPerson:
+    'a rotation stalled or could not be advanced, an orphan needs your attention, or keys could not be listed',
   needs: existingStore,
   check(names, { sink }) {
     if (sink !== undefined && names.length === 0)
@@ -44,11 +45,13 @@ export const rotateCommand = describeCommand({
   },
 });
 
+const statesForPerson: readonly string[] = ['planned', 'orphaned', 'stalled', 'failed'];
+
 function needsPerson({ opened, moved, orphans, why }: Rotated): boolean {
   return (
     why !== null ||
     opened.some(({ whyNot, isTransient }) => whyNot !== null && !isTransient) ||
-    moved.some(({ rotation: { state } }) => ['planned', 'orphaned', 'stalled', 'failed'].includes(state)) ||
+    moved.some(({ rotation, hasFailed }) => hasFailed || statesForPerson.includes(rotation.state)) ||
     orphans.some(({ isIncident }) => isIncident)
   );
 }

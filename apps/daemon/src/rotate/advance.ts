@@ -12,6 +12,8 @@ import { isStopped, nowMsOf, type Run } from './run.ts';
 export interface Advanced {
   rotation: StoredRotation;
   waits: string | null;
+  /** Set if a step failed unexpectedly. Its state does not show that. */
+  hasFailed?: true;
 }
 
 /** Advances each rotation, until one shows that nothing more may be done in this run. */
@@ -51,7 +53,7 @@ async function advanceOne(context: Context, first: StoredRotation, run: Run): Pr
       { rotation: rotation.id, err: error },
       'a rotation could not be advanced; the next pass retries it',
     );
-    return { rotation, waits: 'it failed; the next pass retries it' };
+    return { rotation, waits: 'it failed; the next pass retries it', hasFailed: true };
   }
 }
 
