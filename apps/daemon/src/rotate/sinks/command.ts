@@ -148,11 +148,8 @@ async function waitFor(child: ChildProcess, program: string, { timeoutMs, signal
     child.once('error', (error) => settle({ ...notRun(program, error), hasRun: child.pid !== undefined }));
     child.once('exit', () => {
       endGroup(child.pid); // processes left behind may hold the secret
-      // A process that has left the group may still hold our pipes: do not wait for it.
-      pipeTimer = setTimeout(() => {
-        child.stdin?.destroy();
-        child.stdout?.destroy();
-      }, pipeMs);
+      // A process that has left the group may still hold our pipe: do not wait for it.
+      pipeTimer = setTimeout(() => child.stdout?.destroy(), pipeMs);
     });
     child.once('close', (code, ended) => {
       const why = code === 0 ? null : `${program} ended with ${code === null ? ended : `status ${code}`}`;

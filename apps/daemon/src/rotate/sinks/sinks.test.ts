@@ -1,14 +1,13 @@
 import { spawnSync } from 'node:child_process';
+import { getEventListeners } from 'node:events';
 import {
   chmodSync,
   existsSync,
-  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   statSync,
-  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -79,43 +78,6 @@ test('a disk that is full, or a quota, is found before a key is minted; nothing 
   expect(readdirSync(folder)).toEqual([`key-7${noteOf('')}`]);
 });
 
-test('killed between the note and the secret, or with a half-written file: the sink does not have the new one', async () => {
-  const sink = file();
-  await sink.deliver(secret, '12', guard);
-  const note = readFileSync(noteOf(path()), 'utf8');
-  await sink.deliver('napi_next', '13', guard);
-  const next = readFileSync(noteOf(path()), 'utf8');
-  writeFileSync(path(), secret);
-  expect(next).not.toBe(note);
-  expect(await sink.ask('13', signal)).toBe('lacks');
-  for (const each of [path(), noteOf(path())]) writeFileSync(`${each}.keywarden-partial`, 'napi_nex');
-  expect(await sink.ask('13', signal)).toBe('lacks');
-  expect(readdirSync(folder)).toHaveLength(2);
-});
-
-test('a link is followed, and its target is written as a regular file', async () => {
-  writeFileSync(join(folder, 'real'), 'old');
-  symlinkSync(join(folder, 'real'), path());
-  expect(await file().deliver(secret, '12', guard)).toEqual({ isDelivered: true });
-  expect(readFileSync(join(folder, 'real'), 'utf8')).toBe(secret);
-  expect(await file().ask('12', signal)).toBe('has');
-});
-
-test('a link whose target does not exist yet is followed; if the folder of its target is missing, nothing is written', async () => {
-  mkdirSync(join(folder, 'mounted'));
-  symlinkSync('mounted/key', path());
-  expect(await file().prepare?.()).toBeNull();
-  expect(await file().deliver(secret, '12', guard)).toEqual({ isDelivered: true });
-  expect(readFileSync(join(folder, 'mounted', 'key'), 'utf8')).toBe(secret);
-
-  const other = join(folder, 'other');
-  symlinkSync('absent/key', other);
-  const sink = open({ kind: 'file', path: other });
-  expect(await sink.prepare?.()).toContain('cannot be written (ENOENT)');
-  expect(await sink.deliver(secret, '12', guard)).toMatchObject({ isDelivered: false });
-  expect(readdirSync(folder).toSorted()).toEqual(['key-7', 'mounted', 'other']);
-});
-
 test('a missing folder is reported before a secret exists', async () => {
   const sink = open({ kind: 'file', path: join(folder, 'absent', 'key') });
   expect(await sink.check()).toContain('cannot be written (ENOENT)');
@@ -177,10 +139,27 @@ test.each([
   expect(await sink.ask('12', signal)).toBe('unknown');
 });
 
+test('a command gets no secret that must not be written any more', async () => {
+  const why = 'another process has taken over the rotations';
+  const sink = open({ kind: 'command', command: [script('late', `cat > "${folder}/got"`)] });
+  const late = { signal, whyNotWrite: () => Promise.resolve(why) };
+  expect(await sink.deliver(secret, '12', late)).toEqual({ isDelivered: false, why, mayHave: false });
+  expect(existsSync(join(folder, 'got'))).toBe(false);
+});
+
 test('a missing command is reported before a secret exists, and certainly stored nothing', async () => {
   const sink = open({ kind: 'command', command: ['no-such-command-of-anybody'] });
   expect(await sink.check()).toBe('there is no command no-such-command-of-anybody');
   expect(await sink.deliver(secret, '12', guard)).toMatchObject({ isDelivered: false, mayHave: false });
+  const reads = open({ kind: 'command', command: ['true'], read_command: [join(folder, 'none')] });
+  expect(await reads.check()).toBe(`there is no command ${join(folder, 'none')}`);
+});
+
+test('a command may read nothing of a long secret and write many errors, and leaves no listener behind', async () => {
+  const { signal } = new AbortController();
+  const sink = open({ kind: 'command', command: [script('rude', 'exec <&-; head -c 200000 /dev/zero >&2')] });
+  expect(await sink.deliver('x'.repeat(1_000_000), '12', { ...guard, signal })).toEqual({ isDelivered: true });
+  expect(getEventListeners(signal, 'abort')).toEqual([]);
 });
 
 test('a command that the system cannot start certainly stored nothing', async () => {
@@ -215,14 +194,20 @@ test('processes that a command leaves running end with it', async () => {
 });
 
 test('a delivery does not wait for a process that leaves the group and holds our pipe', async () => {
-  const text = `setsid sleep 600 & echo $! > "${folder}/pid"; exit 0`;
-  const sink = open({
-    kind: 'command',
-    command: [script('away', text)],
-    read_command: [script('read', text.replace('exit 0', 'echo 12'))],
-  });
+  // The command ends once the process has left the group.
+  const leaving = (name: string, last: string) => {
+    const pidFile = join(folder, `${name}.pid`);
+    const away = `setsid sh -c 'echo $$ > "${pidFile}"; exec sleep 600' &`;
+    return script(name, `${away}\nuntil [ -s "${pidFile}" ]; do sleep 0.01; done; ${last}`);
+  };
+  const command = [leaving('away', 'exit 0')];
+  const sink = open({ kind: 'command', command, read_command: [leaving('read', 'echo 12')] });
   expect(await sink.deliver(secret, '12', guard)).toEqual({ isDelivered: true });
-  process.kill(Number(readFileSync(join(folder, 'pid'), 'utf8')), 'SIGKILL');
+  for (const name of ['away', 'read']) {
+    const pid = Number(readFileSync(join(folder, `${name}.pid`), 'utf8'));
+    expect(isRunning(pid)).toBe(true);
+    process.kill(pid, 'SIGKILL');
+  }
 });
 
 /** Returns whether a process runs. A process that has ended and was not reaped does not count. */
