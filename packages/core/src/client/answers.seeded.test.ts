@@ -5,7 +5,7 @@ import { answering, clientFixture, failure } from '@keywarden/testkit/client/fix
 import { createControls } from '@keywarden/testkit/sandbox/controls';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseJson, readBytes } from './answer.ts';
+import { parseJson, readAgeMs, readBytes } from './answer.ts';
 import { createClient } from './client.ts';
 import { ControlPlaneError } from './errors.ts';
 import { collect } from './pagination.ts';
@@ -201,7 +201,7 @@ test('an error has the id of its request: the control plane’s own, or the one 
   const baseUrl = await answering((request, response) => {
     sent.push(request.headers['x-request-id'], request.headers['user-agent']);
     const id = sent.length > 2 ? { request_id: 'their-id' } : {};
-    const echoed = sent.length > 4 ? { request_id: 'opaque-key-3' } : {};
+    const echoed = sent.length > 4 ? { request_id: sent.length > 6 ? 5 : 'opaque-key-3' } : {};
     response.writeHead(404, json).end(JSON.stringify({ code: '', message: 'none', ...id, ...echoed }));
   });
   const [first, second] = [await failure(client({ baseUrl }).auth()), await failure(client({ baseUrl }).auth())];
@@ -210,6 +210,8 @@ test('an error has the id of its request: the control plane’s own, or the one 
   expect(sent[1]).toMatch(/^keywarden\//);
   const third = await failure(client({ baseUrl, apiKey: 'opaque-key-3' }).auth());
   expect(third.requestId).toBe(sent[4]);
+  const fourth = await failure(client({ baseUrl }).createPersonalKey('refused'));
+  expect(fourth).toMatchObject({ code: 'not_found', requestId: sent[6] });
 });
 
 test('an id that would lead to another route is refused, and no request is sent', async () => {
@@ -250,4 +252,15 @@ test('the documented response to a revocation is sufficient', async () => {
 test('ids beyond 2^53 keep every digit', () => {
   const text = '{"id":9007199254740993,"size":12,"rate":1.5}';
   expect(parseJson(text)).toEqual({ id: '9007199254740993', size: 12, rate: 1.5 });
+});
+
+test('an integer of many digits in one row costs nothing if another row is nested too deep', () => {
+  const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+  expect(parseJson(`[{"id": 9007199254740993}, ${deep}, {"id": 5}]`)).toHaveLength(3);
+});
+
+test('an Age that cannot be read is an unknown one', () => {
+  const ages = ['60', '0', '-1', '1.5', '60, 5', 'soon', ''].map((age) => readAgeMs(new Headers({ age })));
+  expect(ages).toEqual([60_000, 0, ...Array.from({ length: 5 }, () => Infinity)]);
+  expect(readAgeMs(new Headers())).toBe(0);
 });

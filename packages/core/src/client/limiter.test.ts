@@ -189,6 +189,20 @@ test('a request that leaves a queue removes no other request from it', async () 
   }
 });
 
+test('nothing waits for a request that has left, and no permit is taken for it', async () => {
+  const time = virtualTime(0);
+  const limiter = createLimiter({ account: 'a', share: 1, time });
+  await Promise.all(Array.from({ length: 40 }, () => limiter.wait('GET /a')));
+  const stop = new AbortController();
+  const gone = limiter.wait('GET /a', stop.signal).catch(() => 'gone');
+  // The limiter sleeps until the next permit.
+  for (let turns = 0; turns < 20; turns += 1) await Promise.resolve();
+  stop.abort();
+  expect(await time.finish(gone)).toBe('gone');
+  for (let turns = 0; turns < 5; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+  expect([time.now(), await limiter.left()]).toEqual([0, 660]);
+});
+
 test('a request that was sent before its account was known is counted', async () => {
   const time = virtualTime(0);
   const limiter = createLimiter({ account: 'a', share: 1, time });

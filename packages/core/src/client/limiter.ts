@@ -82,7 +82,7 @@ export function createLimiter({ account, share, time, store = createMemoryStore(
         // Created before the permits are granted, so that a waiter that joins or leaves meanwhile ends the sleep.
         wake = new AbortController();
         const delayMs = await grantPermits();
-        if (delayMs === 0 || queues.size === 0) continue;
+        if (delayMs === 0) continue;
         await time.sleep(delayMs, wake.signal).catch(() => undefined); // woken: a waiter joined or left
       }
     } catch (error) {
