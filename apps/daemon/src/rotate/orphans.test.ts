@@ -137,6 +137,20 @@ test('T2: an orphan whose revocation could not be sent is revoked by the next pa
   await expectWhole(bot);
 });
 
+test('T2: a busy control plane delays the revocation of an orphan, and the pass repeats it', async () => {
+  await prepare(['bot', 'survivor']);
+  await exempt('survivor');
+  await fixture.controls.setFaults([
+    { ...fault, kind: 'lose_response' },
+    { ...revocation, kind: 'status', status: 503 },
+  ]);
+  await pass();
+  await age();
+  await pass(60, { acts: false });
+  const { orphans } = await rotate(fixture.context, fixture.connections);
+  expect(orphans).toMatchObject([{ outcome: 'revoked', isIncident: false }]);
+});
+
 test('R5: an orphan stays while an incident of a use in flight is open in its scope', async () => {
   await prepare(['bot', 'survivor']);
   await exempt('survivor');

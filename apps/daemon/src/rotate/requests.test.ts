@@ -37,6 +37,26 @@ test('a request for the key of a connection that cannot authenticate now waits u
   expect(await states()).toEqual(['daemon: delivered']);
 });
 
+test('a request that no usable connection can carry out waits while another may be able to', async () => {
+  await prepare(['bot']);
+  const [key] = await store.sql`select number from keywarden.key where name = 'bot'`;
+  const rule = { name: 'old', older_than: '90d', action: 'rotate', rotation: { sink: 'files' } };
+  const { config } = fixture.context;
+  config.policy = policySchema.parse({ rules: [rule] });
+  const report = (await store.as('keywarden_report')).sql;
+  const principal = await makePrincipal(store, 'grace');
+  await requestRotation(report, { key: String(key?.number), principal, reason: 'it leaked' });
+  const cannotMint = fixture.connections.map((each) => ({ ...each, isPersonal: false }));
+  config.connections.push(...config.connections.map((each) => ({ ...each, name: 'unusable' })));
+  const answers = async () =>
+    (await store.sql`select why_not from keywarden.rotation_request_answer`).map((row) => String(row.why_not));
+  await rotate(fixture.context, cannotMint);
+  expect(await answers()).toEqual([]);
+  config.connections.pop();
+  await rotate(fixture.context, cannotMint);
+  expect(await answers()).toEqual([expect.stringMatching(/^only a personal key of an administrator/)]);
+});
+
 test('a rotation begins together with the answer to its request: a pass that is cut off in between begins none, and the next pass begins it', async () => {
   const rule = { name: 'old', older_than: '90d', action: 'rotate', rotation: { sink: 'files' } };
   await prepare(['bot'], { policy: policySchema.parse({ rules: [rule] }) });

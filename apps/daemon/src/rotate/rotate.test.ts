@@ -16,6 +16,7 @@ import {
   useRotateFixture,
 } from '@keywarden/testkit/daemon/rotate-fixture';
 import { expect, test } from 'vitest';
+import { disarmMachine } from '../enforce/high-water-mark.ts';
 
 useRotateFixture();
 
@@ -89,6 +90,13 @@ test('R1, T1: a retirement whose rate limiter permit comes late is judged again 
 test('R3: a retirement whose permit comes late is not held by the quota that it uses itself', async () => {
   await retireLate({ quotas: { per_day: 1 } }, () => Promise.resolve());
   expect(await states()).toEqual(['bot: retired']);
+});
+
+test('R10: disarm stops a retirement whose permit comes late', async () => {
+  const { key, permits } = await retireLate({}, () => Promise.resolve(disarmMachine(fixture.context)));
+  expect(permits).toBe(1);
+  expect(await states()).toEqual(['bot: retiring']);
+  expect(await use(key)).toBe(200);
 });
 
 /** Opens the incident of a use in flight in the scope of the keys. */

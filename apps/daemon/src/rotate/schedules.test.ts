@@ -1,3 +1,4 @@
+import { advanceRotation, listOpenRotations } from '@keywarden/db/daemon';
 import {
   day,
   fixture,
@@ -37,4 +38,18 @@ test('a rule whose schedule has no time before now begins at its first one', asy
   expect(await states()).toEqual([]);
   await pass(Math.round((startMs - Date.now()) / 1000) - 100 * day + 3700);
   expect(await states()).toEqual(['bot: delivered']);
+});
+
+test('a stalled rotation is none of the open ones that the policy allows at once', async () => {
+  await prepare(['bot', 'other'], { policy: { ...rotating(), quotas: { open_rotations: 1 } } });
+  await pass();
+  expect((await pass())?.opened.map(({ whyNot }) => whyNot)).toContain('the policy allows 1 open rotation at once');
+  expect(await states()).toHaveLength(1);
+  const [open] = await listOpenRotations(store.db);
+  if (open === undefined) throw new Error('no rotation is open');
+  const move = { to: 'stalled', why: 'its sink could not be checked', isIncident: true } as const;
+  await advanceRotation(store.sql, open, { event: 'decided', move, at: open.since });
+  await pass();
+  const found = (await states()).map((each) => each.split(': ')[1]);
+  expect(new Set(found)).toEqual(new Set(['delivered', 'stalled']));
 });

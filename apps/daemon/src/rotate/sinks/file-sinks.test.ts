@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { noteOf } from '@keywarden/runtime/config';
+import { noteOf, writeNote } from '@keywarden/runtime/config';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { fileSink } from './file.ts';
 
@@ -79,6 +79,12 @@ test.each([
   [
     'has written another secret',
     (partial: string) => writeFileSync(partial, 'napi_other'),
+    'does not contain what was written',
+  ],
+  [
+    'has written the note of another key',
+    (partial: string) =>
+      writeFileSync(partial.replace(path(), noteOf(path())), writeNote({ keyId: '9', secret }, null)),
     'does not contain what was written',
   ],
   ['has removed what was to be renamed', (partial: string) => rmSync(partial), 'cannot be written (ENOENT)'],
