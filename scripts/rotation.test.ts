@@ -115,12 +115,24 @@ test('R7: a rotation that could not be advanced exits with 3, and the next pass 
   });
 });
 
+test('a key that cannot be rotated exits with 3, with the reason', async () => {
+  expect(await keywarden('rotate', '1')).toMatchObject({
+    code: 3,
+    stdout: expect.stringMatching(/^Key 1 \(.*\) is not rotated: connection .* itself uses it/),
+  });
+});
+
 test('a rotation is abandoned, and both of its keys stay', async () => {
   const other = await ask<{ id: number }[]>('GET', '/api_keys');
   expect(other.length).toBeGreaterThan(0);
   const [row] = await store.sql`select id from keywarden.key where name = 'other'`;
   await keywarden('rotate', String(row?.id));
   const [rotation] = await store.sql`select id from keywarden.rotation where ended_at is null`;
+  await store.sql`
+    insert into keywarden.rotation_event (rotation_number, sequence, state, why, at)
+    select rotation_number, max(sequence) + 1, 'stalled', 'a test', max(at) from keywarden.rotation_event
+    where rotation_number = (select number from keywarden.rotation where ended_at is null) group by 1`;
+  expect(await keywarden('rotations')).toMatchObject({ code: 3, stdout: expect.stringContaining(' stalled ') });
   const ended = await keywarden('rotations', '--give-up', String(rotation?.id));
   expect(ended).toMatchObject({ code: 0 });
   expect(ended.stdout).toMatch(/was given up: key \d+ and its successor \d+ stay, and the policy applies again/);
