@@ -109,6 +109,35 @@ test('until a listing shows it, a successor is not matched to the key that had i
   expect((await readRotationFacts(daemon, rotation, [])).successor).toEqual({ state: 'unlisted' });
 });
 
+test.each<[string, counts: number, change: Record<string, string>]>([
+  ['began later, and has a later time', 1, {}],
+  ['began five minutes after the mint', 0, { begun_at: "m.created_at + interval '5 minutes'" }],
+  [
+    'has a time of five minutes after the listing before the mint',
+    0,
+    { listed_at: "b.listed_at + interval '5 minutes'" },
+  ],
+  ['is suspect', 0, { why_suspect: "'it is empty'" }],
+  ['is of another scope', 0, { scope: "'user:ada'" }],
+])('a listing that %s counts as one since the mint: %i', async (_, counts, change) => {
+  const lag = "interval '301 seconds'";
+  const columns: Record<string, string> = {
+    control_plane_number: 'b.control_plane_number',
+    scope: 'b.scope',
+    connection: 'b.connection',
+    listed_at: `b.listed_at + ${lag}`,
+    begun_at: `m.created_at + ${lag}`,
+    key_count: '0',
+    why_suspect: 'null',
+    ...change,
+  };
+  const [listing] = await store.sql.unsafe(`
+    insert into keywarden.key_listing (${Object.keys(columns).join(', ')}) select ${Object.values(columns).join(', ')}
+    from keywarden.rotation_mint m join keywarden.key_listing b on b.number = m.last_listing_number returning number`);
+  expect((await readRotationFacts(daemon, rotation, [])).listingsSinceMint).toBe(counts);
+  await store.sql`delete from keywarden.key_listing where number = ${String(listing?.number)}`;
+});
+
 test('a successor belongs to the lineage, and its use decides about adoption', async () => {
   await list([bot, { ...successor, lastUsedAt: '2026-06-01T04:00:00Z' }]);
   const [, number] = await rowsOf('5');
