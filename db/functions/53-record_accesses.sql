@@ -10,7 +10,7 @@ create or replace function keywarden.record_accesses(accesses json) returns void
         (select s.token_number from keywarden.report_session s where s.session_hash = a.credential)) as token_number,
       a.request_id, left(a.address, 64) as address, left(a.network, 64) as network, left(a.method, 16) as method, left(a.path, 512) as path,
       left(a.query, 1024) as query, a.status, a.stream, a.records, left(a.sha256, 64) as sha256, left(a.file_sha256, 64) as file_sha256, a.event,
-      a.stream is null and (a.status between 400 and 499 or a.status = 503) as is_refusal
+      a.stream is null and (a.status between 400 and 499 or a.status = 503) as is_refusal, row_number() over () as place
     from json_to_recordset(accesses) as a (credential text, request_id uuid, address text, network text, method text, path text, query text,
       status int, stream text, records bigint, sha256 text, file_sha256 text, event text)
   ), recorded as (
@@ -23,8 +23,8 @@ create or replace function keywarden.record_accesses(accesses json) returns void
     on conflict (sha256) do nothing
   )
   insert into keywarden.access_log (request_id, token_number, address, method, path, query, status, event, minute, times)
-  select (array_agg(request_id))[1], token_number, network, (array_agg(method))[1], (array_agg(path))[1], (array_agg(query))[1], status, event,
-    date_trunc('minute', clock_timestamp()), count(*)
+  select (array_agg(request_id order by place))[1], token_number, network, (array_agg(method order by place))[1], (array_agg(path order by place))[1],
+    (array_agg(query order by place))[1], status, event, date_trunc('minute', clock_timestamp()), count(*)
   from given where is_refusal group by token_number, network, status, event order by token_number, network, status, event
   on conflict (minute, address, event, status, coalesce(token_number, 0)) where minute is not null
     do update set times = keywarden.access_log.times + excluded.times

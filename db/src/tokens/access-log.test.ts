@@ -49,14 +49,18 @@ test('refusals of one status are one row, in a minute; other requests and stream
   ]);
 });
 
-test('refusals of one network are one row, that has the network as its address', async () => {
-  const addresses = ['10.0.7.1', '10.0.7.2'];
-  await recordAccess(
-    report.sql,
-    addresses.map((address) => ({ ...access, status: 429, address, network: '10.0.7.0/24' })),
-  );
-  const rows = await store.sql`select address, times from keywarden.access_log where address like '10.0.7.%'`;
-  expect(rows).toEqual([{ address: '10.0.7.0/24', times: 2 }]);
+test('refusals of one network are one row, that has the network as its address and shows the first of them', async () => {
+  const refused = Array.from({ length: 300 }, (_, n) => ({
+    ...access,
+    status: 429,
+    address: `10.7.${n % 3}.${n}`,
+    network: `10.7.${n % 3}.0/24`,
+    path: `/${n}`,
+  }));
+  await recordAccess(report.sql, refused);
+  const rows =
+    await store.sql`select address, path, times from keywarden.access_log where address like '10.7.%' order by address`;
+  expect(rows).toEqual([0, 1, 2].map((n) => ({ address: `10.7.${n}.0/24`, path: `/${n}`, times: 100 })));
 });
 
 test('what a client says is stored to a limit', async () => {
