@@ -40,11 +40,16 @@ const filters = {
 /** `key` is a key's number in the store. */
 export type ExemptionFilter = FilterOf<typeof filters> & { key?: string | undefined };
 
-/** SQL: the numbers of the keys whose exemptions hold for a key: those of its lineage, and their records in other scopes (see readExemptions). */
+/**
+ * SQL: the numbers of the keys whose exemptions hold for a key: those of its lineage, and their records in other scopes (see readExemptions). Only the keys of
+ * this lineage are looked up (offset 0 keeps them apart): those of all lineages take 60 ms in a store with 5,000 rotations.
+ */
 const exemptWith = (number: string) => sql`array(
-  with n as (select key_number, lineage_number from keywarden.key_lineage union select key_number, lineage_number from keywarden.rotation),
-    m as (select ${number}::bigint as number
-      union select o.key_number from n join n o on o.lineage_number = n.lineage_number where n.key_number = ${number}::bigint)
+  with f as (select w.lineage_number as number from keywarden.key_owner_now w where w.key_number = ${number}::bigint
+      union select r.lineage_number from keywarden.rotation r where r.key_number = ${number}::bigint),
+    m as (select number from f union select r.key_number from f join keywarden.rotation r on r.lineage_number = f.number
+      union select l.key_number from f cross join lateral (
+        select l.key_number from keywarden.key_lineage l where l.lineage_number = f.number offset 0) l)
   select number from m union select s.number from m join keywarden.credential c on c.number = m.number
     join keywarden.credential s on s.control_plane_number = c.control_plane_number and s.id = c.id
       and (s.creator_id = c.creator_id or ${unknownCreator} in (s.creator_id, c.creator_id))
