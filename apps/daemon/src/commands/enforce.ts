@@ -7,7 +7,7 @@ import { wholeContext } from './with-context.ts';
 
 export const enforceCommand = describeCommand({
   name: 'enforce',
-  about: 'Make one enforcement pass: list, plan, notify, carry out approved plans, and revoke what is in mode: enforce',
+  about: 'Make one pass: list, plan, notify, carry out approved plans, and revoke what is in mode: enforce',
   output: 'result',
   examples: ['', '--json'],
   needsPerson: 'an approval, an incident or a failed listing needs your attention',
