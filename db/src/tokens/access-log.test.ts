@@ -84,7 +84,7 @@ test('only a complete file of a path without details is an export in the ledger'
   const whole: Access = { ...access, credential, stream: 'complete', records: 1, fileSha256: sha256('whole') };
   const others: Partial<Access>[] = [
     { stream: 'cut' },
-    { credential: 'of nobody' },
+    { credential: 'unknown' },
     { fileSha256: sha256('x').slice(1) },
     { path: '/v1/keys/1' },
     { path: '/v1/keys?name=ada' },
