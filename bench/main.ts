@@ -11,28 +11,37 @@ import { benchRotate } from './rotate.ts';
 import { benchSandbox } from './sandbox.ts';
 import { benchGovern, benchSimulate } from './simulate.ts';
 
-const benchmarks: Record<string, (args: string[]) => Promise<void>> = {
-  archive: benchArchive,
-  client: benchClient,
-  drivers: benchDrivers,
-  govern: benchGovern,
-  idle: benchIdle,
-  ingest: benchIngest,
-  ledger: benchLedger,
-  policy: benchPolicy,
-  replicas: benchReplicas,
-  report: benchReport,
-  rotate: benchRotate,
-  sandbox: benchSandbox,
-  simulate: benchSimulate,
-  soak: benchSoak,
+/** Each benchmark with the names of its options. */
+const benchmarks: Record<string, [bench: (args: string[]) => Promise<void>, ...options: string[]]> = {
+  archive: [benchArchive, 'operations'],
+  client: [benchClient],
+  drivers: [benchDrivers, 'pages'],
+  govern: [benchGovern, 'runs', 'first', 'hostile'],
+  idle: [benchIdle, 'seconds'],
+  ingest: [benchIngest, 'operations', 'rounds'],
+  ledger: [benchLedger, 'leaves', 'tree'],
+  policy: [benchPolicy],
+  replicas: [benchReplicas, 'days', 'replicas', 'kills', 'seed', 'projects'],
+  report: [benchReport, 'operations', 'exported', 'attack'],
+  rotate: [benchRotate, 'keys', 'days', 'seed'],
+  sandbox: [benchSandbox],
+  simulate: [benchSimulate, 'runs', 'first', 'hostile'],
+  soak: [benchSoak, 'minutes', 'replicas'],
 };
 
-const name = process.argv[2] ?? '';
-const bench = benchmarks[name];
+const [name = '', ...args] = process.argv.slice(2);
+const [bench, ...options] = benchmarks[name] ?? [];
+const unknown = args.find((arg) => arg.startsWith('-') && !options.includes(arg.replace(/^--/, '')));
 if (bench === undefined) {
-  console.error(`There is no benchmark "${name}"; use one of ${Object.keys(benchmarks).join(', ')}.`);
-  process.exitCode = 2;
+  refuse(`There is no benchmark "${name}"; use one of ${Object.keys(benchmarks).join(', ')}.`);
+} else if (unknown !== undefined) {
+  const known = options.map((option) => `--${option}`).join(', ') || 'none';
+  refuse(`The benchmark ${name} has no option ${unknown}; its options: ${known}.`);
 } else {
-  await bench(process.argv.slice(3));
+  await bench(args);
+}
+
+function refuse(why: string): void {
+  console.error(why);
+  process.exitCode = 2;
 }

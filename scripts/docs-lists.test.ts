@@ -63,7 +63,7 @@ test.each([
   [
     'benchmarks',
     namesIn('docs/REFERENCE.md', /`(\w+)`/g, 'The benchmarks are', '. `simulate`'),
-    namesIn('bench/main.ts', /^ {2}(\w+): bench/gm),
+    namesIn('bench/main.ts', /^ {2}(\w+): \[bench/gm),
   ],
 ])('the docs list the %s, and no others', (_what, page, code) => {
   expect(page.length).toBeGreaterThan(1);
