@@ -11,8 +11,10 @@ import { benchRotate } from './rotate.ts';
 import { benchSandbox } from './sandbox.ts';
 import { benchGovern, benchSimulate } from './simulate.ts';
 
+type Benchmark = [bench: (args: string[]) => Promise<void>, ...options: string[]];
+
 /** Each benchmark with the names of its options. */
-const benchmarks: Record<string, [bench: (args: string[]) => Promise<void>, ...options: string[]]> = {
+const benchmarks: Record<string, Benchmark> = {
   archive: [benchArchive, 'operations'],
   client: [benchClient],
   drivers: [benchDrivers, 'pages'],
@@ -30,7 +32,7 @@ const benchmarks: Record<string, [bench: (args: string[]) => Promise<void>, ...o
 };
 
 const [name = '', ...args] = process.argv.slice(2);
-const [bench, ...options] = benchmarks[name] ?? [];
+const [bench, ...options]: Partial<Benchmark> = benchmarks[name] ?? [];
 const unknown = args.find((arg) => arg.startsWith('-') && !options.includes(arg.replace(/^--/, '')));
 if (bench === undefined) {
   refuse(`There is no benchmark "${name}"; use one of ${Object.keys(benchmarks).join(', ')}.`);

@@ -122,6 +122,23 @@ test('projects are found by a part of their name, and gone projects are listed s
   expect((await fixture.ask('/api/v2/projects?recoverable=perhaps')).status).toBe(400);
 });
 
+test('a project that the last list lacks is missing, not active, until it is gone', async () => {
+  const listed = async (state: string) =>
+    (await fixture.ask(`/v1/projects?state=${state}`)).body.items as unknown as { id: string; state: string }[];
+  const shown = async () => (await fixture.ask('/projects/bold-moon', { headers: { accept: 'text/html' } })).text;
+  const at = '2026-05-04T00:00:00Z';
+  for (const [state, times] of Object.entries({
+    missing: { missing_since: at, gone_at: null },
+    gone: { missing_since: at, gone_at: at },
+    active: { missing_since: null, gone_at: null },
+  })) {
+    await fixture.store.sql`update keywarden.project set ${fixture.store.sql(times)} where id = 'bold-moon'`;
+    for (const other of ['active', 'missing', 'gone'])
+      expect((await listed(other)).some(({ id }) => id === 'bold-moon')).toBe(other === state);
+    expect(await shown()).toMatch(new RegExp(`<dt>State</dt><dd>[^/]*>${state}<`));
+  }
+});
+
 test('P1: a token of one organization sees only the archive of that organization', async () => {
   const { projects } = (await fixture.ask('/api/v2/projects', { as: 'acme' })).body as unknown as {
     projects: { id: string }[];

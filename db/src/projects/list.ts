@@ -3,12 +3,17 @@ import { z } from 'zod';
 import { instant } from '../item.ts';
 import { equals, type FilterOf, listOf, matching, visible } from '../list.ts';
 
+const projectStates = z.enum(['active', 'missing', 'gone']).meta({
+  description: 'missing: absent from one list; two absences make it gone',
+});
+
 export const projectItem = z
   .strictObject({
     id: z.string(),
     control_plane: z.string(),
     organization_id: z.string(),
     name: z.string(),
+    state: projectStates,
     region_id: z.string().nullable(),
     created_at: instant,
     first_seen_at: instant,
@@ -18,10 +23,12 @@ export const projectItem = z
   })
   .meta({ id: 'Project' });
 
+const state = sql`case when p.gone_at is not null then 'gone' when p.missing_since is not null then 'missing' else 'active' end`;
+
 const filters = {
   id: equals('p.id'),
   organizationId: equals('p.organization_id'),
-  state: (state: 'active' | 'gone') => (state === 'gone' ? sql`p.gone_at is not null` : sql`p.gone_at is null`),
+  state: (one: z.infer<typeof projectStates>) => sql`${state} = ${one}`,
 };
 export type ProjectFilter = FilterOf<typeof filters>;
 
@@ -29,7 +36,7 @@ export type ProjectFilter = FilterOf<typeof filters>;
 export function projectList(filter: ProjectFilter, organizations: string[] | null) {
   return listOf(projectItem, 'p', {
     from: sql`keywarden.project p join keywarden.control_plane c on c.number = p.control_plane_number`,
-    item: { control_plane: sql`c.base_url` },
+    item: { control_plane: sql`c.base_url`, state },
     where: [...matching(filters, filter), visible(sql`p.organization_id`, organizations)],
     direction: 'asc',
   });

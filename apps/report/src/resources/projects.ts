@@ -1,4 +1,4 @@
-import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import type { OpenAPIHono } from '@hono/zod-openapi';
 import { addDays, monthOf } from '@keywarden/core/values';
 import * as store from '@keywarden/db/report';
 import { html } from 'hono/html';
@@ -32,7 +32,7 @@ export function addProjects(app: OpenAPIHono<Env>, pages: Pages, services: Servi
     summary: 'Observed projects, including projects that are gone',
     access: allow('viewer'),
     item: store.projectItem,
-    filters: { organization_id: word.optional(), state: z.enum(['active', 'gone']).optional() },
+    filters: { organization_id: word.optional(), state: store.projectItem.shape.state.optional() },
     list: ({ query, organizations }) => store.projectList(query, organizations),
     page: {
       title: 'Projects',
@@ -44,7 +44,7 @@ export function addProjects(app: OpenAPIHono<Env>, pages: Pages, services: Servi
         created_at: 'Created',
         last_seen_at: 'Last listed',
         walked_at: 'Last walked',
-        gone_at: { label: 'State', cell: ({ gone_at: gone }) => state(gone === null ? 'active' : 'gone') },
+        state: 'State',
       }),
       empty: 'There is no project here yet. The daemon lists projects, and so does keywarden sync.',
     },
@@ -80,7 +80,8 @@ export function addProjects(app: OpenAPIHono<Env>, pages: Pages, services: Servi
           ['Created', time(project.created_at)],
           ['Last listed', time(project.last_seen_at)],
           ['Last walked', time(project.walked_at)],
-          ['Gone', project.gone_at === null ? 'no' : time(project.gone_at)],
+          ['State', state(project.state)],
+          project.gone_at !== null && ['Gone', time(project.gone_at)],
         ])}
         ${coverage === undefined ? '' : section('Coverage', html`${renderCalendar(coverageByDay(coverage, lastDays({ untilMs: controlPlaneNowMs, days: 365 })), (month) => monthLink(project.id, month))}${gapTable(coverage.unknown)}`)}
         ${section('Operations', chart(await operationsByDay(db, numbers, controlPlaneNowMs)), { more: link(`/operations?project_id=${encodeURIComponent(id)}`, 'All operations') })}

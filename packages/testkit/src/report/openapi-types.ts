@@ -2334,6 +2334,11 @@ export interface components {
             control_plane: string;
             organization_id: string;
             name: string;
+            /**
+             * @description missing: absent from one list; two absences make it gone
+             * @enum {string}
+             */
+            state: "active" | "missing" | "gone";
             region_id: string | null;
             /** Format: date-time */
             created_at: string;
@@ -6966,7 +6971,8 @@ export interface operations {
         parameters: {
             query?: {
                 organization_id?: string;
-                state?: "active" | "gone";
+                /** @description missing: absent from one list; two absences make it gone */
+                state?: "active" | "missing" | "gone";
                 /** @description Rows per page */
                 limit?: number;
                 /** @description The previous page's next_cursor */
