@@ -120,6 +120,31 @@ test('a key that cannot be rotated exits with 3, with the reason', async () => {
     code: 3,
     stdout: expect.stringMatching(/^Key 1 \(.*\) is not rotated: connection .* itself uses it/),
   });
+  await keywarden('sync', 'credentials');
+  const [other] = await store.sql`select id, name from keywarden.credential where kind = 'role' limit 1`;
+  expect(await keywarden('rotate', String(other?.id), '--sink', 'files')).toMatchObject({
+    code: 3,
+    stdout: `Key ${String(other?.id)} (${String(other?.name)}) is not rotated: it is no API key, and Keywarden rotates only these; replace it at the control plane.\n`,
+  });
+});
+
+test('T2: an orphan that a person must review exits with 3, although its rotation continues', async () => {
+  const [mint] = await store.sql`
+    select m.name, k.id, k.organization_id from keywarden.rotation_mint m join keywarden.rotation r on r.number = m.rotation_number
+      join keywarden.key k on k.number = r.key_number where r.ended_at is null`;
+  const { id, name, organization_id: organization } = mint ?? {};
+  // Another key with the name of the successor.
+  const other = await ask<{ id: number }>('POST', `/organizations/${String(organization)}/api_keys`, {
+    key_name: name,
+  });
+  const ended = await keywarden('rotate', String(id));
+  expect(ended).toMatchObject({ code: 3, stdout: expect.stringMatching(/ overlapping /) });
+  expect(ended.stdout).toContain(`Orphan ${other.id} of rotation `);
+  await store.sql`update keywarden.incident set closed_at = now(), closed_by = 'ada' where kind = 'orphan'`;
+  expect(await keywarden('rotate', String(id))).toMatchObject({
+    code: 0,
+    stdout: expect.not.stringContaining('Orphan'),
+  });
 });
 
 test('a rotation is abandoned, and both of its keys stay', async () => {

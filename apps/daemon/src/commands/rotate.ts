@@ -33,7 +33,7 @@ export const rotateCommand = describeCommand({
         `There is no sink ${sink}; ${sinks.length === 0 ? 'add one to sinks in the configuration' : `use one of ${sinks.map(({ name }) => name).join(', ')}`}.`,
       );
     const { connections, failures } = await listKeysAfresh(context);
-    const find = makeKeyFinder(await listLiveKeys(context.store.db));
+    const find = makeKeyFinder(await listLiveKeys(context.store.db, { withOthers: true }));
     const keys = [...new Set(names.map(find))];
     const rotated = await rotate(context, connections, keys.length === 0 ? undefined : { keys, sink, by: userName() });
     if (rotated.whyUnmarked !== null) failures.push(rotated.whyUnmarked);

@@ -45,10 +45,11 @@ export interface Wish {
 export async function open(context: Context, { key, rule, sink, via, by, request }: Wish, run: Run): Promise<Opened> {
   const { store, config } = context;
   const not = (whyNot: string, isTransient = false) => refusal({ key, rule }, { whyNot, isTransient });
+  const { kind } = key;
+  if (!isKeyKind(kind))
+    return not('it is no API key, and Keywarden rotates only these; replace it at the control plane');
   const facts = run.facts.keys.find(({ number }) => number === key.number);
   if (facts === undefined) return not('the last listing does not show it', true);
-  const { kind, projectId } = facts;
-  if (!isKeyKind(kind)) return not(`a ${kind} is not an API key, and Keywarden cannot rotate it`);
   const nowMs = nowMsOf(run, facts.scope);
   if (nowMs === null) return not('the control plane’s time is not known well enough', true);
   // A connection that is not usable in this pass may be the one that uses the key, or that can mint.
@@ -59,7 +60,7 @@ export async function open(context: Context, { key, rule, sink, via, by, request
     return not(`it belongs to the lineage of connection ${own.connection}’s own key`, isPart);
   const settings = settingsFor(key, { connections: run.connections, rule, sink });
   if ('whyNot' in settings) return not(settings.whyNot);
-  const minter = await findMinter(context, { ...key, kind, projectId }, run.connections);
+  const minter = await findMinter(context, { ...facts, ...key, kind }, run.connections);
   if ('whyNot' in minter) return not(minter.whyNot, isPart);
   if (await hasOpenOrphan(store.db, key.number))
     return not('a person must review an orphan of an earlier rotation first; see keywarden incidents');
