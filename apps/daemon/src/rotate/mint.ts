@@ -171,11 +171,10 @@ async function call(
 
 /** Records a failure: whether a key may have been minted, and whether another try makes sense. `caller` sent the last request. */
 async function recordMintFailure(
-  { store, signal }: Context,
+  { store }: Context,
   begun: StoredRotation | undefined,
   { minter, caller, run, error }: { minter: Connection; caller: Connection; run: Run; error: unknown },
 ): Promise<NotMinted> {
-  signal.throwIfAborted();
   if (error instanceof UserError) return notNow(error.message);
   if (!(error instanceof ControlPlaneError)) throw error;
   if (error.code === 'unauthenticated') run.refused.add(caller.name);
