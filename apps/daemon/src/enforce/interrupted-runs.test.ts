@@ -1,4 +1,4 @@
-import { applyPlan } from '@keywarden/daemon';
+import { applyPlan, silentProgress } from '@keywarden/daemon';
 import {
   apply,
   approveByReport,
@@ -16,6 +16,7 @@ import { changed, isKeyList, prepareBetween, setBetween } from '@keywarden/testk
 import { neverUsedRule } from '@keywarden/testkit/daemon/fixture';
 import { expect, test } from 'vitest';
 import { applyCommand } from '../commands/apply.ts';
+import { jobs } from '../schedule/jobs.ts';
 import { armMachine, betweenMarks } from './high-water-mark.ts';
 
 // Runs that end before their last key.
@@ -72,6 +73,21 @@ test('R7: a run that loses its locks while it waits for another one stops, and r
     stopped: 'the store failed (lock_lost); fix it, then apply the plan again',
     hasStoreFailed: true,
   });
+});
+
+test('R7: a pass of enforcement that a signal stops is not done, and its job is handed back', async () => {
+  await prepare(['one', 'two', 'busy']);
+  await pass(0);
+  await approveByReport((await makeStoredPlan()).id);
+  const stopping = new AbortController();
+  const stop = new Error('the process ends');
+  const part = (label: string) => ({
+    update: (index: number) => void (label.startsWith('plan ') && index === 1 && stopping.abort(stop)),
+    end: () => undefined,
+  });
+  const context = { ...fixture.context, signal: stopping.signal, progress: { ...silentProgress, part } };
+  await expect(jobs.enforce.run(context, ['main'])).rejects.toBe(stop);
+  expect(await revokedNames()).toEqual(['one']);
 });
 
 const path = '/organizations/{org_id}/api_keys/{key_id}';

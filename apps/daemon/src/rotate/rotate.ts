@@ -55,6 +55,8 @@ export async function rotate(context: Context, connections: Connection[], reques
         request === undefined ? await rotateAll(context, run) : await rotateRequested(context, request, run);
       const orphans = await handleOrphans(context, run, lineages);
       moved.push(...(await afterOrphans(context, { moved, orphans }, run)));
+      // A pass that was cut short must not look done.
+      context.signal.throwIfAborted();
       await notifyStalled(context, { facts, connections });
       const last = new Map(moved.map((each) => [each.rotation.number, each]));
       return { opened, moved: [...last.values()], orphans, why: run.stopped };

@@ -88,6 +88,8 @@ function onListedKeys(work: (context: Context, connections: Connection[]) => Pro
     // A key that could not be listed has no fresh evidence, and stays. The job of keys reports the failure.
     await tryEachConnection(context, connections, syncKeys);
     await work(context, connections);
+    // A pass that reports that a signal has stopped it is not done: the next daemon continues it.
+    context.signal.throwIfAborted();
   };
   return { per: 'store', isResumable: false, run };
 }
