@@ -101,7 +101,7 @@ interface Run {
 /** The wait, in ms, after which a command's output has arrived. */
 const pipeMs = 1000;
 
-/** An id has few digits. More output than this is not read. */
+/** An id has few digits. A command that prints more than this is ended, and what it says is unknown. */
 const longestOutput = 1000;
 
 /** Runs a command in a process group of its own, and ends the whole group with it. */
@@ -143,7 +143,8 @@ async function waitFor(child: ChildProcess, program: string, { timeoutMs, signal
       resolve(ended);
     };
     child.stdout?.on('data', (chunk: Buffer) => {
-      if (output.length < longestOutput) output += chunk.toString('latin1');
+      output += chunk.toString('latin1');
+      if (output.length > longestOutput) stop(`${program} printed more than an id`);
     });
     child.once('error', (error) => settle({ ...notRun(program, error), hasRun: child.pid !== undefined }));
     child.once('exit', () => {

@@ -259,6 +259,8 @@ test('it is unknown whether a sink has the secret if its read_command fails, wit
     await open({ kind: 'command', command: ['true'], read_command: [script('read', text)] }).ask('12', signal);
   expect(await asked('echo 12')).toBe('has');
   expect(await asked('echo 11')).toBe('lacks');
+  // What is not read to its end may name the key.
+  expect(await asked('head -c 200000 /dev/zero; echo 12')).toBe('unknown');
   for (const text of ['echo 11; exit 1', 'echo 12; exit 1', 'exit 1']) expect(await asked(text)).toBe('unknown');
 });
 
