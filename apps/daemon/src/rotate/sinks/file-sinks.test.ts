@@ -1,8 +1,19 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  promises,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { noteOf, writeNote } from '@keywarden/runtime/config';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { fileSink } from './file.ts';
 
 // Files of sinks: other processes, kills, and links.
@@ -17,6 +28,30 @@ const path = () => join(folder, 'key-7');
 const secret = 'napi_this_is_the_secret_of_the_test';
 const { signal } = new AbortController();
 const guard = { signal, whyNotWrite: () => Promise.resolve(null) };
+
+test('each file is on the disk before it gets its name, and its name before the next file or the record of the delivery', async () => {
+  const steps: string[] = [];
+  const probe = await promises.open(folder);
+  const handle = Object.getPrototypeOf(probe) as FileHandle;
+  await probe.close();
+  vi.spyOn(handle, 'sync').mockImplementation(async function (this: FileHandle) {
+    steps.push((await this.stat()).isDirectory() ? 'sync folder' : 'sync file');
+  });
+  const { rename } = promises;
+  vi.spyOn(promises, 'rename').mockImplementation(async (from, to) => {
+    steps.push(`rename ${String(from).slice(folder.length)}`);
+    await rename(from, to);
+  });
+  syncBuiltinESMExports();
+  try {
+    expect(await fileSink(path()).deliver(secret, '12', guard)).toEqual({ isDelivered: true });
+  } finally {
+    vi.restoreAllMocks();
+    syncBuiltinESMExports();
+  }
+  const [note, file] = [`rename ${noteOf('/key-7')}.keywarden-partial`, 'rename /key-7.keywarden-partial'];
+  expect(steps).toEqual(['sync file', 'sync file', note, 'sync folder', file, 'sync folder']);
+});
 
 test('T3: a secret that must not be written any more is in no file, and replaces none', async () => {
   const sink = fileSink(path());
