@@ -31,7 +31,7 @@ export async function refuseRotationRequest(db: Db, requestNumber: string, whyNo
   await db.insert(rotationRequestAnswer).values({ requestNumber, whyNot }).onConflictDoNothing();
 }
 
-/** Asks the daemon to rotate a key, as the principal. Returns the request's number. The report can do nothing else about a rotation. */
+/** Asks the daemon to rotate a key, as the principal. Returns the request's number. Fails for a key that they cannot see (KW004). The report can do nothing else about a rotation. */
 export async function requestRotation(
   sql: Sql,
   { key, principal, reason }: { key: string; principal: Principal; reason: string },
