@@ -57,6 +57,43 @@ test.each(['of one process', 'of two'])(
   },
 );
 
+test('a lock that is released while its session is lost is not released for the next holder of the process', async () => {
+  // Holds the answer to the first release back.
+  const released = Promise.withResolvers<void>();
+  const releasing = Promise.withResolvers<void>();
+  let isFirst = true;
+  const locks = createLocks((options) => {
+    const sql = store.connect(options);
+    return new Proxy(sql, {
+      apply(target, self, words: [TemplateStringsArray]) {
+        const answer = Reflect.apply(target, self, words) as Promise<unknown>;
+        if (!isFirst || !words[0][0]?.startsWith('select pg_advisory_unlock(')) return answer;
+        isFirst = false;
+        releasing.resolve();
+        return answer.then(() => released.promise);
+      },
+    });
+  });
+  const besides = untilEnded();
+  const holdingBesides = locks.hold('held besides', { signal: never }, besides.work);
+  const { signal } = await besides.begun;
+  const first = locks.hold('released late', { signal: never }, async () => undefined);
+  await releasing.promise;
+  await endSessionOf('held besides');
+  await aborted(signal);
+  const { begun, end, work } = untilEnded();
+  const second = locks.hold('released late', { signal: never }, work);
+  await begun;
+  released.resolve();
+  await first;
+  const stop = new AbortController();
+  const third = locks.hold('released late', { signal: stop.signal, onWait: () => stop.abort() }, async () => undefined);
+  await expect(third).rejects.toThrow(/abort/i);
+  end();
+  besides.end();
+  await Promise.all([second, holdingBesides]);
+});
+
 test('holders of a shared lock work concurrently, in one process and in two, and an exclusive holder waits for all of them', async () => {
   const sharing = [untilEnded(), untilEnded(), untilEnded()];
   const options = { signal: never, isShared: true };

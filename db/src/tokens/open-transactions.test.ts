@@ -216,6 +216,22 @@ test('what a person does in a transaction that began before has the time at whic
   expect(early.map((row) => String(row.table))).toEqual([]);
 });
 
+test('a campaign is due between a second and 366 days after the moment at which it is opened, also in a transaction that began before', async () => {
+  const openedIn = async (interval: string) => {
+    const call = calls
+      .open_campaign()
+      .replace(`now() + interval '1 day'`, `clock_timestamp() + interval '${interval}'`);
+    const [answer] = await report.sql.begin(async (tx) => {
+      await tx`select now()`;
+      return await tx.unsafe(`select keywarden.open_campaign(${call}) > 0 as is_made`, [operator.credential]);
+    });
+    return answer?.is_made;
+  };
+  // The function reads the clock after its argument does.
+  expect(await openedIn('1 second')).toBe(false);
+  expect(await openedIn('366 days')).toBe(true);
+});
+
 test('no review and no campaign of no key is opened, however that is written', async () => {
   for (const items of ['null', `'[]'`])
     for (const opening of [`open_review($1, 'x', now()`, `open_campaign($1, '{"due_at": "tomorrow"}', now()`])
