@@ -1,4 +1,5 @@
 import { clientFixture, failure } from '@keywarden/testkit/client/fixture';
+import { createControls } from '@keywarden/testkit/sandbox/controls';
 import { expect, test } from 'vitest';
 import { createClient } from './client.ts';
 import { collect, items } from './pagination.ts';
@@ -83,6 +84,17 @@ test('keys of all kinds are minted and revoked; only the response to minting con
   expect(await client.revokeOrganizationKey(organization, ours.id)).toMatchObject({ revoked: true });
   expect(await client.revokePersonalKey(mine.id)).toMatchObject({ revoked: true });
   expect((await failure(client.revokePersonalKey(mine.id))).code).toBe('not_found');
+});
+
+test('a revocation that its last check rejects is not sent', async () => {
+  const { client, sandbox } = await clientFixture();
+  const beforeSend = async () => {
+    await new Promise((resolve) => setImmediate(resolve));
+    throw new Error('judged otherwise');
+  };
+  await expect(client().revokePersonalKey('5', { beforeSend })).rejects.toThrow('judged otherwise');
+  const stats = await createControls(sandbox.controlUrl).stats();
+  expect(stats.requests).toBe(0);
 });
 
 test('a branch is created, and the client waits for its operations', async () => {

@@ -154,11 +154,13 @@ test.each([
 });
 
 test.each([
-  ['seconds', '2', [2000]],
-  ['a date', new Date(Date.now() + 86_400_000).toUTCString(), [300_000]],
-  ['nothing that can be read', 'soon', [500]],
-])('Retry-After as %s is a floor under the wait, five minutes at most', async (_name, header, waits) => {
+  ['seconds', '2', [2000], 2000],
+  ['a date', new Date(Date.now() + 86_400_000).toUTCString(), [300_000], 300_000],
+  ['nothing that can be read', 'soon', [500], 0],
+])('Retry-After as %s is a floor under the wait, five minutes at most', async (_name, header, waits, limitedMs) => {
   const { client, slept } = await clientFixture();
+  const limited: number[] = [];
+  const limiter = { ...noLimiter, limited: (ms: number) => void limited.push(ms) };
   let asked = 0;
   const baseUrl = await answering((_request, response) => {
     asked += 1;
@@ -166,8 +168,8 @@ test.each([
     if (asked === 1) response.writeHead(429, { 'retry-after': header }).end('{"code":"","message":"slow down"}');
     else response.end('{"id":"u","email":"u@company.example"}');
   });
-  await client({ baseUrl, callTimeoutMs: 600_000 }).currentUser();
-  expect(slept).toEqual(waits);
+  await client({ baseUrl, limiter, callTimeoutMs: 600_000 }).currentUser();
+  expect([slept, limited]).toEqual([waits, [limitedMs]]);
 });
 
 test('a call whose timeout would pass ends with its last error', async () => {
@@ -202,11 +204,15 @@ test('an aborted call rejects as aborted: before it is sent, between attempts, o
   expect((await failure(stopped)).code).toBe('aborted');
   const underWay = new AbortController();
   const baseUrl = await answering(() => underWay.abort());
-  expect((await failure(client({ baseUrl }).currentUser({ signal: underWay.signal }))).code).toBe('aborted');
+  // The timeout of an attempt ends none of them.
+  const timeoutMs = 2 ** 31 - 1;
+  const cut = await failure(client({ baseUrl, timeoutMs }).currentUser({ signal: underWay.signal }));
+  expect([cut.code, cut.message]).toEqual(['aborted', expect.stringContaining('in flight')]);
   const deadline = AbortSignal.timeout(20);
   const silent = await answering(() => undefined);
-  expect((await failure(client({ baseUrl: silent }).currentUser({ signal: deadline }))).code).toBe('aborted');
-  expect((await failure(client({ baseUrl: silent, callTimeoutMs: 20 }).currentUser())).code).toBe('timed_out');
+  const waiting = { baseUrl: silent, timeoutMs };
+  expect((await failure(client(waiting).currentUser({ signal: deadline }))).code).toBe('aborted');
+  expect((await failure(client({ ...waiting, callTimeoutMs: 20 }).currentUser())).code).toBe('timed_out');
 });
 
 async function requests(sandbox: { controlUrl: string }): Promise<unknown> {
