@@ -16,7 +16,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { isNetwork } from '@keywarden/core/values';
+import { isNetwork, secretForm } from '@keywarden/core/values';
 import { z } from 'zod';
 import { whyNotDatabaseUrl } from './database-url.ts';
 import { codeOf, UserError, usageError } from './errors.ts';
@@ -71,8 +71,8 @@ const schema = z.object({
   }),
   REPORT_HOST: host,
   REPORT_PORT: port(8820),
-  REPORT_TOKEN: text.refine((value) => value === undefined || value.length >= 20, {
-    error: () => 'must have 20 characters or more',
+  REPORT_TOKEN: text.refine((value) => value === undefined || (value.length >= 20 && secretForm.test(value)), {
+    error: () => 'must have 20 characters or more, all of them ASCII and none of them a space',
   }),
   AUDITOR_TOKEN: text,
   REPORT_TLS_CERT: text,

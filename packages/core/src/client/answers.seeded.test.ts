@@ -175,16 +175,23 @@ test('no error, client or repeated text of a control plane contains the credenti
   expect(sandbox.adminKey).not.toBe(secret);
 });
 
-test('no row that repeats the credential contains it, whether it can be read or not', async () => {
+test('no row or revocation that repeats the credential contains it, whether it can be read or not; a new secret stays whole', async () => {
   const { client } = await clientFixture();
   const apiKey = 'opaque-key-4';
   const row = { id: 1, name: `of ${apiKey}`, created_at: '2026-01-01T00:00:00Z', hint: apiKey };
-  const baseUrl = await answering((_request, response) =>
-    response.writeHead(200, json).end(JSON.stringify([row, { ...row, id: apiKey, status: apiKey, [apiKey]: 1 }])),
+  const answers: Record<string, unknown> = {
+    GET: [row, { ...row, id: apiKey, status: apiKey, [apiKey]: 1 }],
+    DELETE: { ...row, revoked: true },
+    POST: { id: 2, key: `${apiKey}-2` },
+  };
+  const baseUrl = await answering((request, response) =>
+    response.writeHead(200, json).end(JSON.stringify(answers[request.method ?? ''])),
   );
-  const { items, rejected } = await collect(client({ apiKey, baseUrl }).personalKeys());
+  const odd = client({ apiKey, baseUrl });
+  const { items, rejected } = await collect(odd.personalKeys());
   expect([items.length, rejected.length]).toEqual([1, 1]);
-  expect(JSON.stringify([items, rejected])).not.toContain(apiKey);
+  expect(JSON.stringify([items, rejected, await odd.revokePersonalKey('1')])).not.toContain(apiKey);
+  expect(await odd.createPersonalKey('x')).toMatchObject({ secret: `${apiKey}-2` });
 });
 
 test('an error has the id of its request: the control plane’s own, or the one that the client sent', async () => {
@@ -216,18 +223,38 @@ test('an error has the id of its request: the control plane’s own, or the one 
 
 test('an id that would lead to another route is refused, and no request is sent', async () => {
   const { client, sandbox } = await clientFixture();
-  for (const id of ['', '.', '..']) {
+  for (const id of ['', '.', '..', '\ud800']) {
     expect((await failure(client().revokeOrganizationKey(id, '5'))).code).toBe('rejected');
   }
   const stats = await createControls(sandbox.controlUrl).stats();
   expect(stats.requests).toBe(0);
 });
 
-test('an unusable address or time limit is refused at once, without repeating the address', () => {
+test('an id is one part of a path, also with a slash; no answer of a cache is wanted, and no slash is doubled', async () => {
+  const { client } = await clientFixture();
+  const seen: unknown[] = [];
+  const baseUrl = await answering((request, response) => {
+    seen.push(request.url, request.headers['cache-control']);
+    response.writeHead(404, json).end('{}');
+  });
+  await failure(client({ baseUrl: `${baseUrl}/` }).organization('a/../b?c#d%2f'));
+  expect(seen).toEqual(['/api/v2/organizations/a%2F..%2Fb%3Fc%23d%252f', 'no-cache']);
+});
+
+test('an unusable address, key or time limit is refused at once, without repeating the address or the key', () => {
   const make = (change: object) => () =>
     createClient({ baseUrl: 'http://127.0.0.1/api/v2', apiKey: 'napi_x', ...change });
   expect(make({ baseUrl: '' })).toThrow(/^baseUrl must be/);
-  expect(make({ baseUrl: 'ftp://u:pw@host' })).toThrow(/^(?!.*pw)/);
+  for (const baseUrl of [
+    'ftp://host',
+    'http://u:pw@host/api',
+    'http://pw@host',
+    'http://host/api?pw',
+    'http://host#pw',
+  ])
+    expect(make({ baseUrl })).toThrow(/^baseUrl must be (?!.*pw)/);
+  for (const apiKey of ['', 'pw\nof prod', 'pw x', 'pw\u00e9', '\u201cpw\u201d'])
+    expect(make({ apiKey })).toThrow(/^apiKey must be (?!.*pw)/);
   for (const change of [{ timeoutMs: Infinity }, { timeoutMs: 0 }, { callTimeoutMs: 3e9 }, { callTimeoutMs: NaN }]) {
     expect(make(change)).toThrow(/must be from 1 to 2147483647 ms/);
   }

@@ -1,3 +1,4 @@
+import { secretForm } from '../values/index.ts';
 import { apiKeyCalls } from './api-key-calls.ts';
 import { credentialCalls } from './credential-calls.ts';
 import { noLimiter } from './limiter.ts';
@@ -35,10 +36,14 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
 /** The maximum of Node's timers. Infinity and larger numbers would fire at once. */
 const longestMs = 2 ** 31 - 1;
 
-/** Throws a TypeError for options that no call can work with. The message does not repeat the address, which may contain a password. */
-function checkOptions({ baseUrl, timeoutMs = 1, callTimeoutMs = 1 }: ClientOptions): void {
-  if (!/^https?:$/.test(URL.parse(baseUrl)?.protocol ?? ''))
+/** An address that paths can follow. `fetch` refuses one with a user. */
+const addressForm = /^https?:\/\/[^/?#@]+(\/[^?#]*)?$/i;
+
+/** Throws a TypeError for options that no call can work with. The message repeats neither the address, which may contain a password, nor the key. */
+function checkOptions({ baseUrl, apiKey, timeoutMs = 1, callTimeoutMs = 1 }: ClientOptions): void {
+  if (!URL.canParse(baseUrl) || !addressForm.test(baseUrl))
     throw new TypeError('baseUrl must be an http or https address with its version, like https://host/api/v2');
+  if (!secretForm.test(apiKey)) throw new TypeError('apiKey must be one word of ASCII characters');
   for (const [name, value] of Object.entries({ timeoutMs, callTimeoutMs }))
     if (!(value >= 1 && value <= longestMs)) throw new TypeError(`${name} must be from 1 to ${longestMs} ms`);
 }

@@ -115,11 +115,11 @@ export function createTransport(options: TransportOptions): Call {
   };
 }
 
-/** Throws for an id that is empty, `.` or `..`, because it would name another route. No request is sent. */
+/** Throws for an id that is empty, `.` or `..`, because it would name another route, and for one that no address can have. No request is sent. */
 function requireIds({ route, params = {} }: CallOptions): void {
   for (const [, name = ''] of route.matchAll(/\{(\w+)\}/g)) {
     const id = params[name] ?? '';
-    if (['', '.', '..'].includes(id))
+    if (['', '.', '..'].includes(id) || !id.isWellFormed())
       throw new ControlPlaneError('rejected', `${name} of ${route} is "${id}", which is not a valid id`);
   }
 }
@@ -285,5 +285,5 @@ const shortestSecret = 12;
 
 /** Removes the credential from a text: a control plane, or a proxy before it, may repeat it in a response. */
 function hide({ apiKey }: TransportOptions, text: string): string {
-  return apiKey === '' ? text : text.replaceAll(apiKey, '[redacted]');
+  return text.replaceAll(apiKey, '[redacted]');
 }

@@ -44,6 +44,9 @@ export function clientAddress(from: string): string {
   return (from.split(',')[0] ?? '').trim();
 }
 
+/** A secret that a request's Authorization header can carry: one word of visible ASCII characters. */
+export const secretForm = /^[\x21-\x7e]+$/;
+
 function parseNetwork(text: string) {
   const [address, bits] = text.includes('/') ? ipaddr.parseCIDR(text) : [ipaddr.parse(text), undefined];
   if (address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && (bits ?? 128) >= 96)

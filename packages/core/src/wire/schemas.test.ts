@@ -140,10 +140,12 @@ test('the other records of the control plane are read into these shapes', () => 
   const created = { id: 7, key: 'napi_abc' };
   expect(read(wire.createdKeySchema, created)).toEqual({ id: '7', secret: 'napi_abc', projectId: null });
   expect(read(wire.createdKeySchema, { ...created, project_id: 'p' })).toMatchObject({ projectId: 'p' });
-  expect(read(wire.createdKeySchema, { ...created, key: '' })).toBe('refused');
+  for (const key of ['', 'napi_abc\n', 'napi abc', 'napi_\0', 'napi_\u00e9'])
+    expect(read(wire.createdKeySchema, { ...created, key })).toBe('refused');
   expect(read(wire.authSchema, { account_id: 'a', auth_method: 'api_key_user', extra: 1 })).toEqual({
     accountId: 'a',
     authMethod: 'api_key_user',
   });
+  expect(read(wire.authSchema, { account_id: 'a\0', auth_method: 'api_key_user' })).toBe('refused');
   expect(read(wire.branchSchema, { id: '', name: 'main' })).toBe('refused');
 });

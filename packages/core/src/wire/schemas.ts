@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { secretForm } from '../values/index.ts';
 import { id, instant, int64, maybe, text, uuid, when, whole } from './primitives.ts';
 import { mostDepth, optional, wireRecord } from './record.ts';
 
@@ -121,12 +122,12 @@ export type WireRevokedKey = z.output<typeof revokedKeySchema>;
 
 /** The response to creating a key, the only one that contains its secret. That of a key of one project names the project. */
 export const createdKeySchema = z
-  .object({ id: int64, key: z.string().min(1), project_id: z.string().nullish() })
+  .object({ id: int64, key: z.string().regex(secretForm), project_id: z.string().nullish() })
   .transform(({ id, key, project_id: projectId = null }) => ({ id, secret: key, projectId }));
 export type WireCreatedKey = z.output<typeof createdKeySchema>;
 
 export const authSchema = z
-  .object({ account_id: z.string(), auth_method: z.string() })
+  .object({ account_id: id, auth_method: z.string() })
   .transform((value) => ({ accountId: value.account_id, authMethod: value.auth_method }));
 export type WireAuth = z.output<typeof authSchema>;
 

@@ -142,6 +142,7 @@ test.each([
   [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL must be one of'],
   [{ CONTROL_PLANE_KEY_ID: 'abc' }, 'CONTROL_PLANE_KEY_ID must be the number of a key'],
   [{ REPORT_TOKEN: 'short' }, 'REPORT_TOKEN must have 20 characters or more'],
+  [{ REPORT_TOKEN: 'a phrase of several words' }, 'none of them a space'],
   [{}, 'run npm start, or set CONTROL_PLANE_URL'],
 ])(
   'a wrong environment %j is reported with the variable and the fix',
@@ -183,6 +184,28 @@ test.each([
   for (const each of [inFile, alone]) {
     expect(each).toThrow(/^The address of connection \w+ has a user, a query or a fragment; write it as/);
     expect(each).not.toThrow(/secret/);
+  }
+});
+
+test('a key that no request can carry is refused without being shown; what surrounds one in a variable or a file does not count', () => {
+  const file = join(folder, 'odd.key');
+  const one = (key: string, from: string) => `connections:\n  - {name: prod, url: "https://x", ${key}: "${from}"}\n`;
+  const sources: ((key: string) => ReturnType<typeof read>)[] = [
+    (key) => read('', { CONTROL_PLANE_URL: 'https://x', CONTROL_PLANE_API_KEY: key }),
+    (key) => read(one('api_key_env', 'PROD_KEY'), { PROD_KEY: key }),
+    (key) => {
+      writeFileSync(file, key);
+      return read(one('api_key_file', file));
+    },
+  ];
+  for (const readWith of sources) {
+    for (const key of ['napi_a\nnapi_b', 'Bearer napi_a', '\u201cnapi_a\u201d']) {
+      expect(() => readWith(key)).toThrow(
+        /^The key of connection \w+ is not one word of ASCII characters; give the key/,
+      );
+      expect(() => readWith(key)).not.toThrow('napi_');
+    }
+    expect(readWith('napi_a \r\n').connections).toMatchObject([{ apiKey: 'napi_a' }]);
   }
 });
 

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { secretForm } from '@keywarden/core/values';
 import { isMap, isScalar, LineCounter, parseDocument } from 'yaml';
 import { type Environment, hasUser, isBareUrl, isLoopback, readDataFile } from '../environment.ts';
 import { codeOf, usageError } from '../errors.ts';
@@ -44,20 +45,19 @@ export function readConfig(environment: Environment, variables: NodeJS.ProcessEn
   if (file.connections.length > 0 && single)
     throw usageError('Both keywarden.yaml and CONTROL_PLANE_URL name a control plane; unset one of them.');
   const usesSandbox = file.connections.length === 0 && single === undefined;
-  const configured = file.connections.map((each) => {
-    const connection = {
-      name: each.name,
-      url: normalize(each.url),
-      identity: normalize(each.url),
-      apiKey: secrets && each.api_key_file === undefined ? readSecret(each, variables) : '',
-      keyId: each.key_id ?? null,
-      keyFile: each.api_key_file ?? null,
-      share: each.share,
-    };
-    return secrets ? readCredential(connection) : connection;
-  });
+  const configured = file.connections.map((each) => ({
+    name: each.name,
+    url: normalize(each.url),
+    identity: normalize(each.url),
+    apiKey: secrets && each.api_key_file === undefined ? readSecret(each, variables) : '',
+    keyId: each.key_id ?? null,
+    keyFile: each.api_key_file ?? null,
+    share: each.share,
+  }));
   const standIn = usesSandbox ? [sandboxConnection(environment, { secrets })] : [];
-  const connections = [...configured, ...(single ? [single] : []), ...standIn];
+  const connections = [...configured, ...(single ? [single] : []), ...standIn].map((each) =>
+    secrets ? readCredential(each) : each,
+  );
   // Messages and the store name it, so it must have no password.
   const odd = connections.find(({ url }) => !isBareUrl(url));
   if (odd !== undefined)
@@ -107,13 +107,23 @@ function readSecret(connection: ConfigFile['connections'][number], variables: No
   return readOutside(what, { variable, file: undefined }, variables);
 }
 
-/** Returns a connection with its file's current key and id, which a rotation may have replaced. Throws a UserError with the fix. */
+/**
+ * Returns a connection with its key, and with its file's current key and id, which a rotation may have replaced. Throws a UserError with the fix, also for a key
+ * that no request can carry.
+ */
 export function readCredential(connection: ConnectionConfig): ConnectionConfig {
-  const { name, keyFile, keyId } = connection;
-  if (keyFile === null) return connection;
+  const { name, keyFile } = connection;
+  const held = keyFile === null ? connection : { ...connection, ...readHeldKey(connection, keyFile) };
+  const apiKey = held.apiKey.trim();
+  if (!secretForm.test(apiKey))
+    throw usageError(`The key of connection ${name} is not one word of ASCII characters; give the key alone.`);
+  return { ...held, apiKey };
+}
+
+function readHeldKey({ name, keyId }: ConnectionConfig, keyFile: string): Pick<ConnectionConfig, 'apiKey' | 'keyId'> {
   try {
     const key = readKeyFile(keyFile);
-    return { ...connection, apiKey: key.secret, keyId: key.keyId === undefined ? keyId : key.keyId };
+    return { apiKey: key.secret, keyId: key.keyId === undefined ? keyId : key.keyId };
   } catch (error) {
     throw usageError(
       `Connection ${name} takes its key from ${keyFile}, which cannot be read (${codeOf(error)}); fix api_key_file.`,
