@@ -70,56 +70,13 @@ test('a cookie authorizes reads, and writes only from a page of this site', asyn
     'null',
     'https://elsewhere.example',
     'http://report.example.elsewhere.example',
+    'http://example',
     'https://report.example',
   ])
     expect((await ask('POST', origin === undefined ? {} : { origin })).status).toBe(403);
   expect((await ask('POST', { origin: 'http://report.example' })).status).toBe(201);
-});
-
-test('other machines need HTTPS, directly or through a configured proxy, which passes on the client address', async () => {
-  const { sql } = await fixture.store.as('keywarden_report');
-  const peerOf = (c: { req: { header(name: string): string | undefined } }) => c.req.header('x-peer') ?? '127.0.0.1';
-  const app = createApp({
-    requestsPerMinute,
-    sql,
-    log,
-    marks,
-    now: Date.now,
-    transport: { isTls: false, proxies: ['10.0.0.0/8'] },
-    peerOf,
-  });
-  const status = async (headers: Record<string, string>) =>
-    (await app.request('/v1/me', { headers: { authorization: `Bearer ${fixture.tokens.viewer}`, ...headers } })).status;
-  expect(await status({ 'x-peer': '127.0.0.1' })).toBe(200);
-  expect(await status({ 'x-peer': '192.0.2.7' })).toBe(403);
-  // Only a configured proxy is trusted to report HTTPS.
-  expect(await status({ 'x-peer': '192.0.2.7', 'x-forwarded-proto': 'https' })).toBe(403);
-  expect(await status({ 'x-peer': '10.0.0.1', 'x-forwarded-for': '192.0.2.7' })).toBe(403);
-  // What the proxy adds is last; what is before it comes from the client.
-  expect(
-    await status({ 'x-peer': '10.0.0.1', 'x-forwarded-for': '192.0.2.7', 'x-forwarded-proto': 'https, http' }),
-  ).toBe(403);
-  expect(
-    await status({ 'x-peer': '10.0.0.1', 'x-forwarded-for': '127.0.0.1, 192.0.2.7', 'x-forwarded-proto': 'https' }),
-  ).toBe(200);
-  const [row] = await fixture.store.sql`select address from keywarden.access_log order by number desc limit 1`;
-  expect(row?.address).toBe('192.0.2.7');
-  // Only a configured proxy is trusted to report the host, with which the origin of a form is compared.
-  const signIn = async (headers: Record<string, string>) => {
-    const body = new URLSearchParams({ token: fixture.tokens.viewer ?? '' });
-    const forwarded = { host: 'internal', 'x-forwarded-host': 'report.example', ...headers };
-    return (await app.request('/sign-in', { method: 'POST', headers: forwarded, body })).status;
-  };
-  const proxied = { 'x-peer': '10.0.0.1', 'x-forwarded-proto': 'https' };
-  expect(await signIn({ ...proxied, origin: 'https://report.example' })).toBe(303);
-  expect(await signIn({ ...proxied, origin: 'https://internal' })).toBe(403);
-  // Each proxy of a chain may add the host that it was asked for.
-  const chained = { ...proxied, 'x-forwarded-host': 'report.example, middle.example' };
-  expect(await signIn({ ...chained, origin: 'https://report.example' })).toBe(303);
-  expect(await signIn({ ...chained, origin: 'https://report.example, middle.example' })).toBe(403);
-  expect(await signIn({ ...chained, origin: 'https://internal' })).toBe(403);
-  expect(await signIn({ origin: 'http://report.example' })).toBe(403);
-  expect(await signIn({ origin: 'http://internal' })).toBe(303);
+  // Nor any other method that may write.
+  for (const method of ['PUT', 'PATCH', 'DELETE']) expect((await ask(method, {})).status).toBe(403);
 });
 
 test('P1: each access is recorded before it is answered: who, from where, what, and the result', async () => {
@@ -195,6 +152,8 @@ test('the log records neither secrets in an address nor cursors', () => {
     expect(redact(`/v1/keys/${secret}?q=${secret}`)).toBe('/v1/keys/...?q=...');
   }
   expect(redact('cursor=WyJhIl0&limit=5')).toBe('cursor=...&limit=5');
+  // Not a part of it either, where the record ends.
+  expect(redact(`${'x='.repeat(990)}${'a'.repeat(80)}`)).not.toContain('aa');
   expect(redact('/v1/keys/12')).toBe('/v1/keys/12');
   expect(redact('project_id=silent-river-f8b727cb')).toBe('project_id=silent-river-f8b727cb');
 });

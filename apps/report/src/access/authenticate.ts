@@ -24,7 +24,7 @@ export function readTransport({ isTls, proxies }: Transport, peerOf: (c: Context
     const client = chain.findLast((address) => !isProxy(address)) ?? peer;
     const isHttps =
       isTls || (isProxy(peer) === true && forwarded(c.req.header('x-forwarded-proto')).at(-1) === 'https');
-    c.set('address', client.slice(0, 64));
+    c.set('address', client);
     c.set('hosts', forwarded((isProxy(peer) && c.req.header('x-forwarded-host')) || c.req.header('host')));
     c.set('isHttps', isHttps);
     if (!isHttps && isLoopback(client) !== true)

@@ -30,7 +30,9 @@ const events = async () =>
 
 test('signing out ends the session: its cookie is refused, also to a thief of it', async () => {
   const answer = await post('/sign-in', { token: fixture.tokens.viewer ?? '', next: '/keys' });
-  const secret = /=(kws_[\w-]+);/.exec(answer.headers.get('set-cookie') ?? '')?.[1] ?? '';
+  const cookie = answer.headers.get('set-cookie') ?? '';
+  expect(cookie).toMatch(/; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict$/);
+  const secret = /=(kws_[\w-]+);/.exec(cookie)?.[1] ?? '';
   expect(await visit(secret)).toBe(200);
   expect((await post('/sign-out', {}, { cookie: `${sessionCookie}=${secret}` })).status).toBe(303);
   expect(await visit(secret)).toBe(401);
@@ -38,10 +40,16 @@ test('signing out ends the session: its cookie is refused, also to a thief of it
   expect(await events()).toEqual(['sign_in 303', 'sign_out 303', 'sign_in_failed 401']);
 });
 
-test('a token in the cookie and a session id as a token are refused', async () => {
+test('a token in the cookie, a session id as a token, and a token in another form are refused', async () => {
   expect(await visit(fixture.tokens.viewer ?? '')).toBe(401);
   const secret = await fixture.signIn('viewer');
   expect((await fixture.ask('/v1/me', { as: secret })).status).toBe(401);
+  for (const form of ['TOKEN', 'Basic Bearer TOKEN', 'Bearer TOKEN x', 'Bearer', '']) {
+    const authorization = form.replace('TOKEN', fixture.tokens.viewer ?? '');
+    // A header that is no token is not passed over for the cookie.
+    const headers = { authorization, cookie: `${sessionCookie}=${secret}` };
+    expect((await fixture.app.request('/v1/me', { headers })).status).toBe(401);
+  }
 });
 
 test('a session ends with its token, after an hour without a request, and after twelve hours', async () => {

@@ -68,4 +68,8 @@ test('a token opens no more sessions than it may send requests', async () => {
   expect(statuses).toEqual([303, 303, 303, 429, 429]);
   const [row] = await fixture.store.sql`select count(*)::int as sessions from keywarden.report_session`;
   expect(row?.sessions).toBe(3);
+  const refused = await fixture.store
+    .sql`select event from keywarden.access_log where path = '/sign-in' and status = 429`;
+  // A minute may end meanwhile.
+  expect(new Set(refused.map(({ event }) => event))).toEqual(new Set(['sign_in_failed']));
 });

@@ -1,0 +1,57 @@
+import { createLogger } from '@keywarden/runtime';
+import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { createApp } from '../app.ts';
+
+let fixture: Fixture;
+beforeAll(async () => {
+  fixture = await makeFixture(inject('postgresUrl'));
+});
+afterAll(async () => await fixture.close());
+
+test('other machines need HTTPS, directly or through a configured proxy, which passes on the client address', async () => {
+  const { sql } = await fixture.store.as('keywarden_report');
+  const peerOf = (c: { req: { header(name: string): string | undefined } }) => c.req.header('x-peer') ?? '127.0.0.1';
+  const app = createApp({
+    requestsPerMinute: 1e9,
+    sql,
+    log: createLogger({ level: 'silent', format: 'json', name: 'test' }),
+    marks: { around: async (action) => await action() },
+    now: Date.now,
+    transport: { isTls: false, proxies: ['10.0.0.0/8'] },
+    peerOf,
+  });
+  const status = async (headers: Record<string, string>) =>
+    (await app.request('/v1/me', { headers: { authorization: `Bearer ${fixture.tokens.viewer}`, ...headers } })).status;
+  expect(await status({ 'x-peer': '127.0.0.1' })).toBe(200);
+  // Only a configured proxy is trusted to report HTTPS, and who its client is. A peer without an address is none.
+  for (const peer of ['192.0.2.7', ''])
+    for (const claimed of [{}, { 'x-forwarded-proto': 'https' }, { 'x-forwarded-for': '127.0.0.1' }])
+      expect(await status({ 'x-peer': peer, ...claimed })).toBe(403);
+  expect(await status({ 'x-peer': '10.0.0.1', 'x-forwarded-for': '192.0.2.7' })).toBe(403);
+  // What the proxy adds is last; what is before it comes from the client.
+  expect(
+    await status({ 'x-peer': '10.0.0.1', 'x-forwarded-for': '192.0.2.7', 'x-forwarded-proto': 'https, http' }),
+  ).toBe(403);
+  expect(
+    await status({ 'x-peer': '10.0.0.1', 'x-forwarded-for': '127.0.0.1, 192.0.2.7', 'x-forwarded-proto': 'https' }),
+  ).toBe(200);
+  const [row] = await fixture.store.sql`select address from keywarden.access_log order by number desc limit 1`;
+  expect(row?.address).toBe('192.0.2.7');
+  // Only a configured proxy is trusted to report the host, with which the origin of a form is compared.
+  const signIn = async (headers: Record<string, string>) => {
+    const body = new URLSearchParams({ token: fixture.tokens.viewer ?? '' });
+    const forwarded = { host: 'internal', 'x-forwarded-host': 'report.example', ...headers };
+    return (await app.request('/sign-in', { method: 'POST', headers: forwarded, body })).status;
+  };
+  const proxied = { 'x-peer': '10.0.0.1', 'x-forwarded-proto': 'https' };
+  expect(await signIn({ ...proxied, origin: 'https://report.example' })).toBe(303);
+  expect(await signIn({ ...proxied, origin: 'https://internal' })).toBe(403);
+  // Each proxy of a chain may add the host that it was asked for.
+  const chained = { ...proxied, 'x-forwarded-host': 'report.example, middle.example' };
+  expect(await signIn({ ...chained, origin: 'https://report.example' })).toBe(303);
+  expect(await signIn({ ...chained, origin: 'https://report.example, middle.example' })).toBe(403);
+  expect(await signIn({ ...chained, origin: 'https://internal' })).toBe(403);
+  expect(await signIn({ origin: 'http://report.example' })).toBe(403);
+  expect(await signIn({ origin: 'http://internal' })).toBe(303);
+});
