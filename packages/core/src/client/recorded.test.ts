@@ -59,8 +59,11 @@ test('a list of one project has a cursor, which is its id, and ends with an empt
 
 test('times have whole seconds, and a cursor of operations has a fraction without trailing zeros', async () => {
   const cursor = '2024-01-25T15:57:49.5451Z';
-  const { client } = await recorded({ body: { operations: [operation(1), operation(2)], pagination: { cursor } } });
+  const { client, asked } = await recorded({
+    body: { operations: [operation(1), operation(2)], pagination: { cursor } },
+  });
   const page = await client.operationsPage('quiet-lake-1');
+  expect(asked).toEqual(['GET /api/v2/projects/quiet-lake-1/operations?limit=1000']);
   expect(page).toMatchObject({ cursor, items: [{ createdAt: '2024-01-25T15:57:49Z' }, {}] });
 });
 
@@ -140,6 +143,53 @@ test('null or a list of keys in place of another list is an error: it does not s
     expect((await failure(client.operationsPage('quiet-lake-1'))).code).toBe('invalid_response');
     expect((await failure(collect(client.projects('acme')))).code).toBe('invalid_response');
   }
+});
+
+test('T3: of a row that cannot be read, only ids, times and states are kept, and of everything else the type', async () => {
+  const long = 'y'.repeat(200);
+  const row = {
+    id: 'napi_abc',
+    status: long,
+    created_at: 7,
+    note: 'of Ada',
+    list: ['of Ada'],
+    none: null,
+    nested: { type: 'ci', key: 'abc' },
+    [long]: 1,
+  };
+  const { client } = await recorded({ body: { keys: [row] } });
+  const { rejected } = await collect(client.personalKeys());
+  const kept = {
+    id: 'string',
+    status: `"${long.slice(0, 99)}`,
+    created_at: '7',
+    note: 'string',
+    list: 'array',
+    none: null,
+    nested: { type: '"ci"', key: 'string' },
+    [long.slice(0, 100)]: 'number',
+  };
+  expect(rejected.map(({ id, record }) => [id, record])).toEqual([[null, kept]]);
+});
+
+test('a list of projects names those that its responses left out', async () => {
+  const { client } = await recorded(
+    { body: { projects: [], unavailable_project_ids: ['p-1'], pagination: { cursor: 'a' } } },
+    { body: { projects: [project], unavailable_project_ids: null } },
+  );
+  const unavailable = [];
+  for await (const page of client.projects('org')) unavailable.push(page.unavailableIds);
+  expect(unavailable).toEqual([['p-1'], []]);
+});
+
+test('the end of a page names its last row only if that can be read', async () => {
+  const rows = [operation(1), { ...operation(2), created_at: '' }];
+  const { client } = await recorded({ body: { operations: rows } }, { body: { operations: rows.slice(0, 1) } });
+  const ends = [await client.operationsPageEnd('quiet-lake-1'), await client.operationsPageEnd('quiet-lake-1')];
+  expect(ends).toEqual([
+    { count: 2, lastId: null, cursor: null },
+    { count: 1, lastId: operation(1).id, cursor: null },
+  ]);
 });
 
 test('a row with small letters in its time cannot be read, and is kept apart', async () => {

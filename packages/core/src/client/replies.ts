@@ -132,7 +132,8 @@ function shapeOf(value: unknown, name = '', depth = 0): unknown {
       Object.entries(value).map(([field, inner]) => [field.slice(0, longestValue), shapeOf(inner, field, depth + 1)]),
     );
   if (typeof value === 'object') return 'object';
-  return plainName.test(name) ? JSON.stringify(value).slice(0, longestValue) : typeof value;
+  const text = JSON.stringify(value);
+  return plainName.test(name) && !text.includes('napi_') ? text.slice(0, longestValue) : typeof value;
 }
 
 /** Returns the types of a row's fields. */
