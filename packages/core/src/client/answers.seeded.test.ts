@@ -1,11 +1,10 @@
 import { inspect } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { sized } from '@keywarden/testkit';
+import { sized, until } from '@keywarden/testkit';
 import { answering, clientFixture, failure } from '@keywarden/testkit/client/fixture';
 import { createControls } from '@keywarden/testkit/sandbox/controls';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { parseJson, readAgeMs, readBytes } from './answer.ts';
 import { createClient } from './client.ts';
 import { ControlPlaneError } from './errors.ts';
 import { collect } from './pagination.ts';
@@ -88,15 +87,20 @@ test('any response text gives a typed error or a value', async () => {
 
 test('a response larger than the limit is not read to its end, whether or not its length is announced', async () => {
   const { client } = await clientFixture();
-  for (const headers of [json, { ...json, 'content-length': '5000000' }]) {
+  for (const [headers, size] of [
+    [json, 1_000_001],
+    [{ ...json, 'content-length': '1000001' }, 1],
+  ] as const) {
+    let isCutOff = false;
     const baseUrl = await answering((_request, response) => {
-      response.writeHead(200, headers);
-      for (let index = 0; index < 50; index += 1) response.write(' '.repeat(100_000));
-      response.end();
+      response.on('close', () => (isCutOff = true)).writeHead(200, headers);
+      // It does not end.
+      response.write(' '.repeat(size));
     });
     const error = await failure(client({ baseUrl, maxBodyBytes: 1_000_000 }).auth());
     expect(error.code).toBe('invalid_response');
     expect(error.message).toContain('more than 1000000 bytes');
+    await until(() => isCutOff);
   }
 });
 
@@ -108,28 +112,6 @@ test('a compressed response that is larger than the limit is refused, although i
   );
   const error = await failure(client({ baseUrl, maxBodyBytes: 1_000_000 }).auth());
   expect([error.code, error.message]).toEqual(['invalid_response', expect.stringContaining('more than 1000000 bytes')]);
-});
-
-test('a length that is announced beside chunks does not lift the limit', async () => {
-  const headers = { 'content-length': '5', 'transfer-encoding': 'chunked' };
-  await expect(readBytes(new Response('x'.repeat(1000), { headers }), 100)).rejects.toThrow('more than 100 bytes');
-});
-
-test('each chunk of a body is copied when it arrives, so that a small one does not keep its large buffer', async () => {
-  const buffer = new Uint8Array(65_536);
-  let sent = 0;
-  const body = new ReadableStream<Uint8Array>(
-    {
-      pull: (controller) => {
-        if (sent === 200_000) return controller.close();
-        sent += 1;
-        buffer.fill(sent % 2 === 0 ? 0x62 : 0x61, 0, 1);
-        return controller.enqueue(buffer.subarray(0, 1));
-      },
-    },
-    { highWaterMark: 0 },
-  );
-  expect((await readBytes(new Response(body), 200_000)).toString()).toBe('ab'.repeat(100_000));
 });
 
 test('a redirect is an error, and the credential is sent to no other host', async () => {
@@ -158,10 +140,14 @@ test('no error, client or repeated text of a control plane contains the credenti
       .writeHead(400, json)
       .end(JSON.stringify({ message: `bad ${request.headers.authorization}, not ${request.headers.authorization}` })),
   );
+  const echoedType = await answering((request, response) =>
+    response.writeHead(200, { 'content-type': `text/${request.headers.authorization}` }).end(),
+  );
   const errors = [
     await failure(client({ apiKey: secret }).auth()),
     await failure(client({ apiKey: secret, baseUrl: echo }).auth()),
     await failure(client({ apiKey: 'opaque-key-2', baseUrl: echo }).auth()),
+    await failure(client({ apiKey: 'opaque-key-2', baseUrl: echoedType }).auth()),
     await failure(client({ apiKey: secret, baseUrl: 'http://127.0.0.1:9/api/v2' }).auth()),
   ];
   expect(errors[0]).toMatchObject({ code: 'unauthenticated', status: 401, canRetry: false });
@@ -274,20 +260,4 @@ test('the documented response to a revocation is sufficient', async () => {
   const body = '{"id":5,"name":"k","revoked":true,"last_used_at":null,"last_used_from_addr":""}';
   const baseUrl = await answering((_request, response) => response.writeHead(200, json).end(body));
   expect(await client({ baseUrl }).revokePersonalKey('5')).toMatchObject({ id: '5', revoked: true });
-});
-
-test('ids beyond 2^53 keep every digit', () => {
-  const text = '{"id":9007199254740993,"size":12,"rate":1.5}';
-  expect(parseJson(text)).toEqual({ id: '9007199254740993', size: 12, rate: 1.5 });
-});
-
-test('an integer of many digits in one row costs nothing if another row is nested too deep', () => {
-  const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
-  expect(parseJson(`[{"id": 9007199254740993}, ${deep}, {"id": 5}]`)).toHaveLength(3);
-});
-
-test('an Age that cannot be read is an unknown one', () => {
-  const ages = ['60', '0', '-1', '1.5', '60, 5', 'soon', ''].map((age) => readAgeMs(new Headers({ age })));
-  expect(ages).toEqual([60_000, 0, ...Array.from({ length: 5 }, () => Infinity)]);
-  expect(readAgeMs(new Headers())).toBe(0);
 });

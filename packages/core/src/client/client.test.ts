@@ -2,6 +2,7 @@ import { clientFixture, failure } from '@keywarden/testkit/client/fixture';
 import { createControls } from '@keywarden/testkit/sandbox/controls';
 import { expect, test } from 'vitest';
 import { createClient } from './client.ts';
+import { noLimiter } from './limiter.ts';
 import { collect, items } from './pagination.ts';
 
 async function companyFixture(options: Parameters<typeof clientFixture>[0] = {}) {
@@ -86,15 +87,35 @@ test('keys of all kinds are minted and revoked; only the response to minting con
   expect((await failure(client.revokePersonalKey(mine.id))).code).toBe('not_found');
 });
 
-test('a revocation that its last check rejects is not sent', async () => {
+test('a revocation that its last check rejects, or whose caller has stopped, is not sent', async () => {
   const { client, sandbox } = await clientFixture();
   const beforeSend = async () => {
     await new Promise((resolve) => setImmediate(resolve));
     throw new Error('judged otherwise');
   };
-  await expect(client().revokePersonalKey('5', { beforeSend })).rejects.toThrow('judged otherwise');
+  for (const revoke of [
+    async (write: object) => await client().revokePersonalKey('5', write),
+    async (write: object) => await client().revokeOrganizationKey('acme', '5', write),
+    async (write: object) => await client().revokeBranchCredential({ projectId: 'p', branchId: 'b' }, 't', write),
+  ]) {
+    await expect(revoke({ beforeSend })).rejects.toThrow('judged otherwise');
+    expect((await failure(revoke({ signal: AbortSignal.abort() }))).code).toBe('aborted');
+  }
   const stats = await createControls(sandbox.controlUrl).stats();
   expect(stats.requests).toBe(0);
+});
+
+test('each method of a route is counted for itself, and an error has the wait that its response asks for', async () => {
+  const { client } = await clientFixture();
+  const counted: string[] = [];
+  const limiter = { ...noLimiter, wait: async (route: string) => void counted.push(route) };
+  const fetch = async () => await Promise.resolve(new Response('{}', { status: 423, headers: { 'retry-after': '7' } }));
+  const busy = client({ limiter, fetch });
+  expect(await failure(busy.revokePersonalKey('5'))).toMatchObject({ code: 'locked', retryAfterMs: 7000 });
+  await failure(busy.createOrganizationKey('acme', { name: 'x' }));
+  await failure(collect(busy.organizationKeys('acme')));
+  const route = '/organizations/{org_id}/api_keys';
+  expect([...new Set(counted)]).toEqual(['DELETE /api_keys/{key_id}', `POST ${route}`, `GET ${route}`]);
 });
 
 test('a branch is created, and the client waits for its operations', async () => {

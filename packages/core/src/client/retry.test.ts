@@ -47,6 +47,9 @@ test('Retry-After is a floor, in seconds or as a date', () => {
   expect(readRetryAfterMs('3', 0)).toBe(3000);
   expect(readRetryAfterMs('3 ', 0)).toBe(3000);
   expect(readRetryAfterMs('Thu, 01 Jan 1970 00:00:10 GMT', 4000)).toBe(6000);
+  expect(readRetryAfterMs('Thu, 01 Jan 1970 00:00:10 GMT', 12_000)).toBe(0);
+  // Five minutes at most, as `slowdown.ts` expects.
+  expect(['301', '9'.repeat(400)].map((header) => readRetryAfterMs(header, 0))).toEqual([300_000, 300_000]);
   expect(readRetryAfterMs('soon', 0)).toBe(0);
   expect(readRetryAfterMs('3s', 0)).toBe(0);
   expect(readRetryAfterMs(null, 0)).toBe(0);

@@ -60,6 +60,7 @@ test('a row of a list keeps its optional and its unknown fields; a prototype is 
   expect([bare?.branchId, bare?.extra]).toEqual([undefined, null]);
   const text = JSON.stringify(good).replace('{', '{"__proto__":{"x":1},');
   expect(listOf(operationSchema).parse([JSON.parse(text)])[0]?.extra).toBeNull();
+  expect(listOf(operationSchema).safeParse([{ ...good, failures_count: 2 ** 53 }]).success).toBe(false);
   let deep: unknown = 1;
   for (let depth = 0; depth < mostDepth; depth += 1) deep = [deep];
   const { error } = listOf(operationSchema).safeParse([good, { ...good, flat: 1, deep }]);

@@ -99,7 +99,7 @@ function isShallow(value: unknown, depth = 0): boolean {
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return typeof value === 'object' && value !== null;
 }
 
 function extraOf(

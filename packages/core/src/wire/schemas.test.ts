@@ -58,7 +58,11 @@ test('a key’s creator is an object, a bare id, or unknown', () => {
   const zero = '00000000-0000-0000-0000-000000000000';
   for (const none of [null, undefined, '', zero, {}, { id: null }, { id: '' }, { id: zero, name: '', image: '' }])
     expect(creatorOf(none)).toEqual({ id: 'unknown', name: null });
+  for (const odd of ['a\0', { id: 'a\0' }, 'x'.repeat(257), 7])
+    expect(read(wire.keySchema, { ...key, created_by: odd })).toBe('refused');
   expect(read(wire.revokedKeySchema, { ...key, revoked: true })).toMatchObject({ createdBy: undefined });
+  for (const revoked of [undefined, null, 'true', 1])
+    expect(read(wire.revokedKeySchema, { ...key, revoked })).toBe('refused');
 });
 
 test('the address of a use is kept as text that a store can hold, and cut; an empty one is none', () => {
@@ -140,6 +144,7 @@ test('the other records of the control plane are read into these shapes', () => 
   const created = { id: 7, key: 'napi_abc' };
   expect(read(wire.createdKeySchema, created)).toEqual({ id: '7', secret: 'napi_abc', projectId: null });
   expect(read(wire.createdKeySchema, { ...created, project_id: 'p' })).toMatchObject({ projectId: 'p' });
+  expect(read(wire.createdKeySchema, { ...created, id: 1.5 })).toBe('refused');
   for (const key of ['', 'napi_abc\n', 'napi abc', 'napi_\0', 'napi_\u00e9'])
     expect(read(wire.createdKeySchema, { ...created, key })).toBe('refused');
   expect(read(wire.authSchema, { account_id: 'a', auth_method: 'api_key_user', extra: 1 })).toEqual({

@@ -246,7 +246,7 @@ test('preparing a place names no key: the id of a file with a secret is the one 
   });
   const sink = fileSink(path(), '5');
   expect(await sink.prepare?.()).toBeNull();
-  writeFileSync(path(), 'put there by hand');
+  writeFileSync(path(), 'put-there-by-hand');
   expect(readCredential(connection('7')).keyId).toBe('7');
   expect(await sink.ask('6', signal)).toBe('lacks');
   rmSync(noteOf(path()));
