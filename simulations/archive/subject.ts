@@ -49,7 +49,7 @@ export async function syncOnce(
       usesSandbox: false,
     },
     environment: readEnvironment({}),
-    log: createLogger({ level: 'silent', format: 'json', name: 'simulation' }),
+    log: createLogger('simulation', { LOG_LEVEL: 'silent', LOG_FORMAT: 'json' }),
     progress: silentProgress,
     signal,
     now: Date.now,

@@ -45,7 +45,7 @@ async function run(order: Order): Promise<void> {
       channels: order.channels,
       policy: policySchema.parse(order.policy),
     }),
-    log: createLogger({ level: 'fatal', format: 'json', name: order.replica }),
+    log: createLogger(order.replica, { LOG_LEVEL: 'fatal', LOG_FORMAT: 'json' }),
     environment: { ...readEnvironment({}), KEYWARDEN_DATA: order.dataFolder },
     budgets: order.isUnlimited ? unlimited : budgets,
     replica: order.replica,

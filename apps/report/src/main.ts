@@ -32,7 +32,7 @@ const checkMarksMs = 30_000;
 await runMain(async () => {
   const environment = readEnvironment(process.env);
   const { REPORT_HOST: host, REPORT_PORT: port, KEYWARDEN_DATA: dataFolder } = environment;
-  const log = createLogger({ level: environment.LOG_LEVEL, format: environment.LOG_FORMAT, name: 'report' });
+  const log = createLogger('report', environment);
   const tls = readTls(environment);
   const transport = { isTls: tls !== undefined, proxies: environment.REPORT_PROXY };
   if (!isLocal(host) && tls === undefined && transport.proxies.length === 0)

@@ -1,3 +1,4 @@
+export * from './data-folder.ts';
 export * from './environment.ts';
 export {
   certificateFault,

@@ -9,7 +9,7 @@ function logged(makeError: string): Record<string, unknown> {
   const index = fileURLToPath(new URL('./index.ts', import.meta.url));
   const source = `import { createLogger, UserError } from '${index}';
     const error = ${makeError};
-    createLogger({ level: 'info', format: 'json', name: 'test' }).error({ err: error }, 'it failed');`;
+    createLogger('test', { LOG_LEVEL: 'info', LOG_FORMAT: 'json' }).error({ err: error }, 'it failed');`;
   const { stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', source], { encoding: 'utf8' });
   return JSON.parse(stderr).err;
 }
@@ -35,7 +35,7 @@ test('our own errors are logged with their message, all others only with class a
 test('a reader of the log that stops reading stops no process; what it has not read waits for it', async () => {
   const index = fileURLToPath(new URL('./index.ts', import.meta.url));
   const source = `import { createLogger } from '${index}';
-    const log = createLogger({ level: 'info', format: 'json', name: 'test' });
+    const log = createLogger('test', { LOG_LEVEL: 'info', LOG_FORMAT: 'json' });
     for (let line = 0; line < 2000; line += 1) log.info({ line, text: 'x'.repeat(200) });
     console.log('goes on');
     process.stdin.on('data', () => {

@@ -1,5 +1,6 @@
 import { type Logger, pino } from 'pino';
 import pretty from 'pino-pretty';
+import type { Environment } from './environment.ts';
 import { allowClosed, codeOf } from './errors.ts';
 
 export type { Logger } from 'pino';
@@ -13,15 +14,10 @@ const mostWaiting = 10_000_000;
  * Returns a logger on standard error, so that standard output contains only a command's result. Errors are logged by class and code alone: messages
  * and properties of a driver's or client's error may contain parameters. Of an error of Postgres, names of the schema are logged too.
  */
-export function createLogger({
-  level,
-  format,
-  name,
-}: {
-  level: string;
-  format: 'pretty' | 'json' | undefined;
-  name: string;
-}): Logger {
+export function createLogger(
+  name: string,
+  { LOG_LEVEL: level, LOG_FORMAT: format }: Pick<Environment, 'LOG_LEVEL' | 'LOG_FORMAT'>,
+): Logger {
   const isPretty = (format ?? (process.stderr.isTTY ? 'pretty' : 'json')) === 'pretty';
   const destination = isPretty
     ? pretty({ destination: 2, sync: true, ignore: 'pid,hostname', translateTime: 'SYS:HH:MM:ss' })

@@ -29,7 +29,7 @@ async function readDescription(): Promise<string> {
   const app = createApp({
     sql: postgres('postgres://127.0.0.1:1/none'),
     requestsPerMinute: 1,
-    log: createLogger({ level: 'silent', format: 'json', name: 'openapi' }),
+    log: createLogger('openapi', { LOG_LEVEL: 'silent', LOG_FORMAT: 'json' }),
     transport: { isTls: false, proxies: [] },
     marks: { move: async () => undefined },
     now: Date.now,

@@ -53,7 +53,7 @@ export async function withContext<T>(
   }: Needs = {},
 ): Promise<T> {
   const environment = readEnvironment(process.env);
-  const log = createLogger({ level: environment.LOG_LEVEL, format: environment.LOG_FORMAT, name: 'keywarden' });
+  const log = createLogger('keywarden', environment);
   // A command that only looks at a store, or decides about it, begins none.
   if (beginsStore || migrations === 'none') ensureDataFolder(environment.KEYWARDEN_DATA);
   else if (environment.DATABASE_URL === undefined) requireDataFolder(environment.KEYWARDEN_DATA);

@@ -34,7 +34,7 @@ export const witnessCommand = describeCommand({
   /** Runs a witness until it is stopped, on another machine than the log's. It needs neither a store nor a configuration. */
   async run({ log: logs, name, host, port }) {
     const environment = readEnvironment(process.env);
-    const log = createLogger({ level: environment.LOG_LEVEL, format: environment.LOG_FORMAT, name: 'witness' });
+    const log = createLogger('witness', environment);
     const { KEYWARDEN_DATA: folder } = environment;
     ensureDataFolder(folder);
     if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535)

@@ -48,7 +48,7 @@ const appOf = (whyNotReady: () => Promise<string | null>, why: string | null = n
     metrics,
     sql: fixture.context.store.sql,
     witnesses: ['witness.example/new'],
-    log: createLogger({ level: 'silent', format: 'json', name: 'test' }),
+    log: createLogger('test', { LOG_LEVEL: 'silent', LOG_FORMAT: 'json' }),
     whyNotReady,
     whyDegraded: () => Promise.resolve(why),
   });

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { Context } from '../context.ts';
 import { eachProject, isOfOneProject } from './failures.ts';
 
-const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
+const log = createLogger('test', { LOG_LEVEL: 'silent', LOG_FORMAT: 'json' });
 const outage = new ControlPlaneError('unavailable', 'down');
 const refusal = new ControlPlaneError('forbidden', 'refused');
 const four = [outage, outage, outage, outage];

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await fixture.close());
 
-const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
+const log = createLogger('test', { LOG_LEVEL: 'silent', LOG_FORMAT: 'json' });
 /** More than any test sends. */
 const requestsPerMinute = 1e9;
 const marks = { around: async <T>(action: () => Promise<T>) => await action() };

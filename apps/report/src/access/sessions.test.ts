@@ -135,7 +135,7 @@ test('a form that is sent after its session has ended leads back to its page, wh
 test('over HTTPS only a cookie that this host has set over HTTPS is a session, and another site cannot sign a person out', async () => {
   const { sql } = await fixture.store.as('keywarden_report');
   const transport = { isTls: true, proxies: [] };
-  const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
+  const log = createLogger('test', { LOG_LEVEL: 'silent', LOG_FORMAT: 'json' });
   const marks = { around: async <T>(action: () => Promise<T>) => await action() };
   const options = { requestsPerMinute: 1e9, sql, log, marks, now: Date.now, transport };
   const app = createApp({ ...options, peerOf: () => '192.0.2.7' });

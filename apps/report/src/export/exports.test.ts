@@ -176,7 +176,7 @@ async function serve(
   limits: Partial<Parameters<typeof createStreams>[0]>,
 ) {
   const { sql } = await fixture.store.as('keywarden_report');
-  const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
+  const log = createLogger('test', { LOG_LEVEL: 'silent', LOG_FORMAT: 'json' });
   const recorded: (string | null)[] = [];
   const accessLog = { record: async ({ stream }: { stream: string | null }) => void recorded.push(stream) };
   const streams = createStreams({ sql, log, accessLog, isStillLive, ...limits });

@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { secretForm } from '@keywarden/core/values';
 import { isMap, isScalar, LineCounter, parseDocument } from 'yaml';
-import { type Environment, hasUser, isBareUrl, isLoopback, readDataFile } from '../environment.ts';
+import { readDataFile } from '../data-folder.ts';
+import { type Environment, hasUser, isBareUrl, isLoopback } from '../environment.ts';
 import { codeOf, usageError } from '../errors.ts';
 import { readKeyFile } from './key-file.ts';
 import { type ConfigFile, configSchema } from './schema.ts';
@@ -45,15 +46,18 @@ export function readConfig(environment: Environment, variables: NodeJS.ProcessEn
   if (file.connections.length > 0 && single)
     throw usageError('Both keywarden.yaml and CONTROL_PLANE_URL name a control plane; unset one of them.');
   const usesSandbox = file.connections.length === 0 && single === undefined;
-  const configured = file.connections.map((each) => ({
-    name: each.name,
-    url: normalize(each.url),
-    identity: normalize(each.url),
-    apiKey: secrets && each.api_key_file === undefined ? readSecret(each, variables) : '',
-    keyId: each.key_id ?? null,
-    keyFile: each.api_key_file ?? null,
-    share: each.share,
-  }));
+  const configured = file.connections.map((each) => {
+    const [what, variable] = [`Connection ${each.name} takes its key`, each.api_key_env];
+    return {
+      name: each.name,
+      url: normalize(each.url),
+      identity: normalize(each.url),
+      apiKey: secrets && variable !== undefined ? readVariable(what, variable, variables) : '',
+      keyId: each.key_id ?? null,
+      keyFile: each.api_key_file ?? null,
+      share: each.share,
+    };
+  });
   const standIn = usesSandbox ? [sandboxConnection(environment, { secrets })] : [];
   const connections = [...configured, ...(single ? [single] : []), ...standIn].map((each) =>
     secrets ? readCredential(each) : each,
@@ -99,12 +103,6 @@ function sandboxConnection(environment: Environment, { secrets }: { secrets: boo
   const id = readDataFile(folder, 'sandbox-id');
   const identity = id === undefined ? 'sandbox' : `sandbox ${id}`;
   return { name: 'sandbox', url, identity, apiKey: apiKey ?? '', keyId: '1', keyFile: null, share: 0.5 };
-}
-
-function readSecret(connection: ConfigFile['connections'][number], variables: NodeJS.ProcessEnv): string {
-  const { name, api_key_env: variable } = connection;
-  const what = { what: `Connection ${name} takes its key`, setting: 'api_key_file' };
-  return readOutside(what, { variable, file: undefined }, variables);
 }
 
 /**
@@ -164,16 +162,18 @@ function readOutside(
   { variable, file = '' }: { variable: string | undefined; file: string | undefined },
   variables: NodeJS.ProcessEnv,
 ): string {
-  if (variable !== undefined) {
-    const value = variables[variable];
-    if (!value) throw usageError(`${what} from ${variable}, which is not set; set it.`);
-    return value;
-  }
+  if (variable !== undefined) return readVariable(what, variable, variables);
   try {
     return readFileSync(file, 'utf8').trim();
   } catch (error) {
     throw usageError(`${what} from ${file}, which cannot be read (${codeOf(error)}); fix ${setting}.`);
   }
+}
+
+function readVariable(what: string, name: string, variables: NodeJS.ProcessEnv): string {
+  const value = variables[name];
+  if (!value) throw usageError(`${what} from ${name}, which is not set; set it.`);
+  return value;
 }
 
 function readConfigFile(path: string | undefined): ConfigFile {

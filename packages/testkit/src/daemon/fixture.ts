@@ -89,7 +89,7 @@ export function makeContext(
     store,
     config: { ...parseConfig('{}', 'no file'), ...config, usesSandbox: false },
     environment: { ...readEnvironment({}), KEYWARDEN_DATA: mkdtempSync(join(tmpdir(), 'keywarden-context-')) },
-    log: createLogger({ level: 'silent', format: 'json', name: 'test' }),
+    log: createLogger('test', { LOG_LEVEL: 'silent', LOG_FORMAT: 'json' }),
     progress: silentProgress,
     signal: new AbortController().signal,
     now: Date.now,

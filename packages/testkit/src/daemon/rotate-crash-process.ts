@@ -45,7 +45,7 @@ async function run({
     sinks,
     policy: policySchema.parse(policy),
   });
-  context.log = createLogger({ level: 'trace', format: 'json', name: 'crash process' });
+  context.log = createLogger('crash process', { LOG_LEVEL: 'trace', LOG_FORMAT: 'json' });
   const stop = new AbortController();
   process.once('SIGINT', () => stop.abort());
   context.signal = stop.signal;

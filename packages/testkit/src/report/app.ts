@@ -8,7 +8,7 @@ import type { TestStore } from '../store/test-store.ts';
 /** Creates the report's app over a test store, in its own role, without a limit of requests. A client is named by the header x-peer. */
 export async function makeApp(store: Pick<TestStore, 'as'>, { now = Date.now }: { now?: () => number } = {}) {
   const { db, sql } = await store.as('keywarden_report');
-  const log = createLogger({ level: 'silent', format: 'json', name: 'test' });
+  const log = createLogger('test', { LOG_LEVEL: 'silent', LOG_FORMAT: 'json' });
   const app = createApp({
     requestsPerMinute: 1e9,
     sql,
