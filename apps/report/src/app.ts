@@ -8,10 +8,10 @@ import { etag } from 'hono/etag';
 import { secureHeaders } from 'hono/secure-headers';
 import { createAccessLog } from './access/access-log.ts';
 import { authenticated, readTransport } from './access/authenticate.ts';
-import { permitted } from './access/roles.ts';
+import { allowWhole, permitted } from './access/roles.ts';
 import { renderErrorPage, wantsPage } from './dashboard/layout.ts';
 import { overviewPage } from './dashboard/overview.ts';
-import { makePages } from './dashboard/page.ts';
+import { makeReport } from './dashboard/page.ts';
 import { signInPages } from './dashboard/sign-in.ts';
 import { createSuggestions } from './dashboard/suggestions.ts';
 import type { Dependencies, Env, Services } from './environment.ts';
@@ -49,7 +49,11 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
     }),
     suggestions: createSuggestions(limits.sharedReader, log),
   };
-  const app = new OpenAPIHono<Env>({ defaultHook: refuseInvalid });
+  const app = new OpenAPIHono<Env>({
+    defaultHook: (result) => {
+      if (!result.success) throw badParameter(`${issueInWords(result.error)}. /docs lists the parameters.`);
+    },
+  });
 
   addHeaders(app, dependencies, metrics.measure);
   addProbes(app, services);
@@ -58,7 +62,7 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
   app.get(
     '/metrics',
     authenticated(services, refuseUnauthenticated, { isRecorded: false }),
-    permitted({ role: 'viewer', organizations: 'all' }),
+    permitted(allowWhole('viewer')),
     async (c) => c.body(await metrics.render(), 200, { 'content-type': metrics.contentType }),
   );
   assetRoutes(app);
@@ -78,10 +82,10 @@ export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {
     c.header('cache-control', 'private, no-cache');
     return await revalidate(c, next);
   });
-  const pages = makePages(app, services);
+  const report = makeReport(app, services);
   signInPages(app, services);
-  overviewPage(pages, services);
-  addResources(app, pages, services);
+  overviewPage(report);
+  addResources(report);
 
   addErrors(app, log);
   return app;
@@ -157,11 +161,4 @@ function refuseUnauthenticated(): never {
 
 function refuseLongBody(): never {
   throw new Problem(413, 'Too long', 'The body is longer than 1,000,000 bytes; split it into several requests.');
-}
-
-type Result = Parameters<NonNullable<ConstructorParameters<typeof OpenAPIHono<Env>>[0]>['defaultHook'] & {}>[0];
-
-/** Throws a Problem (400) that names the first invalid parameter. */
-function refuseInvalid(result: Result): void {
-  if (!result.success) throw badParameter(`${issueInWords(result.error)}. /docs lists the parameters.`);
 }

@@ -1,11 +1,10 @@
-import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import type { LedgerRecordKind, List } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import type { Access } from './access/roles.ts';
 import { type Fields, withProof } from './dashboard/columns.ts';
 import type { Column, Part } from './dashboard/html.ts';
-import { listPart, type Pages, type Visit } from './dashboard/page.ts';
-import type { Env, Services } from './environment.ts';
+import { listPart, type Report, type Visit } from './dashboard/page.ts';
 import { contentTypes, encode, formats } from './export/encode.ts';
 import { camelled, type ListQuery } from './parameters.ts';
 import { addList, addRoute } from './route.ts';
@@ -48,51 +47,34 @@ export interface Resource<S extends z.ZodObject, F extends z.ZodRawShape = z.Zod
 
 /** Adds the list, the page and the file that a resource declares. */
 export function addResource<S extends z.ZodObject, F extends z.ZodRawShape, O extends string = never>(
-  app: OpenAPIHono<Env>,
-  pages: Pages,
-  services: Services,
+  report: Report,
   resource: Resource<S, F, O>,
 ): void {
-  const { db } = services;
-  const { name, summary, access, item, filters, sorts, check, list, more, page, file } = resource;
-  const sorting = sorts && { sort: z.enum(sorts).default(sorts[0]), order: z.enum(['asc', 'desc']).default('asc') };
-  const options = { path: `/v1/${name}`, summary, access, item, filters: { ...filters, ...sorting } };
-  addList(app, db, {
-    ...options,
-    ...(more && { more: more.shape }),
-    listFor: async ({ query, organizations }) => {
-      const {
-        sort,
-        order: direction,
-        ...rest
-      } = query as z.output<z.ZodObject<F>> & { sort?: O; order?: 'asc' | 'desc' };
-      const request = { db, query: camelled(rest) as ListQuery<F>['query'], organizations, sort, direction };
-      await check?.(request);
-      return { list: await list(request), more: await more?.read(request) };
-    },
-  });
+  const { name, summary, access, item, filters, sorts, check, more, page, file } = resource;
+  const list = async (request: ListQuery<F, O>) => {
+    await check?.(request);
+    return await resource.list(request);
+  };
+  addList(report, { path: `/v1/${name}`, summary, access, item, filters, sorts, list, more });
   if (page !== undefined)
-    pages.page(`/${name}`, access, async (visit) => {
+    report.page(`/${name}`, access, async (visit) => {
       const { title, fields, columns, proof, empty, unmatched, above, below } = page;
       const listColumns = typeof columns === 'function' ? columns(visit) : columns;
-      const body = await listPart(visit, services, {
+      const body = await listPart(visit, report, {
         item,
         filters,
         fields,
         sorts,
-        list: async (request) => {
-          await check?.(request);
-          return await list(request);
-        },
+        list,
         caption: title,
         columns: proof === undefined ? listColumns : withProof(visit, proof, listColumns),
         empty,
-        ...(unmatched !== undefined && { unmatched }),
-        ...(file && { exported: name }),
+        unmatched,
+        exported: file && name,
       });
       return { title, body: html`${await above?.(visit)}${body}${await below?.(visit)}` };
     });
-  if (file !== undefined) addFile(app, services, { name, access, filters, item, check, list, ...file });
+  if (file !== undefined) addFile(report, { name, access, filters, item, check, list: resource.list, ...file });
 }
 
 interface ListFile<S extends z.ZodObject, F extends z.ZodRawShape>
@@ -103,11 +85,11 @@ interface ListFile<S extends z.ZodObject, F extends z.ZodRawShape>
 
 /** Adds the export of a list: a streamed file that ends with a line that proves it complete (P3). */
 export function addFile<S extends z.ZodObject, F extends z.ZodRawShape>(
-  app: OpenAPIHono<Env>,
-  { db, streams }: Services,
+  report: Report,
   { name, summary, access, filters, item, check, list, trailer }: ListFile<S, F>,
 ): void {
-  addRoute(app, {
+  const { db, streams } = report;
+  addRoute(report, {
     path: `/v1/exports/${name}`,
     summary: `${summary}. The last line has the count, the SHA-256 of everything before it, and the coverage gaps. A file without it is cut`,
     access: { ...access, role: 'auditor' },

@@ -1,10 +1,11 @@
-import { createRoute, type OpenAPIHono, type RouteConfig, z } from '@hono/zod-openapi';
+import { createRoute, type RouteConfig, z } from '@hono/zod-openapi';
 import * as store from '@keywarden/db/report';
 import type { Context, MiddlewareHandler } from 'hono';
 import { type Access, permitted } from './access/roles.ts';
+import type { Report } from './dashboard/page.ts';
 import type { Env } from './environment.ts';
 import { listAnswer, openCursor, pagingQuery, sealCursor } from './paging.ts';
-import { whySwapped } from './parameters.ts';
+import { camelled, type ListQuery, whySwapped } from './parameters.ts';
 import { badParameter, notFound, Problem, problemSchema } from './problem.ts';
 
 type Schema = z.ZodObject;
@@ -70,7 +71,7 @@ export function addRoute<
   P extends Schema = z.ZodObject,
   Q extends Schema = z.ZodObject,
   B extends z.ZodType = z.ZodUndefined,
->(app: OpenAPIHono<Env>, options: RouteOptions<P, Q, B>): void {
+>({ app }: Report, options: RouteOptions<P, Q, B>): void {
   const {
     handle,
     method = 'get',
@@ -150,53 +151,59 @@ function inWords({ role, organizations }: Access): string {
   return `Role ${role}. ${spans}`;
 }
 
-export interface ListOptions<S extends z.ZodObject, P extends Schema, Q extends z.ZodRawShape> {
+export interface ListOptions<S extends z.ZodObject, P extends Schema, F extends z.ZodRawShape, O extends string> {
   path: string;
   summary: string;
   access: Access;
   params?: P;
-  /** The filters; the paging parameters are added to them. */
-  filters?: Q;
+  /** The filters; the parameters of sorting and paging are added to them. */
+  filters?: F;
+  sorts?: readonly [O, ...O[]] | undefined;
   item: S;
+  list: (request: ListRequest<P, F, O>) => Listing<S> | Promise<Listing<S>>;
   /** Further fields beside `items`, if any. */
-  more?: z.ZodRawShape;
-  listFor: (request: ListRequest<P, Q>) => Listing<S> | Promise<Listing<S>>;
+  more?: { shape: z.ZodRawShape; read: (request: ListRequest<P, F, O>) => Promise<object | undefined> } | undefined;
 }
 
 /** A list of the store, or one with its own reader that pages by one number. */
-interface Listing<S extends z.ZodObject> {
-  list:
-    | store.List<S>
-    | { order: { number: 'bigint' }; edition?: undefined; read: (page: store.PageRequest) => Promise<store.Page> };
-  /** Further JSON fields beside `items`. */
-  more?: object | undefined;
-}
+type Listing<S extends z.ZodObject> =
+  | store.List<S>
+  | { order: { number: 'bigint' }; edition?: undefined; read: (page: store.PageRequest) => Promise<store.Page> };
 
-type ListRequest<P extends Schema, Q extends z.ZodRawShape> = Pick<
-  RouteRequest<P, z.ZodObject<Q>, z.ZodUndefined>,
-  'params' | 'query' | 'principal' | 'organizations'
->;
+type ListRequest<P extends Schema, F extends z.ZodRawShape, O extends string> = ListQuery<F, O> & {
+  params: z.output<P>;
+};
 
 /** Adds a route that returns a list: `{items, next_cursor}` and `Link: rel="next"`. */
-export function addList<S extends z.ZodObject, Q extends z.ZodRawShape = z.ZodRawShape, P extends Schema = z.ZodObject>(
-  app: OpenAPIHono<Env>,
-  db: store.Reader,
-  { filters, item, more, listFor, ...options }: ListOptions<S, P, Q>,
-): void {
-  const query = z.strictObject({ ...filters, ...pagingQuery });
-  const handle: Handler<P, typeof query, z.ZodUndefined> = async (request) => {
-    const { c } = request;
-    const query = request.query as z.output<z.ZodObject<Q>> & { limit: number; cursor?: string };
-    const { list, more: beside = {} } = await listFor({ ...request, query });
-    const bound = { path: c.req.path, query };
-    const page = { limit: query.limit, after: openCursor(bound, list) };
-    const { items, next } = await ('read' in list ? list.read(page) : store.readPage(db, list, page));
-    const cursor = next && sealCursor(bound, list, next);
+export function addList<
+  S extends z.ZodObject,
+  F extends z.ZodRawShape = z.ZodRawShape,
+  P extends Schema = z.ZodObject,
+  O extends string = never,
+>(report: Report, { filters, sorts, item, list, more, ...options }: ListOptions<S, P, F, O>): void {
+  const { db } = report;
+  const sorting = sorts && { sort: z.enum(sorts).default(sorts[0]), order: z.enum(['asc', 'desc']).default('asc') };
+  const query = z.strictObject({ ...filters, ...sorting, ...pagingQuery });
+  const handle: Handler<P, typeof query, z.ZodUndefined> = async ({ c, organizations, params, query: given }) => {
+    const {
+      limit,
+      cursor: _cursor,
+      sort,
+      order: direction,
+      ...filtered
+    } = given as z.output<z.ZodObject<F>> & { limit: number; cursor?: string; sort?: O; order?: 'asc' | 'desc' };
+    const request = { db, params, query: camelled(filtered) as ListQuery<F>['query'], organizations, sort, direction };
+    const found = await list(request);
+    const beside = await more?.read(request);
+    const bound = { path: c.req.path, query: given };
+    const page = { limit, after: openCursor(bound, found) };
+    const { items, next } = await ('read' in found ? found.read(page) : store.readPage(db, found, page));
+    const cursor = next && sealCursor(bound, found, next);
     if (cursor !== null) c.header('link', `<${linkTo(c.req.url, cursor)}>; rel="next"`);
-    const rest = JSON.stringify({ next_cursor: cursor, ...beside }).slice(1);
-    return `{"items":[${items.join(',')}],${rest}`;
+    const fields = JSON.stringify({ next_cursor: cursor, ...beside }).slice(1);
+    return `{"items":[${items.join(',')}],${fields}`;
   };
-  addRoute(app, { ...options, query, response: listAnswer(item, more), handle });
+  addRoute(report, { ...options, query, response: listAnswer(item, more?.shape), handle });
 }
 
 function linkTo(address: string, cursor: string): string {

@@ -11,40 +11,27 @@ interface Span {
   toMs: number;
 }
 
-interface Day {
-  /** The UTC date. */
-  date: string;
-  month: string;
-  state: DayState;
-}
-
-type Coverage = Pick<ProjectCoverage, 'known' | 'unknown' | 'created_at' | 'last_listed_at' | 'gone_at'>;
-
 /** A UTC day: its date, such as `2026-03-31`, its month, and its times. */
-interface UtcDay extends Span {
+interface Day extends Span {
   date: string;
   month: string;
 }
 
-/** Returns the last days until a time, oldest first. */
-export function lastDays({ untilMs, days }: { untilMs: number; days: number }): UtcDay[] {
+type CoveredDay = Day & { state: DayState };
+
+/** Returns the last 365 days until a time, oldest first. */
+export function lastYear(untilMs: number): Day[] {
   const last = Math.floor(untilMs / dayMs);
-  return Array.from({ length: days }, (_, index) => {
-    const fromMs = (last - days + 1 + index) * dayMs;
+  return Array.from({ length: 365 }, (_, index) => {
+    const fromMs = (last - 364 + index) * dayMs;
     const date = dayNumbered(fromMs / dayMs);
     return { date, month: monthOf(date), fromMs, toMs: fromMs + dayMs };
   });
 }
 
 /** Returns the coverage of a project on each day. */
-export function coverageByDay(
-  { known, unknown, created_at: createdAt, last_listed_at: lastListedAt, gone_at: goneAt }: Coverage,
-  days: UtcDay[],
-): Day[] {
-  const toSpan = ({ from, to }: { from: string; to: string }): Span => ({
-    fromMs: Date.parse(from),
-    toMs: Date.parse(to),
-  });
+export function coverageByDay(project: ProjectCoverage, days: Day[]): CoveredDay[] {
+  const { known, unknown, created_at: createdAt, last_listed_at: lastListedAt, gone_at: goneAt } = project;
   const knownSpans = known.map(toSpan);
   const unknownSpans = unknown.filter(({ reason }) => reason !== 'recent').map(toSpan);
   const recent = unknown.filter(({ reason }) => reason === 'recent').map(toSpan);
@@ -52,15 +39,18 @@ export function coverageByDay(
   const life = { fromMs: Date.parse(createdAt), toMs: Math.max(...ends) };
   const stateOf = (day: Span): DayState => {
     if (day.toMs <= life.fromMs || day.fromMs > life.toMs) return 'outside';
-    const isKnown = knownSpans.some((span) => overlaps(span, day));
-    const isUnknown = unknownSpans.some((span) => overlaps(span, day));
-    if (isUnknown) return isKnown ? 'partly' : 'unknown';
-    if (recent.some((span) => overlaps(span, day))) return 'recent';
+    const isKnown = meets(knownSpans, day);
+    if (meets(unknownSpans, day)) return isKnown ? 'partly' : 'unknown';
+    if (meets(recent, day)) return 'recent';
     // A project that went away is listed as covered only up to its last listing.
     const lived = { fromMs: Math.max(day.fromMs, life.fromMs), toMs: Math.min(day.toMs, life.toMs) };
     return covers(knownSpans, lived) ? 'known' : isKnown ? 'partly' : 'unknown';
   };
-  return days.map((day) => ({ date: day.date, month: day.month, state: stateOf(day) }));
+  return days.map((day) => ({ ...day, state: stateOf(day) }));
+}
+
+function toSpan({ from, to }: { from: string; to: string }): Span {
+  return { fromMs: Date.parse(from), toMs: Date.parse(to) };
 }
 
 /** Returns whether some spans, in their order, have every time of another. */
@@ -70,8 +60,11 @@ function covers(spans: Span[], { fromMs, toMs }: Span): boolean {
   return at >= toMs;
 }
 
-function overlaps(a: Span, b: Span): boolean {
-  return a.fromMs === a.toMs ? a.fromMs >= b.fromMs && a.fromMs < b.toMs : a.fromMs < b.toMs && a.toMs > b.fromMs;
+/** Returns whether some spans have a time of another. A span may be one instant. */
+function meets(spans: Span[], { fromMs, toMs }: Span): boolean {
+  return spans.some((span) =>
+    span.fromMs === span.toMs ? span.fromMs >= fromMs && span.fromMs < toMs : span.fromMs < toMs && span.toMs > fromMs,
+  );
 }
 
 const words: Record<DayState, string> = {
@@ -83,7 +76,7 @@ const words: Record<DayState, string> = {
 };
 
 /** Returns a calendar of a project's days: a row per month, newest first, and a cell per day. */
-export function renderCalendar(days: Day[], name: (month: string) => Html): Html {
+export function renderCalendar(days: CoveredDay[], name: (month: string) => Html): Html {
   const months = [...byMonth(days)].toReversed();
   const rows = months.map(([month, ofMonth]) => ({
     name: name(month),
@@ -101,7 +94,7 @@ const dayOfMonth = (day: Day | undefined) => Number(day?.date.slice(8));
 const blank = (days: number) => (days === 0 ? '' : html`<td colspan="${days}"></td>`);
 
 /** Returns a table of the coverage of projects by month. */
-export function renderMonths(projects: { name: Html; days: Day[] }[]): Html {
+export function renderMonths(projects: { name: Html; days: CoveredDay[] }[]): Html {
   const ofProjects = projects.map(({ name, days }) => ({ name, months: byMonth(days) }));
   const months = [...new Set(ofProjects.flatMap((project) => [...project.months.keys()]))];
   const rows = ofProjects.map((project) => ({
@@ -115,9 +108,9 @@ export function renderMonths(projects: { name: Html; days: Day[] }[]): Html {
   return renderRows('month', rows, html`<thead><tr><th scope="col">Project</th>${heads}</tr></thead>`);
 }
 
-const byMonth = (days: Day[]) => Map.groupBy(days, ({ month }) => month);
+const byMonth = (days: CoveredDay[]) => Map.groupBy(days, ({ month }) => month);
 
-function monthState(days: Day[]): DayState {
+function monthState(days: CoveredDay[]): DayState {
   const inside = days.filter(({ state }) => state !== 'outside');
   if (inside.length === 0) return 'outside';
   if (inside.every(({ state }) => state === 'known' || state === 'recent'))

@@ -4,10 +4,9 @@ import * as store from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { LRUCache } from 'lru-cache';
 import { allow } from '../access/roles.ts';
-import type { Services } from '../environment.ts';
 import { ago, type Chart, chart, type Html, link, type Part, pauseNotice, section, table, time } from './html.ts';
 import { operationsByDay } from './operations-chart.ts';
-import type { Pages } from './page.ts';
+import type { Report } from './page.ts';
 
 const most = 20;
 /** Exemptions that are read to find those that end first. */
@@ -22,7 +21,7 @@ interface Due {
 }
 
 /** Adds the overview page: key counts, ages and idle times, findings, due items, revocations and rotations. */
-export function overviewPage({ page }: Pages, { db, limits }: Services): void {
+export function overviewPage({ page, db, limits }: Report): void {
   const reader = limits.sharedReader;
   // Counting a month of a large archive takes most of the page's time.
   const slow = new LRUCache<string, Awaited<ReturnType<typeof readSlow>>, Shown>({

@@ -62,16 +62,20 @@ const signInFirst = (c: Context<Env>) => {
   return c.redirect(`/sign-in?next=${encodeURIComponent(pathname + search)}${isForm ? '&unsent=true' : ''}`, 303);
 };
 
-export interface Pages {
+/** The report as its parts see it: what they work with, and what they add their routes, pages and forms to. */
+export interface Report extends Services {
+  app: OpenAPIHono<Env>;
   page: (path: string, access: Access, make: (visit: Visit) => Promise<Page>) => void;
   form: (path: string, access: Access, act: (visit: Visit, form: FormData) => Promise<Done>) => void;
 }
 
-/** Creates pages and forms that require a token. Requests without one are redirected to sign-in, and each visit is recorded. */
-export function makePages(app: OpenAPIHono<Env>, services: Services): Pages {
+/** Returns the report. Its pages and forms require a token: requests without one are redirected to sign-in, and each visit is recorded. */
+export function makeReport(app: OpenAPIHono<Env>, services: Services): Report {
   const requireToken = authenticated(services, signInFirst);
   const accessOf = new Map<string, Access>();
   return {
+    ...services,
+    app,
     page: (path, access, make) => {
       accessOf.set(path, access);
       app.get(path, requireToken, permitted(access), async (c) => {
@@ -178,9 +182,9 @@ export interface ListPart<S extends z.ZodObject, F extends z.ZodRawShape, O exte
   columns: Column<z.output<S>>[];
   /** What a list without items says. With a filter of its form, it says that nothing matches. */
   empty: string;
-  unmatched?: string;
+  unmatched?: string | undefined;
   /** The name of the list's export, which auditors and operators see. */
-  exported?: string;
+  exported?: string | undefined;
 }
 
 /** Returns the position of a page. A visitor whose list has changed since sees its first page, and why. */

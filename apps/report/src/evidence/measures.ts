@@ -26,20 +26,17 @@ export interface Measured {
 export async function take(snapshot: store.Snapshot, measure: Measure, period: Period): Promise<Measured> {
   const { from, to, asOf } = period;
   const shown = (list: store.List) => rowsOf(snapshot, list);
-  const unreviewed = (of: store.InventoryKind, days: number): Measured => {
-    const since = daysBefore(asOf, days);
-    const filter = { asOf, isThere: true, notReviewedSince: since };
-    const list = store.inventoryList(of, filter, { organizations: null });
-    const because = `no person decided about it in a review that was signed since ${since}`;
-    const batches = store.judgeListed(snapshot, list, because);
+  const exceptions = (of: store.InventoryKind, batches: Measured['batches']): Measured => {
     return { schema: store.assessedItems[of], batches, isException: true, missing: null };
   };
-  const assessed = (of: store.InventoryKind, measured: KeyMeasure): Measured => ({
-    schema: store.assessedItems[of],
-    batches: store.assess(snapshot, { of, measured, asOf }),
-    isException: true,
-    missing: null,
-  });
+  const assessed = (of: store.InventoryKind, measured: KeyMeasure) =>
+    exceptions(of, store.assess(snapshot, { of, measured, asOf }));
+  const unreviewed = (of: store.InventoryKind, days: number) => {
+    const since = daysBefore(asOf, days);
+    const list = store.inventoryList(of, { asOf, isThere: true, notReviewedSince: since }, { organizations: null });
+    const because = `no person decided about it in a review that was signed since ${since}`;
+    return exceptions(of, store.judgeListed(snapshot, list, because));
+  };
   // A key that one listing lacked may still exist.
   const inventory = (of: store.InventoryKind) =>
     shown(store.inventoryList(of, { asOf, isThere: true }, { organizations: null }));

@@ -12,28 +12,22 @@ export const operationGap = z.strictObject({
 });
 export type OperationGap = z.output<typeof operationGap>;
 
+interface GapQuery {
+  projectId?: string | undefined;
+  organizations: string[] | null;
+  from?: string | undefined;
+  to?: string | undefined;
+  /** If given, a gap in the last day before it that is still settling is left out. */
+  settledAt?: string;
+}
+
 /** Returns the coverage gaps of the archive in a time range, for the projects of the given organizations. */
 export async function readOperationGaps(
   reader: Reader,
-  {
-    projectId,
-    organizations,
-    from,
-    to,
-    settledAt,
-  }: {
-    projectId?: string | undefined;
-    organizations: string[] | null;
-    from?: string | undefined;
-    to?: string | undefined;
-    /** If given, a gap in the last day before it that is still settling is left out. */
-    settledAt?: string;
-  },
+  { projectId, organizations, from, to, settledAt }: GapQuery,
 ): Promise<{ holes: OperationGap[]; holes_not_named: number }> {
-  const [fromMs, toMs] = [
-    from === undefined ? -Infinity : Date.parse(from),
-    to === undefined ? Infinity : Date.parse(to),
-  ];
+  const fromMs = from === undefined ? -Infinity : Date.parse(from);
+  const toMs = to === undefined ? Infinity : Date.parse(to);
   const settledMs = settledAt === undefined ? Infinity : Date.parse(settledAt) - gapSettlingMs;
   const holes: OperationGap[] = [];
   let count = 0;

@@ -1,4 +1,4 @@
-import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { countOf } from '@keywarden/core/values';
 import { campaignItem, campaignList, type Reader, reviewItem, reviewList, type Suggestion } from '@keywarden/db/report';
 import { html } from 'hono/html';
@@ -17,8 +17,7 @@ import {
   state,
   time,
 } from '../dashboard/html.ts';
-import { listPart, type Pages, readForm, readParameter, readReason } from '../dashboard/page.ts';
-import type { Env, Services } from '../environment.ts';
+import { listPart, type Report, readForm, readParameter, readReason } from '../dashboard/page.ts';
 import { dayOrInstant, digits, givenName, reason } from '../parameters.ts';
 import { addResource } from '../resource.ts';
 import { addRoute, requireItem, requireOne } from '../route.ts';
@@ -54,9 +53,9 @@ const newCampaign = z
   .openapi('NewCampaign');
 
 /** Adds review campaigns: one review for each organization or owner, with a due date, reminders and a default decision. */
-export function addCampaigns(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
-  const { db } = services;
-  addResource(app, pages, services, {
+export function addCampaigns(report: Report): void {
+  const { db } = report;
+  addResource(report, {
     name: 'campaigns',
     summary: 'Review campaigns with their progress, newest first',
     access,
@@ -78,11 +77,11 @@ export function addCampaigns(app: OpenAPIHono<Env>, pages: Pages, services: Serv
       empty: 'There is no campaign yet.',
       below: async ({ principal }) =>
         mayAct(principal, 'auditor')
-          ? openForm(await services.suggestions('organization_id', principal.organizations))
+          ? openForm(await report.suggestions('organization_id', principal.organizations))
           : '',
     },
   });
-  addRoute(app, {
+  addRoute(report, {
     method: 'post',
     path: '/v1/campaigns',
     summary: 'Opens a campaign: a review for each organization or owner of the chosen keys',
@@ -93,10 +92,10 @@ export function addCampaigns(app: OpenAPIHono<Env>, pages: Pages, services: Serv
     handle: async ({ c, body, principal }) => {
       const review = await toReviewRequest(db, body, await c.req.json<z.input<typeof newCampaign>>());
       const { keys: _keys, credentials: _credentials, keep_for_days: _days, ...settings } = body;
-      return await show(db, await openCampaign(services, { principal, settings: toSettings(settings), review }));
+      return await show(db, await openCampaign(report, { principal, settings: toSettings(settings), review }));
     },
   });
-  addRoute(app, {
+  addRoute(report, {
     path: '/v1/campaigns/{campaign}',
     summary: 'One campaign and its progress',
     access,
@@ -104,7 +103,7 @@ export function addCampaigns(app: OpenAPIHono<Env>, pages: Pages, services: Serv
     response: campaignItem,
     handle: async ({ params: { campaign } }) => await show(db, campaign),
   });
-  addRoute(app, {
+  addRoute(report, {
     method: 'post',
     path: '/v1/campaigns/{campaign}/cancel',
     summary: 'Cancels a campaign: no reminders, no default decisions. Its reviews stay, and signed ones stay in effect',
@@ -113,11 +112,11 @@ export function addCampaigns(app: OpenAPIHono<Env>, pages: Pages, services: Serv
     body: z.strictObject({ reason }).openapi('Cancellation'),
     response: campaignItem,
     handle: async ({ params: { campaign }, body, principal }) => {
-      await cancelCampaign(services, { campaign, reason: body.reason, principal });
+      await cancelCampaign(report, { campaign, reason: body.reason, principal });
       return await show(db, campaign);
     },
   });
-  campaignPages(pages, services);
+  campaignPages(report);
 }
 
 const show = async (db: Reader, number: string) =>
@@ -135,8 +134,8 @@ const toSettings = ({ remind_days: days, escalate_to: escalateTo, ...others }: S
   escalate_to: escalateTo ?? null,
 });
 
-function campaignPages({ page, form }: Pages, services: Services): void {
-  const { db } = services;
+function campaignPages(report: Report): void {
+  const { db, page, form } = report;
   form('/campaigns', auditor, async ({ principal }, sent) => {
     const given = readForm(sent, {
       ...settingFields,
@@ -144,14 +143,14 @@ function campaignPages({ page, form }: Pages, services: Services): void {
       remind_days: z.preprocess(toNumbers, settingFields.remind_days),
       escalate_after_days: z.coerce.number().int().min(1).max(365),
     });
-    const review = await readChoice(services, sent);
+    const review = await readChoice(report, sent);
     const settings = toSettings(given);
-    return { to: `/campaigns/${await openCampaign(services, { principal, settings, review })}`, flash: 'campaign' };
+    return { to: `/campaigns/${await openCampaign(report, { principal, settings, review })}`, flash: 'campaign' };
   });
 
   page('/campaigns/:campaign', access, async (visit) => {
     const campaign = await findCampaign(db, readParameter(visit.c, 'campaign', digits));
-    const reviews = await listPart(visit, services, {
+    const reviews = await listPart(visit, report, {
       item: reviewItem,
       filters: {},
       fields: {},
@@ -177,7 +176,7 @@ function campaignPages({ page, form }: Pages, services: Services): void {
   });
   form('/campaigns/:campaign/cancel', auditor, async ({ c, principal }, sent) => {
     const campaign = readParameter(c, 'campaign', digits);
-    await cancelCampaign(services, { campaign, principal, reason: readReason(sent) });
+    await cancelCampaign(report, { campaign, principal, reason: readReason(sent) });
     return { to: `/campaigns/${campaign}`, flash: 'canceled' };
   });
 }

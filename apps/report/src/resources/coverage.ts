@@ -1,12 +1,10 @@
-import type { OpenAPIHono } from '@hono/zod-openapi';
 import * as store from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
-import { coverageByDay, lastDays, renderMonths } from '../dashboard/calendar.ts';
+import { coverageByDay, lastYear, renderMonths } from '../dashboard/calendar.ts';
 import { linkTo } from '../dashboard/columns.ts';
 import { type Column, firstRows, type Html, time } from '../dashboard/html.ts';
-import { type Pages, readQuery } from '../dashboard/page.ts';
-import type { Env, Services } from '../environment.ts';
+import { type Report, readQuery } from '../dashboard/page.ts';
 import { listAnswer } from '../paging.ts';
 import { word } from '../parameters.ts';
 import { addList, addRoute } from '../route.ts';
@@ -14,7 +12,8 @@ import { addList, addRoute } from '../route.ts';
 const access = allow('viewer');
 
 /** Adds the coverage of operations and of the inventory. */
-export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db }: Services): void {
+export function addCoverage(report: Report): void {
+  const { db, page } = report;
   const read = async (
     of: { projectId?: string | undefined; organizations: string[] | null; after: string | null },
     limit: number,
@@ -26,23 +25,21 @@ export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db }: Serv
       next: rows.length > limit ? (shown.at(-1)?.number ?? null) : null,
     };
   };
-  addList(app, db, {
+  addList(report, {
     path: '/v1/coverage/operations',
     summary: 'For each project, the times for which the archive has every operation, and the gaps with their reasons',
     access,
     filters: { project_id: word.optional() },
     item: store.operationCoverage,
-    listFor: ({ query: { project_id: projectId }, organizations }) => ({
-      list: {
-        order: { number: 'bigint' },
-        read: async ({ limit, after }) => {
-          const { projects, next } = await read({ projectId, organizations, after: after?.[0] ?? null }, limit);
-          return { items: projects.map((project) => JSON.stringify(project)), next: next === null ? null : [next] };
-        },
+    list: ({ query: { projectId }, organizations }) => ({
+      order: { number: 'bigint' },
+      read: async ({ limit, after }) => {
+        const { projects, next } = await read({ projectId, organizations, after: after?.[0] ?? null }, limit);
+        return { items: projects.map((project) => JSON.stringify(project)), next: next === null ? null : [next] };
       },
     }),
   });
-  addRoute(app, {
+  addRoute(report, {
     path: '/v1/coverage/inventory',
     summary: 'The complete key listings of each account and organization, and gaps of more than a day between them',
     access,
@@ -58,9 +55,8 @@ export function addCoverage(app: OpenAPIHono<Env>, { page }: Pages, { db }: Serv
 
   page('/coverage', access, async ({ principal: { organizations }, query }) => {
     const { cursor } = readQuery({ cursor: word.regex(/^\d{1,18}$/).optional() }, query);
-    const untilMs = Date.parse(await store.readControlPlaneNow(db));
     const { projects, next } = await read({ organizations, after: cursor ?? null }, 50);
-    const days = lastDays({ untilMs, days: 365 });
+    const days = lastYear(Date.parse(await store.readControlPlaneNow(db)));
     const months = projects.map((project) => ({
       name: linkTo('project_id', project.project_id),
       days: coverageByDay(project, days),

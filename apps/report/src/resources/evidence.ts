@@ -1,11 +1,10 @@
-import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { addDays, monthOf } from '@keywarden/core/values';
 import { readControlPlaneNow } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow, allowWhole, nameOf } from '../access/roles.ts';
 import { type Html, section } from '../dashboard/html.ts';
-import type { Pages } from '../dashboard/page.ts';
-import type { Env, Services } from '../environment.ts';
+import type { Report } from '../dashboard/page.ts';
 import { writeEvidence } from '../evidence/archive.ts';
 import { type Control, readControls } from '../evidence/controls.ts';
 import { formats } from '../export/encode.ts';
@@ -51,9 +50,10 @@ function yearBefore(day: string): string {
 }
 
 /** Adds evidence for the controls of published frameworks, and the page of all exports. */
-export function addEvidence(app: OpenAPIHono<Env>, { page }: Pages, { db, streams, now }: Services): void {
+export function addEvidence(report: Report): void {
+  const { db, page, streams, now } = report;
   const controls = readControls();
-  addRoute(app, {
+  addRoute(report, {
     path: '/v1/evidence/controls',
     summary: 'The controls that evidence is available for',
     access: allow('viewer'),
@@ -64,7 +64,7 @@ export function addEvidence(app: OpenAPIHono<Env>, { page }: Pages, { db, stream
     ),
     handle: () => ({ items: controls.map(({ measures: _measures, ...control }) => control), next_cursor: null }),
   });
-  addRoute(app, {
+  addRoute(report, {
     path: '/v1/evidence',
     summary:
       'Evidence for controls in a period, as a zip archive: requirements, measurements, exceptions and blind spots',

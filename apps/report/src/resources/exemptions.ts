@@ -1,12 +1,11 @@
-import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { exemptionItem, exemptionList } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow, mayAct } from '../access/roles.ts';
 import { endExemption, grantExemption } from '../actions/exemptions.ts';
 import { columnsFor, withProof } from '../dashboard/columns.ts';
 import { link } from '../dashboard/html.ts';
-import { type Pages, readParameter } from '../dashboard/page.ts';
-import type { Env, Services } from '../environment.ts';
+import { type Report, readParameter } from '../dashboard/page.ts';
 import { digits, givenName, instant, lasting, reason } from '../parameters.ts';
 import { addResource } from '../resource.ts';
 import { addRoute, requireOne } from '../route.ts';
@@ -42,9 +41,9 @@ export const exemptionColumns = columnsFor(exemptionItem, {
 });
 
 /** Adds exemptions: listing, granting and ending them. */
-export function addExemptions(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
-  const { db } = services;
-  addResource(app, pages, services, {
+export function addExemptions(report: Report): void {
+  const { db } = report;
+  addResource(report, {
     name: 'exemptions',
     summary: 'Exemptions from rules, newest first',
     access: allow('viewer'),
@@ -73,7 +72,7 @@ export function addExemptions(app: OpenAPIHono<Env>, pages: Pages, services: Ser
 
   const show = async (number: string, organizations: string[] | null) =>
     await requireOne(db, exemptionList({ number }, organizations), ['exemption with this number', '/v1/exemptions']);
-  addRoute(app, {
+  addRoute(report, {
     method: 'post',
     path: '/v1/exemptions',
     summary: 'Grants an exemption to existing keys, with an end and a reason; asked again, it returns the one in force',
@@ -82,11 +81,11 @@ export function addExemptions(app: OpenAPIHono<Env>, pages: Pages, services: Ser
     response: exemptionItem,
     status: 201,
     handle: async ({ body: { for: lastingMs, ...rest }, principal }) => {
-      const number = await grantExemption(services, { principal, request: { ...rest, lastingMs } });
+      const number = await grantExemption(report, { principal, request: { ...rest, lastingMs } });
       return await show(number, principal.organizations);
     },
   });
-  addRoute(app, {
+  addRoute(report, {
     method: 'post',
     path: '/v1/exemptions/{exemption}/end',
     summary: 'Ends an exemption early',
@@ -94,12 +93,12 @@ export function addExemptions(app: OpenAPIHono<Env>, pages: Pages, services: Ser
     params: z.object({ exemption: digits }),
     response: exemptionItem,
     handle: async ({ params: { exemption: number }, principal }) => {
-      await endExemption(services, { principal, number });
+      await endExemption(report, { principal, number });
       return await show(number, principal.organizations);
     },
   });
-  pages.form('/exemptions/:exemption/end', allow('operator'), async ({ c, principal }) => {
-    await endExemption(services, { principal, number: readParameter(c, 'exemption', digits) });
+  report.form('/exemptions/:exemption/end', allow('operator'), async ({ c, principal }) => {
+    await endExemption(report, { principal, number: readParameter(c, 'exemption', digits) });
     return { to: '/exemptions', flash: 'ended' };
   });
 }

@@ -1,8 +1,7 @@
-import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { tokenReference } from '@keywarden/db/report';
 import { allow } from '../access/roles.ts';
-import type { Pages } from '../dashboard/page.ts';
-import type { Env, Services } from '../environment.ts';
+import type { Report } from '../dashboard/page.ts';
 import { addResource } from '../resource.ts';
 import { addRoute } from '../route.ts';
 import { accessLog } from './access-log.ts';
@@ -26,27 +25,27 @@ import { runs } from './runs.ts';
 import { addSessions } from './sessions.ts';
 
 /** Adds all resources of the report, as routes, pages and files. */
-export function addResources(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
-  addKeys(app, pages, services);
-  keyPage(pages, services);
-  addResource(app, pages, services, findings);
-  addResource(app, pages, services, revocations);
-  addResource(app, pages, services, incidents);
-  addPlans(app, pages, services);
-  addExemptions(app, pages, services);
-  addRotations(app, pages, services);
-  addReviews(app, pages, services);
-  addCampaigns(app, pages, services);
-  addOperations(app, pages, services);
-  addProjects(app, pages, services);
-  addCoverage(app, pages, services);
-  addResource(app, pages, services, runs);
-  addResource(app, pages, services, connections);
-  addResource(app, pages, services, accessLog);
-  addSessions(app, pages, services);
-  addEvidence(app, pages, services);
-  addLedger(app, pages, services);
-  addRoute(app, {
+export function addResources(report: Report): void {
+  addKeys(report);
+  keyPage(report);
+  addResource(report, findings);
+  addResource(report, revocations);
+  addResource(report, incidents);
+  addPlans(report);
+  addExemptions(report);
+  addRotations(report);
+  addReviews(report);
+  addCampaigns(report);
+  addOperations(report);
+  addProjects(report);
+  addCoverage(report);
+  addResource(report, runs);
+  addResource(report, connections);
+  addResource(report, accessLog);
+  addSessions(report);
+  addEvidence(report);
+  addLedger(report);
+  addRoute(report, {
     path: '/v1/me',
     summary: 'The token of this request, its role and its organizations',
     access: allow('viewer'),

@@ -17,8 +17,7 @@ import {
   state,
   time,
 } from '../dashboard/html.ts';
-import { firstPart, type Pages, readForm, readParameter } from '../dashboard/page.ts';
-import type { Services } from '../environment.ts';
+import { firstPart, type Report, readForm, readParameter } from '../dashboard/page.ts';
 import { digits, lasting, reason } from '../parameters.ts';
 import { notFound } from '../problem.ts';
 import { exemptionColumns } from './exemptions.ts';
@@ -53,8 +52,8 @@ const reviewColumns = columnsFor(store.reviewedKey, {
 });
 
 /** Adds the page of one key or credential: its record, its history and its actions. */
-export function keyPage({ page, form }: Pages, services: Services): void {
-  const { db } = services;
+export function keyPage(report: Report): void {
+  const { db, page, form } = report;
   page('/keys/:key', allow('viewer'), async (visit) => {
     const { c, principal } = visit;
     const number = readParameter(c, 'key', digits);
@@ -94,7 +93,7 @@ export function keyPage({ page, form }: Pages, services: Services): void {
     const given = readForm(sent, { rule: z.string().optional(), reason, for: lasting });
     const rules = given.rule === undefined ? null : [given.rule];
     const request = { keys: [key], rules, reason: given.reason, lastingMs: given.for };
-    await grantExemption(services, { principal, request });
+    await grantExemption(report, { principal, request });
     return { to: `/keys/${key}`, flash: 'exempted' };
   });
 }

@@ -1,4 +1,4 @@
-import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { countOf } from '@keywarden/core/values';
 import { showsExpiry } from '@keywarden/core/wire';
 import * as store from '@keywarden/db/report';
@@ -6,8 +6,7 @@ import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
 import { columnsFor, linkTo } from '../dashboard/columns.ts';
 import { ago, type Column, lastUse, link, type Part } from '../dashboard/html.ts';
-import type { Pages, Visit } from '../dashboard/page.ts';
-import type { Env, Services } from '../environment.ts';
+import type { Report, Visit } from '../dashboard/page.ts';
 import { digits, type ListQuery } from '../parameters.ts';
 import { notFound } from '../problem.ts';
 import { addResource } from '../resource.ts';
@@ -90,9 +89,9 @@ const credentialColumns = columnsFor(store.credentialItem, {
 });
 
 /** Adds keys and other credentials, as they are now and as they were at a past time. */
-export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
-  const { db } = services;
-  addResource(app, pages, services, {
+export function addKeys(report: Report): void {
+  const { db } = report;
+  addResource(report, {
     name: 'keys',
     summary: 'All API keys ever observed; with as_of, their states at a past time, and the gaps in that inventory',
     access,
@@ -118,7 +117,7 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
       },
       columns: [...keyColumns, rulesColumn],
       empty: 'There is no key here yet. The daemon lists keys, and so does keywarden sync.',
-      above: async (visit) => (visit.query.as_of === undefined ? '' : await gapPart(services, visit, 'keys')),
+      above: async (visit) => (visit.query.as_of === undefined ? '' : await gapPart(report, visit, 'keys')),
     },
     file: {
       summary: 'Keys as a file; with as_of, their states at a past time',
@@ -128,7 +127,7 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
       }),
     },
   });
-  addResource(app, pages, services, {
+  addResource(report, {
     name: 'credentials',
     summary:
       'All credentials ever observed that are not API keys; with as_of, those that existed at a past time, and the gaps in that inventory',
@@ -156,7 +155,7 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
       columns: credentialColumns,
       empty:
         'There is no credential here yet. The daemon lists them once a day, and so does keywarden sync credentials.',
-      above: async (visit) => await gapPart(services, visit, 'credentials'),
+      above: async (visit) => await gapPart(report, visit, 'credentials'),
     },
     file: {
       summary: 'Credentials that are not API keys as a file; with as_of, those that existed at a past time',
@@ -164,8 +163,8 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
     },
   });
   const uses = 'newest first, one item per hour and address';
-  addOne(app, services, { of: 'keys', one: 'key', uses: `The observed use of a key, ${uses}` });
-  addOne(app, services, {
+  addOne(report, { of: 'keys', one: 'key', uses: `The observed use of a key, ${uses}` });
+  addOne(report, {
     of: 'credentials',
     one: 'credential',
     uses: `The observed use of a credential, ${uses}; the control plane reports it for branch credentials only`,
@@ -174,14 +173,14 @@ export function addKeys(app: OpenAPIHono<Env>, pages: Pages, services: Services)
 
 /** Adds the routes of one key or credential: its record, observations and uses. */
 function addOne(
-  app: OpenAPIHono<Env>,
-  { db }: Services,
+  report: Report,
   { of, one, uses }: { of: store.InventoryKind; one: 'key' | 'credential'; uses: string },
 ): void {
+  const { db } = report;
   const params = z.object({ [one]: digits.openapi({ description: `The ${one}'s number in Keywarden` }) });
   const path = `/v1/${of}/{${one}}`;
   const item = of === 'keys' ? store.keyItem : store.credentialItem;
-  addRoute(app, {
+  addRoute(report, {
     path,
     summary: of === 'keys' ? 'One key' : 'One credential',
     access,
@@ -198,25 +197,21 @@ function addOne(
     if (await store.seesKey(db, number, { organizations, of })) return number;
     throw notFound(`${one} with this number`, `/v1/${of}`);
   };
-  addList(app, db, {
+  addList(report, {
     path: `${path}/observations`,
     summary: `A ${one}'s history: every version of its record, and when it was missing, gone or back`,
     access,
     params,
     item: store.keyObservation,
-    listFor: async (request) => ({
-      list: store.keyObservationList(await numberOf(request.params, request.organizations)),
-    }),
+    list: async ({ params: given, organizations }) => store.keyObservationList(await numberOf(given, organizations)),
   });
-  addList(app, db, {
+  addList(report, {
     path: `${path}/uses`,
     summary: uses,
     access,
     params,
     item: store.keyUse,
-    listFor: async (request) => ({
-      list: store.keyUseList(await numberOf(request.params, request.organizations)),
-    }),
+    list: async ({ params: given, organizations }) => store.keyUseList(await numberOf(given, organizations)),
   });
 }
 
@@ -236,7 +231,7 @@ function gapsThen(of: store.InventoryKind) {
   };
 }
 
-async function gapPart({ db }: Services, { query, principal }: Visit, of: store.InventoryKind): Promise<Part> {
+async function gapPart({ db }: Report, { query, principal }: Visit, of: store.InventoryKind): Promise<Part> {
   if (query.as_of !== undefined && Number.isNaN(Date.parse(query.as_of))) return '';
   const request = { db, query: { asOf: query.as_of }, organizations: principal.organizations };
   const { as_of: at, holes } = await gapsAt(request, of);

@@ -1,4 +1,4 @@
-import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { parseProof, parseVerifier, splitNote, verifyReceipt } from '@keywarden/core/ledger';
 import { addDays } from '@keywarden/core/values';
 import * as store from '@keywarden/db/report';
@@ -7,8 +7,8 @@ import { html } from 'hono/html';
 import { allow, allowWhole } from '../access/roles.ts';
 import { columnsFor } from '../dashboard/columns.ts';
 import { facts, link, type Part, section, state, time } from '../dashboard/html.ts';
-import { type Pages, readParameter } from '../dashboard/page.ts';
-import type { Env, Services } from '../environment.ts';
+import { type Report, readParameter } from '../dashboard/page.ts';
+import type { Env } from '../environment.ts';
 import { mostFiles } from '../evidence/files.ts';
 import { originOf, writeSealedOperations } from '../evidence/sealed.ts';
 import { instant, word } from '../parameters.ts';
@@ -29,15 +29,15 @@ const record = z
 const missing: Missing = ['event with this number', '/v1/ledger/events'];
 
 /** Adds the events of the ledger with their receipts, and exports of operations that carry the receipts of their seals. */
-export function addLedger(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
-  addEvents(app, pages, services);
-  addReceipts(app, pages, services);
-  addSealedOperations(app, services);
+export function addLedger(report: Report): void {
+  addEvents(report);
+  addReceipts(report);
+  addSealedOperations(report);
 }
 
-function addEvents(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
-  const { db } = services;
-  addResource(app, pages, services, {
+function addEvents(report: Report): void {
+  const { db } = report;
+  addResource(report, {
     name: 'ledger/events',
     summary: 'Events of the ledger, newest first',
     access: allowWhole('auditor'),
@@ -87,7 +87,8 @@ function addEvents(app: OpenAPIHono<Env>, pages: Pages, services: Services): voi
   });
 }
 
-function addReceipts(app: OpenAPIHono<Env>, pages: Pages, { db }: Services): void {
+function addReceipts(report: Report): void {
+  const { db } = report;
   const answerReceipt = async (c: Context<Env>, { event, fileName }: { event: string; fileName: string }) => {
     const receipt = await store.readReceipt(db, event);
     if (receipt === null)
@@ -95,7 +96,7 @@ function addReceipts(app: OpenAPIHono<Env>, pages: Pages, { db }: Services): voi
     const headers = { 'content-disposition': `attachment; filename="${fileName}"` };
     return c.body(receipt, 200, { 'content-type': 'text/plain; charset=utf-8', ...headers });
   };
-  addRoute(app, {
+  addRoute(report, {
     path: '/v1/ledger/events/{event}/receipt',
     summary: 'The receipt of an event: one file that proves offline that the ledger has it (c2sp.org/tlog-proof)',
     access: allowWhole('auditor'),
@@ -106,7 +107,7 @@ function addReceipts(app: OpenAPIHono<Env>, pages: Pages, { db }: Services): voi
       return await answerReceipt(c, { event, fileName: `keywarden-event-${event}.tlog-proof` });
     },
   });
-  addRoute(app, {
+  addRoute(report, {
     path: '/v1/exports/{sha256}/receipt',
     summary:
       'The receipt of a file that this report has exported, by the SHA-256 of its bytes. `keywarden verify FILE RECEIPT` proves that the file is as it was exported',
@@ -119,7 +120,7 @@ function addReceipts(app: OpenAPIHono<Env>, pages: Pages, { db }: Services): voi
       return await answerReceipt(c, { event: number, fileName: `keywarden-export-${sha256.slice(0, 16)}.tlog-proof` });
     },
   });
-  pages.page('/ledger/events/:event', allowWhole('auditor'), async ({ c }) => {
+  report.page('/ledger/events/:event', allowWhole('auditor'), async ({ c }) => {
     const event = readParameter(c, 'event', eventNumber);
     const found = await requireItem(db, store.ledgerEventList({ number: event }), missing);
     const receipt = await store.readReceipt(db, event);
@@ -157,8 +158,9 @@ function namesOfWitnesses(receipt: string, origin: string): string {
   return lines.flatMap(({ name }) => (name === origin ? [] : [name])).join(', ') || 'none';
 }
 
-function addSealedOperations(app: OpenAPIHono<Env>, { db, streams, now }: Services): void {
-  addRoute(app, {
+function addSealedOperations(report: Report): void {
+  const { db, streams, now } = report;
+  addRoute(report, {
     path: '/v1/exports/sealed-operations',
     summary:
       'The operations of projects and days with the receipts of their seals, as a zip archive that `keywarden verify` checks offline',

@@ -1,12 +1,11 @@
-import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { dayMs } from '@keywarden/core/values';
 import * as store from '@keywarden/db/report';
 import { allow } from '../access/roles.ts';
 import { columnsFor } from '../dashboard/columns.ts';
-import type { Pages } from '../dashboard/page.ts';
-import type { Env, Services } from '../environment.ts';
+import type { Report } from '../dashboard/page.ts';
 import { readOperationGaps } from '../export/operation-gaps.ts';
-import { camelled, instant, word } from '../parameters.ts';
+import { instant, word } from '../parameters.ts';
 import { badParameter, notFound } from '../problem.ts';
 import { addResource } from '../resource.ts';
 import { addList, requireOne } from '../route.ts';
@@ -43,9 +42,9 @@ export const operationColumns = columnsFor(store.operationItem, {
 });
 
 /** Adds the operations of the archive. */
-export function addOperations(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
-  const { db } = services;
-  addResource(app, pages, services, {
+export function addOperations(report: Report): void {
+  const { db } = report;
+  addResource(report, {
     name: 'operations',
     summary: 'Operations, newest first, including those that the control plane has pruned',
     access,
@@ -82,20 +81,20 @@ export function addOperations(app: OpenAPIHono<Env>, pages: Pages, services: Ser
     },
   });
 
-  addList(app, db, {
+  addList(report, {
     path: '/v1/projects/{project_id}/operations/{operation_id}/versions',
     summary: 'Every observed version of an operation, newest first',
     access,
     params: z.object({ project_id: word, operation_id: z.guid() }),
     item: store.operationVersion,
-    listFor: async ({ params, organizations }) => {
+    list: async ({ params, organizations }) => {
       const projects = await store.findProjectNumbers(db, { projectId: params.project_id, organizations });
       if (projects === null || projects.length === 0) throw notFound('project with this id', '/v1/projects');
-      return { list: store.operationVersionList(projects, params.operation_id) };
+      return store.operationVersionList(projects, params.operation_id);
     },
   });
 
-  addList(app, db, {
+  addList(report, {
     path: '/v1/operations/buckets',
     summary: 'How many operations were created in each hour, day or month of UTC, oldest first',
     access,
@@ -111,13 +110,13 @@ export function addOperations(app: OpenAPIHono<Env>, pages: Pages, services: Ser
         .openapi({ description: 'Comma-separated fields to group by: action, status, project' }),
     },
     item: store.operationBucket,
-    listFor: async ({ query, organizations }) => {
+    list: async ({ query, organizations }) => {
       const buckets = (Date.parse(query.to) - Date.parse(query.from)) / sizeMs[query.size];
       if (!(buckets <= mostBuckets))
         throw badParameter(`from, to: span more than ${mostBuckets} buckets; choose a larger size or a shorter time.`);
-      const projects = await store.findProjectNumbers(db, { projectId: query.project_id, organizations });
+      const projects = await store.findProjectNumbers(db, { projectId: query.projectId, organizations });
       const by = groupings.filter((name) => query.by?.split(',').includes(name));
-      return { list: store.operationBucketList({ ...camelled(query), by }, projects) };
+      return store.operationBucketList({ ...query, by }, projects);
     },
   });
 }

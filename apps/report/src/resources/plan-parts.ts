@@ -1,11 +1,10 @@
-import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { listPartChoices, planItem, planList, type Reader } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allowWhole } from '../access/roles.ts';
 import { makePart } from '../actions/plans.ts';
 import { type Html, section, selectField } from '../dashboard/html.ts';
-import { type Pages, readForm, readParameter } from '../dashboard/page.ts';
-import type { Env, Services } from '../environment.ts';
+import { type Report, readForm, readParameter } from '../dashboard/page.ts';
 import { camelled, digits, word } from '../parameters.ts';
 import { conflict } from '../problem.ts';
 import { addRoute, requireOne } from '../route.ts';
@@ -24,8 +23,8 @@ export const requirePlan = async (db: Reader, id: string) =>
   await requireOne(db, planList({ id }), ['plan with this id', '/v1/plans']);
 
 /** Adds parts of plans: plans of their own with some keys of another plan. */
-export function addPlanParts(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
-  addRoute(app, {
+export function addPlanParts(report: Report): void {
+  addRoute(report, {
     method: 'post',
     path: '/v1/plans/{plan_id}/parts',
     summary:
@@ -36,23 +35,23 @@ export function addPlanParts(app: OpenAPIHono<Env>, pages: Pages, services: Serv
     response: planItem,
     status: 201,
     handle: async ({ params: { plan_id: plan }, body, principal }) => {
-      await requirePlan(services.db, plan);
-      const part = await makePart(services, { plan, filter: camelled(body), principal });
-      return await requirePlan(services.db, part);
+      await requirePlan(report.db, plan);
+      const part = await makePart(report, { plan, filter: camelled(body), principal });
+      return await requirePlan(report.db, part);
     },
   });
-  pages.form('/plans/:plan/parts', operator, async ({ c, principal }, sent) => {
+  report.form('/plans/:plan/parts', operator, async ({ c, principal }, sent) => {
     const plan = readParameter(c, 'plan', word);
     const filter = camelled(readForm(sent, partForms.shape));
     if (Object.values(filter).every((value) => value === undefined))
       throw conflict('Choose an organization, a rule or a signed review.');
-    const part = await makePart(services, { plan, filter, principal });
+    const part = await makePart(report, { plan, filter, principal });
     return { to: `/plans/${part}`, flash: 'made' };
   });
 }
 
 /** Returns the form that makes a part of a plan: of an organization, a rule or a signed review. */
-export async function partForm({ db }: Services, plan: string): Promise<Html> {
+export async function partForm({ db }: Report, plan: string): Promise<Html> {
   const { organizations, rules, reviews } = await listPartChoices(db, plan);
   const field = (name: string, label: string) => ({ id: `part-${name}`, name, label, none: 'all' });
   return section(

@@ -1,4 +1,4 @@
-import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { countOf } from '@keywarden/core/values';
 import * as store from '@keywarden/db/report';
 import { html, raw } from 'hono/html';
@@ -11,13 +11,12 @@ import {
   confirmed,
   firstPart,
   listPart,
-  type Pages,
+  type Report,
   readForm,
   readParameter,
   readReason,
   type Visit,
 } from '../dashboard/page.ts';
-import type { Env, Services } from '../environment.ts';
 import { reason, word } from '../parameters.ts';
 import { addResource } from '../resource.ts';
 import { addList, addRoute, requireItem, requireOne } from '../route.ts';
@@ -30,9 +29,9 @@ const operator = allowWhole('operator');
 type Plan = z.infer<typeof store.planItem>;
 
 /** Adds plans, and their approvals and rejections. */
-export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
-  const { db } = services;
-  addResource(app, pages, services, {
+export function addPlans(report: Report): void {
+  const { db } = report;
+  addResource(report, {
     name: 'plans',
     summary: 'Plans, newest first',
     access,
@@ -59,36 +58,36 @@ export function addPlans(app: OpenAPIHono<Env>, pages: Pages, services: Services
       empty: 'There is no plan yet. The daemon creates one in each pass.',
     },
   });
-  planRoutes(app, services);
-  addPlanParts(app, pages, services);
+  planRoutes(report);
+  addPlanParts(report);
 
-  pages.page('/plans/:plan', access, async (visit) => await planPage(visit, services));
-  pages.form('/plans/:plan/approve', operator, async ({ c, principal }, sent) => {
+  report.page('/plans/:plan', access, async (visit) => await planPage(visit, report));
+  report.form('/plans/:plan/approve', operator, async ({ c, principal }, sent) => {
     const plan = readParameter(c, 'plan', word);
     readForm(sent, { sure: confirmed });
-    await approvePlan(services, { plan, principal });
+    await approvePlan(report, { plan, principal });
     return { to: `/plans/${plan}`, flash: 'approved' };
   });
-  pages.form('/plans/:plan/reject', operator, async ({ c, principal }, sent) => {
+  report.form('/plans/:plan/reject', operator, async ({ c, principal }, sent) => {
     const plan = readParameter(c, 'plan', word);
     await requireOne(db, store.planList({ id: plan }), ['plan with this id', '/plans']);
-    await rejectPlan(services, { plan, principal, reason: readReason(sent) });
+    await rejectPlan(report, { plan, principal, reason: readReason(sent) });
     return { to: `/plans/${plan}`, flash: 'rejected' };
   });
 }
 
-async function planPage(visit: Visit, services: Services): Promise<Page> {
-  const { db } = services;
+async function planPage(visit: Visit, report: Report): Promise<Page> {
+  const { db } = report;
   const id = readParameter(visit.c, 'plan', word);
   const plan = await requireItem(db, store.planList({ id }), ['plan with this id', '/plans']);
   const hasApproved =
-    plan.approvers > 0 && (await store.hasApproved(services.sql, { plan: id, person: visit.principal.name }));
+    plan.approvers > 0 && (await store.hasApproved(report.sql, { plan: id, person: visit.principal.name }));
   const decisions = await firstPart(db, store.planDecisionList({ planId: id }), {
     caption: 'Decisions',
     columns: columnsFor(store.planDecision, { at: 'When', decision: 'Decision', by: 'By', via: 'Via', reason: 'Why' }),
     empty: 'The plan has no approval or rejection.',
   });
-  const found = await findingsPart(visit, services, plan);
+  const found = await findingsPart(visit, report, plan);
   const state = await store.readEnforcementState(db);
   const pause = await store.readPause(db);
   const mayDecide = mayAct(visit.principal, 'operator');
@@ -110,7 +109,7 @@ async function planPage(visit: Visit, services: Services): Promise<Page> {
         ...proofFact(visit, 'plan', id),
       ])}
       ${mayDecide && (plan.superseded_by === null || plan.approvers > 0) ? decisionForms(plan, { hasApproved, state, pause }) : ''}
-      ${mayDecide && plan.superseded_by === null && plan.items > 1 ? await partForm(services, plan.id) : ''}
+      ${mayDecide && plan.superseded_by === null && plan.items > 1 ? await partForm(report, plan.id) : ''}
       ${mayAct(visit.principal, 'auditor') ? html`<p><a class="button quiet" href="/v1/evidence">Evidence of the last year</a></p>` : ''}
       ${section('Decisions', decisions)}
       ${found}
@@ -118,9 +117,9 @@ async function planPage(visit: Visit, services: Services): Promise<Page> {
   };
 }
 
-function planRoutes(app: OpenAPIHono<Env>, services: Services): void {
-  const { db } = services;
-  addRoute(app, {
+function planRoutes(report: Report): void {
+  const { db } = report;
+  addRoute(report, {
     path: '/v1/plans/{plan_id}',
     summary: 'One plan, with the document that it hashes',
     access,
@@ -133,18 +132,18 @@ function planRoutes(app: OpenAPIHono<Env>, services: Services): void {
       return `${plan.slice(0, -1)},"document":${await store.readPlanDocument(db, id)}}`;
     },
   });
-  addList(app, db, {
+  addList(report, {
     path: '/v1/plans/{plan_id}/decisions',
     summary: 'The approvals and rejections of a plan, newest first',
     access,
     params,
     item: store.planDecision,
-    listFor: async ({ params: { plan_id: planId } }) => {
+    list: async ({ params: { plan_id: planId } }) => {
       await requirePlan(db, planId);
-      return { list: store.planDecisionList({ planId }) };
+      return store.planDecisionList({ planId });
     },
   });
-  addRoute(app, {
+  addRoute(report, {
     method: 'post',
     path: '/v1/plans/{plan_id}/approvals',
     summary:
@@ -155,11 +154,11 @@ function planRoutes(app: OpenAPIHono<Env>, services: Services): void {
     status: 201,
     handle: async ({ params: { plan_id: plan }, principal }) => {
       await requirePlan(db, plan);
-      await approvePlan(services, { plan, principal });
+      await approvePlan(report, { plan, principal });
       return await requirePlan(db, plan);
     },
   });
-  addRoute(app, {
+  addRoute(report, {
     method: 'post',
     path: '/v1/plans/{plan_id}/rejections',
     summary: 'Rejects a plan: earlier approvals no longer count, and revocations of the plan that are under way stop',
@@ -170,7 +169,7 @@ function planRoutes(app: OpenAPIHono<Env>, services: Services): void {
     status: 201,
     handle: async ({ params: { plan_id: plan }, body, principal }) => {
       await requirePlan(db, plan);
-      await rejectPlan(services, { plan, principal, reason: body.reason });
+      await rejectPlan(report, { plan, principal, reason: body.reason });
       return await requirePlan(db, plan);
     },
   });
@@ -187,12 +186,12 @@ function standing(plan: Plan): Part {
 }
 
 /** Returns the findings of a plan apart by what happens to their keys, those to revoke first. */
-async function findingsPart(visit: Visit, services: Services, { id, items, held, reported }: Plan): Promise<Html> {
+async function findingsPart(visit: Visit, report: Report, { id, items, held, reported }: Plan): Promise<Html> {
   const counts = { planned: items, held, reported };
   const titles = { planned: 'To revoke', held: 'Held', reported: 'Reported' } as const;
   const kinds = store.findingItem.shape.disposition.options;
   const shown = visit.query.disposition ?? kinds.find((kind) => counts[kind] > 0) ?? 'planned';
-  const found = await listPart({ ...visit, query: { ...visit.query, disposition: shown } }, services, {
+  const found = await listPart({ ...visit, query: { ...visit.query, disposition: shown } }, report, {
     item: store.findingItem,
     filters: { disposition: store.findingItem.shape.disposition },
     fields: {},

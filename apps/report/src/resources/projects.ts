@@ -1,14 +1,12 @@
-import type { OpenAPIHono } from '@hono/zod-openapi';
 import { addDays, monthOf } from '@keywarden/core/values';
 import * as store from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
-import { coverageByDay, lastDays, renderCalendar } from '../dashboard/calendar.ts';
+import { coverageByDay, lastYear, renderCalendar } from '../dashboard/calendar.ts';
 import { columnsFor, linkTo } from '../dashboard/columns.ts';
 import { chart, facts, link, section, state, time } from '../dashboard/html.ts';
 import { operationsByDay } from '../dashboard/operations-chart.ts';
-import { firstPart, type Pages, readParameter } from '../dashboard/page.ts';
-import type { Env, Services } from '../environment.ts';
+import { firstPart, type Report, readParameter } from '../dashboard/page.ts';
 import { word } from '../parameters.ts';
 import { addResource } from '../resource.ts';
 import { requireItem } from '../route.ts';
@@ -17,9 +15,9 @@ import { keyColumns } from './keys.ts';
 import { operationColumns } from './operations.ts';
 
 /** Adds organizations and projects, and the page of one project. */
-export function addProjects(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
-  const { db } = services;
-  addResource(app, pages, services, {
+export function addProjects(report: Report): void {
+  const { db } = report;
+  addResource(report, {
     name: 'organizations',
     summary: 'Observed organizations',
     access: allow('viewer'),
@@ -27,7 +25,7 @@ export function addProjects(app: OpenAPIHono<Env>, pages: Pages, services: Servi
     filters: {},
     list: ({ organizations }) => store.organizationList(organizations),
   });
-  addResource(app, pages, services, {
+  addResource(report, {
     name: 'projects',
     summary: 'Observed projects, including projects that are gone',
     access: allow('viewer'),
@@ -50,7 +48,7 @@ export function addProjects(app: OpenAPIHono<Env>, pages: Pages, services: Servi
     },
   });
 
-  pages.page('/projects/:project', allow('viewer'), async ({ c, principal: { organizations } }) => {
+  report.page('/projects/:project', allow('viewer'), async ({ c, principal: { organizations } }) => {
     const id = readParameter(c, 'project', word);
     const project = await requireItem(db, store.projectList({ id }, organizations), [
       'project with this id',
@@ -83,7 +81,7 @@ export function addProjects(app: OpenAPIHono<Env>, pages: Pages, services: Servi
           ['State', state(project.state)],
           project.gone_at !== null && ['Gone', time(project.gone_at)],
         ])}
-        ${coverage === undefined ? '' : section('Coverage', html`${renderCalendar(coverageByDay(coverage, lastDays({ untilMs: controlPlaneNowMs, days: 365 })), (month) => monthLink(project.id, month))}${gapTable(coverage.unknown)}`)}
+        ${coverage === undefined ? '' : section('Coverage', html`${renderCalendar(coverageByDay(coverage, lastYear(controlPlaneNowMs)), (month) => monthLink(project.id, month))}${gapTable(coverage.unknown)}`)}
         ${section('Operations', chart(await operationsByDay(db, numbers, controlPlaneNowMs)), { more: link(`/operations?project_id=${encodeURIComponent(id)}`, 'All operations') })}
         ${section('Newest operations', newest)}
         ${section('Keys of this project', keys)}

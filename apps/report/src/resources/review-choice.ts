@@ -4,8 +4,7 @@ import type { Reader, Suggestion } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import type { ReviewRequest } from '../actions/reviews.ts';
 import { type Html, section, selectField } from '../dashboard/html.ts';
-import { readField, readForm } from '../dashboard/page.ts';
-import type { Services } from '../environment.ts';
+import { type Report, readField, readForm } from '../dashboard/page.ts';
 import { camelled, givenName } from '../parameters.ts';
 import { credentialFilters, keyFilters, requirePast, toKeyFilter } from './key-filters.ts';
 
@@ -50,7 +49,7 @@ export async function toReviewRequest(
 }
 
 /** Returns the keys that a form chooses for a review, and for how long keys that are kept are exempt. */
-export async function readChoice({ db }: Services, sent: FormData): Promise<ReviewRequest> {
+export async function readChoice({ db }: Report, sent: FormData): Promise<ReviewRequest> {
   const { organization_id, kind, idle_for, older_than, as_of } = keyFilters;
   const filters = { organization_id, kind, idle_for, older_than, as_of };
   const keys = readForm(sent, filters);

@@ -18,8 +18,7 @@ import {
   state,
   time,
 } from '../dashboard/html.ts';
-import { confirmed, listPart, type Pages, readForm, readParameter, type Visit } from '../dashboard/page.ts';
-import type { Services } from '../environment.ts';
+import { confirmed, listPart, type Report, readForm, readParameter, type Visit } from '../dashboard/page.ts';
 import { digits, givenName, reason } from '../parameters.ts';
 import { notFound } from '../problem.ts';
 import { requireItem } from '../route.ts';
@@ -29,17 +28,18 @@ import { readChoice } from './review-choice.ts';
 
 const auditor = allowWhole('auditor');
 export const documentHash = z.string().regex(/^[\da-f]{64}$/, 'is not the SHA-256 of the document');
-const decisions = store.reviewDecision.shape.decision;
+export const decisions = store.reviewDecision.shape.decision;
+export const decisionFilter = { decision: z.enum([...decisions.options, 'undecided']).optional() };
 
 type Review = z.infer<typeof store.reviewItem>;
 
 /** Adds the pages of access reviews: to open one, to decide about its keys and to sign it. */
-export function reviewPages({ page, form }: Pages, services: Services): void {
-  const { db } = services;
+export function reviewPages(report: Report): void {
+  const { db, page, form } = report;
   form('/reviews', auditor, async ({ principal }, sent) => {
     const { title } = readForm(sent, { title: givenName });
-    const review = await readChoice(services, sent);
-    return { to: `/reviews/${await openReview(services, { principal, title, review })}`, flash: 'opened' };
+    const review = await readChoice(report, sent);
+    return { to: `/reviews/${await openReview(report, { principal, title, review })}`, flash: 'opened' };
   });
 
   const idOf = ({ c }: Visit) => readParameter(c, 'review', digits);
@@ -50,16 +50,16 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
     const maySign = ({ state, undecided }: Review) =>
       state === 'open' && undecided === 0 && mayAct(visit.principal, 'operator');
     // The form signs what the page shows, so the page is read after the document that it names.
-    const seen = maySign(await read()) ? sha256(await store.readReviewDocument(services.sql, number)) : '';
+    const seen = maySign(await read()) ? sha256(await store.readReviewDocument(report.sql, number)) : '';
     const review = await read();
     const mayDecide = review.state === 'open' && mayAct(visit.principal, 'auditor');
-    const keys = await keyPart(visit, services, { review, mayDecide });
+    const keys = await keyPart(visit, report, { review, mayDecide });
     const campaign = review.campaign_id === null ? undefined : await findCampaign(db, review.campaign_id);
     return {
       title: review.title,
       body: html`${describe(review, proofFact(visit, 'review', review.id))} ${section('Keys', mayDecide ? decisionForm(review, { keys, campaign }) : keys)}
       ${review.state === 'open' && mayAct(visit.principal, 'operator') ? signForm(review, seen) : ''}
-      ${review.state === 'signed' && review.revoke > 0 && mayAct(visit.principal, 'operator') ? await planForm(services, review) : ''}`,
+      ${review.state === 'signed' && review.revoke > 0 && mayAct(visit.principal, 'operator') ? await planForm(report, review) : ''}`,
     };
   });
 
@@ -71,35 +71,35 @@ export function reviewPages({ page, form }: Pages, services: Services): void {
       reason: reason.optional(),
     });
     const request = { keys: given.key, decision: given.decision, reason: given.reason ?? null };
-    await decideReview(services, { review, ...request, principal: visit.principal });
+    await decideReview(report, { review, ...request, principal: visit.principal });
     return { to: `/reviews/${review}?decision=undecided`, flash: 'decided' };
   });
   form('/reviews/:review/plan', allowWhole('operator'), async (visit) => {
-    const plan = await newestPlan(services);
+    const plan = await newestPlan(report);
     if (plan === undefined) throw notFound('plan', '/plans');
     const filter = { reviewId: idOf(visit) };
     return {
-      to: `/plans/${await makePart(services, { plan: plan.id, filter, principal: visit.principal })}`,
+      to: `/plans/${await makePart(report, { plan: plan.id, filter, principal: visit.principal })}`,
       flash: 'made',
     };
   });
   form('/reviews/:review/signature', allowWhole('operator'), async (visit, sent) => {
     const review = idOf(visit);
     const { sha256: seen } = readForm(sent, { sha256: documentHash, sure: confirmed });
-    await signReview(services, { principal: visit.principal, review, seen });
+    await signReview(report, { principal: visit.principal, review, seen });
     return { to: `/reviews/${review}`, flash: 'signed' };
   });
 }
 
-const newestPlan = async ({ db }: Services) => (await store.readItems(db, store.planList({ isNewest: true }), 1))[0];
+const newestPlan = async ({ db }: Report) => (await store.readItems(db, store.planList({ isNewest: true }), 1))[0];
 
 /** Returns what follows from a signed review: the part of the newest plan that revokes what the review decided. */
-async function planForm(services: Services, { id, revoke }: Review): Promise<Html> {
-  const plan = await newestPlan(services);
-  const keys = plan === undefined ? [] : await store.choosePart(services.db, plan.id, { reviewId: id });
-  const state = await store.readEnforcementState(services.db);
+async function planForm(report: Report, { id, revoke }: Review): Promise<Html> {
+  const plan = await newestPlan(report);
+  const keys = plan === undefined ? [] : await store.choosePart(report.db, plan.id, { reviewId: id });
+  const state = await store.readEnforcementState(report.db);
   const next = state?.nextAt == null ? '' : html`, ${ago(state.nextAt)}`;
-  const gone = await store.countRevokedKeys(services.db, id);
+  const gone = await store.countRevokedKeys(report.db, id);
   const body =
     keys.length > 0
       ? html`<form class="forms" method="post" action="/reviews/${id}/plan">
@@ -174,12 +174,12 @@ const markColumn: Column<ReviewedKey> = {
 
 async function keyPart(
   visit: Visit,
-  services: Services,
+  report: Report,
   { review, mayDecide }: { review: Review; mayDecide: boolean },
 ): Promise<Html> {
-  return await listPart(visit, services, {
+  return await listPart(visit, report, {
     item: store.reviewedKeyInContext,
-    filters: { decision: z.enum([...decisions.options, 'undecided']).optional() },
+    filters: decisionFilter,
     // HTML forbids nested forms, so the links above the table filter instead.
     fields: {},
     list: ({ query }) => store.reviewItemsInContext({ review: review.id, ...query }),

@@ -1,22 +1,20 @@
-import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import * as store from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allowWhole, mayAct } from '../access/roles.ts';
 import { decideReview, openReview, requireReview, signReview } from '../actions/reviews.ts';
 import { columnsFor } from '../dashboard/columns.ts';
 import { ago, link, time } from '../dashboard/html.ts';
-import { exportLinks, type Pages } from '../dashboard/page.ts';
-import type { Env, Services } from '../environment.ts';
+import { exportLinks, type Report } from '../dashboard/page.ts';
 import { digits, reason } from '../parameters.ts';
 import { addFile, addResource } from '../resource.ts';
 import { addList, addRoute, type Missing, requireItem, requireOne } from '../route.ts';
 import { choiceFields, coversBoth, coversOne, openForm, toReviewRequest } from './review-choice.ts';
-import { documentHash, reviewPages } from './review-pages.ts';
+import { decisionFilter, decisions, documentHash, reviewPages } from './review-pages.ts';
 
 const access = allowWhole('viewer');
 const auditor = allowWhole('auditor');
 const params = z.object({ review: digits });
-const decisions = store.reviewDecision.shape.decision;
 
 const newReview = z.strictObject(choiceFields).refine(coversOne, coversBoth).openapi('NewReview');
 
@@ -31,8 +29,8 @@ const decision = z
   .openapi('NewDecision');
 
 /** Adds access reviews: keys as of a time, a decision about each, and a signature. */
-export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
-  addResource(app, pages, services, {
+export function addReviews(report: Report): void {
+  addResource(report, {
     name: 'reviews',
     summary: 'Access reviews, newest first',
     access,
@@ -59,11 +57,11 @@ export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Servic
       empty: 'There is no access review yet.',
       below: async ({ principal }) =>
         mayAct(principal, 'auditor')
-          ? html`${exportLinks('reviews')}${openForm(await services.suggestions('organization_id', principal.organizations))}`
+          ? html`${exportLinks('reviews')}${openForm(await report.suggestions('organization_id', principal.organizations))}`
           : '',
     },
   });
-  addFile(app, services, {
+  addFile(report, {
     name: 'reviews',
     summary: 'The keys of one access review, or of all, with the decision about each, as a file',
     access,
@@ -80,9 +78,9 @@ export function addReviews(app: OpenAPIHono<Env>, pages: Pages, services: Servic
       return { as_of, state, signed_by, signed_at, review_sha256: sha256, holes };
     },
   });
-  addReads(app, services);
-  addActions(app, services);
-  reviewPages(pages, services);
+  addReads(report);
+  addActions(report);
+  reviewPages(report);
 }
 
 /** Returns the gaps of all reviews, each with the review that it is of. */
@@ -96,8 +94,9 @@ const missing: Missing = ['review with this number', '/v1/reviews'];
 const showReview = async (db: store.Reader, number: string) =>
   await requireOne(db, store.reviewList({ number }), missing);
 
-function addReads(app: OpenAPIHono<Env>, { db, sql }: Services): void {
-  addRoute(app, {
+function addReads(report: Report): void {
+  const { db, sql } = report;
+  addRoute(report, {
     path: '/v1/reviews/{review}',
     summary: 'One review and its progress',
     access,
@@ -105,30 +104,30 @@ function addReads(app: OpenAPIHono<Env>, { db, sql }: Services): void {
     response: store.reviewItem,
     handle: async ({ params: { review } }) => await showReview(db, review),
   });
-  addList(app, db, {
+  addList(report, {
     path: '/v1/reviews/{review}/keys',
     summary: 'The frozen keys of a review, with the decision about each, and what a reviewer needs to know of it',
     access,
     params,
-    filters: { decision: z.enum(['keep', 'revoke', 'rotate', 'undecided']).optional() },
+    filters: decisionFilter,
     item: store.reviewedKeyInContext,
-    listFor: async ({ params: { review }, query }) => {
+    list: async ({ params: { review }, query }) => {
       await requireReview(db, review);
-      return { list: store.reviewItemsInContext({ review, decision: query.decision }) };
+      return store.reviewItemsInContext({ review, decision: query.decision });
     },
   });
-  addList(app, db, {
+  addList(report, {
     path: '/v1/reviews/{review}/decisions',
     summary: 'Every decision of a review, including replaced ones, oldest first',
     access,
     params,
     item: store.reviewDecision,
-    listFor: async ({ params: { review } }) => {
+    list: async ({ params: { review } }) => {
       await requireReview(db, review);
-      return { list: store.reviewDecisionList(review) };
+      return store.reviewDecisionList(review);
     },
   });
-  addRoute(app, {
+  addRoute(report, {
     path: '/v1/reviews/{review}/document',
     summary: 'The canonical JSON of a review; the signature has its SHA-256',
     access,
@@ -144,9 +143,9 @@ function addReads(app: OpenAPIHono<Env>, { db, sql }: Services): void {
   });
 }
 
-function addActions(app: OpenAPIHono<Env>, services: Services): void {
-  const { db } = services;
-  addRoute(app, {
+function addActions(report: Report): void {
+  const { db } = report;
+  addRoute(report, {
     method: 'post',
     path: '/v1/reviews',
     summary: 'Opens a review of a frozen snapshot of keys: those that exist now, or existed at as_of',
@@ -156,10 +155,10 @@ function addActions(app: OpenAPIHono<Env>, services: Services): void {
     status: 201,
     handle: async ({ c, body, principal }) => {
       const review = await toReviewRequest(db, body, await c.req.json<z.input<typeof newReview>>());
-      return await showReview(db, await openReview(services, { principal, title: body.title, review }));
+      return await showReview(db, await openReview(report, { principal, title: body.title, review }));
     },
   });
-  addRoute(app, {
+  addRoute(report, {
     method: 'post',
     path: '/v1/reviews/{review}/decisions',
     summary: 'Decides about keys of an open review: keep, revoke or rotate, with a reason; the newest decision counts',
@@ -169,11 +168,11 @@ function addActions(app: OpenAPIHono<Env>, services: Services): void {
     response: store.reviewItem,
     status: 201,
     handle: async ({ params: { review }, body, principal }) => {
-      await decideReview(services, { review, ...body, reason: body.reason ?? null, principal });
+      await decideReview(report, { review, ...body, reason: body.reason ?? null, principal });
       return await showReview(db, review);
     },
   });
-  addRoute(app, {
+  addRoute(report, {
     method: 'post',
     path: '/v1/reviews/{review}/signature',
     summary: 'Signs a fully decided review: it can no longer change, and its decisions take effect',
@@ -203,7 +202,7 @@ function addActions(app: OpenAPIHono<Env>, services: Services): void {
       .openapi('Signature'),
     status: 201,
     handle: async ({ params: { review }, query: { sha256: seen }, principal }) => {
-      const { isSigned: _isSigned, ...effects } = await signReview(services, { principal, review, seen });
+      const { isSigned: _isSigned, ...effects } = await signReview(report, { principal, review, seen });
       return effects;
     },
   });

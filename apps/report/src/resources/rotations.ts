@@ -1,11 +1,10 @@
-import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import * as store from '@keywarden/db/report';
 import { allow } from '../access/roles.ts';
 import { requireSink } from '../actions/reviews.ts';
 import { columnsFor } from '../dashboard/columns.ts';
 import { firstRows, type Part, section } from '../dashboard/html.ts';
-import { type Pages, readParameter, readReason } from '../dashboard/page.ts';
-import type { Env, Services } from '../environment.ts';
+import { type Report, readParameter, readReason } from '../dashboard/page.ts';
 import { digits, flag, range, reason } from '../parameters.ts';
 import { conflict } from '../problem.ts';
 import { addResource } from '../resource.ts';
@@ -37,9 +36,9 @@ const requestColumns = columnsFor(store.rotationRequestItem, {
 });
 
 /** Adds rotations, and requests for rotations. */
-export function addRotations(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
-  const { db } = services;
-  addResource(app, pages, services, {
+export function addRotations(report: Report): void {
+  const { db } = report;
+  addResource(report, {
     name: 'rotations',
     summary: 'Rotations, newest first: the state of each, and its history',
     access,
@@ -61,7 +60,7 @@ export function addRotations(app: OpenAPIHono<Env>, pages: Pages, services: Serv
         section('Rotation requests', await requestPart(db, {}, organizations)),
     },
   });
-  addRoute(app, {
+  addRoute(report, {
     path: '/v1/rotations/{rotation_id}',
     summary: 'One rotation',
     access,
@@ -70,15 +69,15 @@ export function addRotations(app: OpenAPIHono<Env>, pages: Pages, services: Serv
     handle: async ({ params: { rotation_id: id }, organizations }) =>
       await requireOne(db, store.rotationList({ id }, organizations), ['rotation with this id', '/v1/rotations']),
   });
-  addList(app, db, {
+  addList(report, {
     path: '/v1/rotation-requests',
     summary: 'Rotation requests made through the report, newest first, with the answers of the daemon',
     access,
     filters: { key: digits.optional() },
     item: store.rotationRequestItem,
-    listFor: ({ query, organizations }) => ({ list: store.rotationRequestList(query, organizations) }),
+    list: ({ query, organizations }) => store.rotationRequestList(query, organizations),
   });
-  addRoute(app, {
+  addRoute(report, {
     method: 'post',
     path: '/v1/rotation-requests',
     summary: 'Requests a rotation of a key; the daemon answers in its next pass',
@@ -89,14 +88,14 @@ export function addRotations(app: OpenAPIHono<Env>, pages: Pages, services: Serv
     response: store.rotationRequestItem,
     status: 202,
     handle: async ({ body, principal, organizations }) => {
-      const number = await requestRotation(services, { principal, ...body });
+      const number = await requestRotation(report, { principal, ...body });
       const list = store.rotationRequestList({ key: body.key, number }, organizations);
       return await requireOne(db, list, ['request with this number', '/v1/rotation-requests']);
     },
   });
-  pages.form('/keys/:key/rotation', allow('operator'), async ({ c, principal }, sent) => {
+  report.form('/keys/:key/rotation', allow('operator'), async ({ c, principal }, sent) => {
     const key = readParameter(c, 'key', digits);
-    await requestRotation(services, { principal, key, reason: readReason(sent) });
+    await requestRotation(report, { principal, key, reason: readReason(sent) });
     return { to: `/keys/${key}`, flash: 'requested' };
   });
 }
@@ -114,7 +113,7 @@ export async function requestPart(
 
 /** Requests a rotation on behalf of the principal and returns the request's number. Throws a Problem for a key that is gone. */
 async function requestRotation(
-  { db, sql, marks }: Services,
+  { db, sql, marks }: Report,
   { principal, key, reason }: { principal: store.Principal; key: string; reason: string },
 ): Promise<string> {
   const list = store.keyList({ number: key }, { organizations: principal.organizations });

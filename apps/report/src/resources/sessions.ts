@@ -1,10 +1,9 @@
-import { type OpenAPIHono, z } from '@hono/zod-openapi';
+import { z } from '@hono/zod-openapi';
 import { endSession, readOne, sessionItem, sessionList } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allowWhole } from '../access/roles.ts';
 import { columnsFor } from '../dashboard/columns.ts';
-import { type Pages, readParameter } from '../dashboard/page.ts';
-import type { Env, Services } from '../environment.ts';
+import { type Report, readParameter } from '../dashboard/page.ts';
 import { digits } from '../parameters.ts';
 import { notFound } from '../problem.ts';
 import { addResource } from '../resource.ts';
@@ -13,9 +12,9 @@ import { addRoute } from '../route.ts';
 const access = allowWhole('operator');
 
 /** Adds the sessions of the dashboard: who is signed in, and ending a session. */
-export function addSessions(app: OpenAPIHono<Env>, pages: Pages, services: Services): void {
-  const { db, sql } = services;
-  addResource(app, pages, services, {
+export function addSessions(report: Report): void {
+  const { db, sql } = report;
+  addResource(report, {
     name: 'sessions',
     summary: 'Sessions of the dashboard, newest first',
     access,
@@ -46,7 +45,7 @@ export function addSessions(app: OpenAPIHono<Env>, pages: Pages, services: Servi
       empty: 'There is no session.',
     },
   });
-  addRoute(app, {
+  addRoute(report, {
     method: 'post',
     path: '/v1/sessions/{session}/end',
     summary: 'Ends a session; its cookie stops working at once',
@@ -58,7 +57,7 @@ export function addSessions(app: OpenAPIHono<Env>, pages: Pages, services: Servi
       return (await readOne(db, sessionList({ number: session }))) ?? '{}';
     },
   });
-  pages.form('/sessions/:session/end', access, async ({ c, principal }) => {
+  report.form('/sessions/:session/end', access, async ({ c, principal }) => {
     const session = readParameter(c, 'session', digits);
     if (!(await endSession(sql, principal, session))) throw notFound('live session with this number', '/sessions');
     return { to: '/sessions', flash: 'session_ended' };

@@ -8,13 +8,12 @@ interface Schema {
   items?: Schema;
   properties?: Record<string, Schema>;
   anyOf?: Schema[];
-  default?: unknown;
 }
 
 interface Operation {
   summary?: string;
   description?: string;
-  parameters?: { name: string; in: string; required?: boolean; description?: string; schema?: Schema }[];
+  parameters?: { name: string; required?: boolean; description?: string; schema?: Schema }[];
   requestBody?: { content?: Record<string, { schema?: Schema }> };
   responses?: Record<string, { content?: Record<string, { schema?: Schema }> }>;
 }
