@@ -24,16 +24,17 @@ export interface State {
   closing: AbortSignal;
 }
 
-interface RequestVariables {
-  principal: Principal;
-  /** When the request's handler began: the data of its response is from then or later. */
-  answeredAt: Micros;
-  /** Whether the handler has rendered the times as the settings require. Searching a long list for its times takes a quarter of the request. */
-  timesAreRendered?: boolean;
-  /** What the active faults require of the handler. */
-  partialProjects?: boolean;
-  lateCommitBy?: Micros;
-  lateLastUsedBy?: Micros;
-}
-
-export type Env = { Variables: RequestVariables };
+/** What a request carries from one handler to the next. */
+export type Env = {
+  Variables: {
+    principal: Principal;
+    /** When the request's handler began: the data of its response is from then or later. */
+    answeredAt: Micros;
+    /** Whether the handler has rendered the times as the settings require. Searching a long list for its times takes a quarter of the request. */
+    timesAreRendered?: boolean;
+    /** What the active faults require of the handler. */
+    partialProjects?: boolean;
+    lateCommitBy?: Micros;
+    lateLastUsedBy?: Micros;
+  };
+};

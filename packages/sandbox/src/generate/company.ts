@@ -6,14 +6,7 @@ import { generateKeys } from './keys.ts';
 import { generateOperations } from './operations.ts';
 import { type Company, generateOrganizations } from './organizations.ts';
 
-export interface CompanyCounts {
-  organizations: number;
-  members: number;
-  projects: number;
-  keys: number;
-  operations: number;
-  served_operations: number;
-}
+export type CompanyCounts = ReturnType<typeof counts>;
 
 /**
  * Adds a company: organizations with current and former members, projects, and keys in every state that a review looks for. Its operations include
@@ -26,19 +19,20 @@ export function generateCompany(state: State, company: Company): CompanyCounts {
   // A repeated seed makes a further company: its names and ids must not repeat.
   const isFirst = before.organizations === 0;
   const random = createRandom(isFirst ? company.seed : seedOf(`${company.seed}/${before.organizations}`));
+  const generation = { company, random, now };
   db.transaction(() => {
-    const organizations = generateOrganizations(db, { company, random, now });
-    generateKeys(state, { company, random, now, organizations });
+    const organizations = generateOrganizations(db, generation);
+    generateKeys(state, { ...generation, organizations });
     const projects = organizations.flatMap((organization) => organization.projects);
     generateCredentials(db, { projects, now });
-    generateOperations(db, { company, random, now, projects });
+    generateOperations(db, { ...generation, projects });
   });
   const after = counts(state);
   for (const name of Object.keys(before) as (keyof CompanyCounts)[]) after[name] -= before[name];
   return after;
 }
 
-function counts({ db, clock }: State): CompanyCounts {
+function counts({ db, clock }: State) {
   const count = (sql: string, ...values: number[]) => Number(db.get(`select count(*) as n from ${sql}`, ...values)?.n);
   return {
     organizations: count('organization'),

@@ -2,7 +2,7 @@ import { insertKey, type NewKey } from '../resources/keys.ts';
 import type { State } from '../state.ts';
 import type { Random } from '../store/random.ts';
 import { DAY, HOUR, MINUTE, type Micros } from '../store/time.ts';
-import type { Company, MadeOrganization } from './organizations.ts';
+import type { Generation, MadeOrganization } from './organizations.ts';
 
 const goodNames =
   'ci-deploy terraform-production backup-runner migrations metrics-exporter preview-branches data-loader on-call-scripts'.split(
@@ -18,12 +18,7 @@ type Use = Pick<NewKey, 'created_at' | 'last_used_at' | 'last_used_from_addr' | 
  */
 export function generateKeys(
   { db, newToken }: Pick<State, 'db' | 'newToken'>,
-  {
-    company,
-    random,
-    now,
-    organizations,
-  }: { company: Company; random: Random; now: Micros; organizations: MadeOrganization[] },
+  { company, random, now, organizations }: Generation & { organizations: MadeOrganization[] },
 ): void {
   for (let index = 0; index < company.keys; index += 1) {
     const organization = organizations[index % organizations.length];

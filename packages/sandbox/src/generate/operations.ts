@@ -3,7 +3,7 @@ import type { Database } from '../store/database.ts';
 import type { Random } from '../store/random.ts';
 import { operationIndexes } from '../store/schema.ts';
 import { MINUTE, type Micros, SECOND } from '../store/time.ts';
-import type { Company, MadeProject } from './organizations.ts';
+import type { Generation, MadeProject } from './organizations.ts';
 
 /** The actions that one request makes: all of them have the same created_at. */
 const requests: readonly { actions: readonly string[]; weight: number }[] = [
@@ -37,7 +37,7 @@ const withoutEndpoint = new Set([
  */
 export function generateOperations(
   db: Database,
-  { company, random, now, projects }: { company: Company; random: Random; now: Micros; projects: MadeProject[] },
+  { company, random, now, projects }: Generation & { projects: MadeProject[] },
 ): void {
   const weights = projects.map(() => 0.3 + random.next() ** 2 * 3);
   const total = weights.reduce((sum, weight) => sum + weight, 0);
@@ -76,9 +76,13 @@ function generateProject(db: Database, course: Course): void {
     for (const action of actions.slice(0, count - made)) {
       const branch = random.pick(project.branches);
       const isOpen = made >= count - open;
-      const { status, failures, error, updatedAt, nextAt } = isOpen
-        ? openState({ random, at, now, isFirst: made === count - open })
-        : endedState({ random, at, now });
+      // The oldest operation in progress runs for some minutes more; the others wait for it.
+      const isRunning = isOpen && made === count - open;
+      const { status, failures, error } = isOpen
+        ? { status: isRunning ? 'running' : 'scheduling', failures: 0, error: null }
+        : makeEnd(random);
+      const updatedAt = isOpen ? at : Math.min(now, at + random.between(200_000, 3 * SECOND));
+      const nextAt = isRunning ? now + random.between(1, 20) * MINUTE : null;
       const endpointId = withoutEndpoint.has(action) ? null : branch.endpointId;
       const place = [random.uuid(), project.id, branch.id, endpointId];
       db.run(insertOperation, ...place, action, status, failures, error, at, updatedAt, Number(isOpen), nextAt);
@@ -99,32 +103,7 @@ function pickActions(random: Random): readonly string[] {
   return ['start_compute'];
 }
 
-interface At {
-  random: Random;
-  at: Micros;
-  now: Micros;
-}
-
-interface OperationState {
-  status: Status;
-  failures: number;
-  error: string | null;
-  updatedAt: Micros;
-  nextAt: Micros | null;
-}
-
-/** The oldest operation in progress runs for some minutes more; the others wait for it. */
-function openState({ random, at, now, isFirst }: At & { isFirst: boolean }): OperationState {
-  const nextAt = isFirst ? now + random.between(1, 20) * MINUTE : null;
-  return { status: isFirst ? 'running' : 'scheduling', failures: 0, error: null, updatedAt: at, nextAt };
-}
-
-function endedState({ random, at, now }: At): OperationState {
-  const end = makeEnd(random);
-  return { ...end, updatedAt: Math.min(now, at + random.between(200_000, 3 * SECOND)), nextAt: null };
-}
-
-function makeEnd(random: Random): Pick<OperationState, 'status' | 'failures' | 'error'> {
+function makeEnd(random: Random): { status: Status; failures: number; error: string | null } {
   const mark = random.next();
   if (mark < 0.97) return { status: 'finished', failures: random.chance(0.01) ? 1 : 0, error: null };
   if (mark < 0.98)

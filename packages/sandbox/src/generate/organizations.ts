@@ -45,11 +45,15 @@ const services =
   );
 const stages = ['production', 'staging', 'preview', 'analytics'];
 
+/** What all parts of a company are made from. */
+export interface Generation {
+  company: Company;
+  random: Random;
+  now: Micros;
+}
+
 /** Makes organizations, their members and projects. The sandbox's own administrator administers each organization. */
-export function generateOrganizations(
-  db: Database,
-  { company, random, now }: { company: Company; random: Random; now: Micros },
-): MadeOrganization[] {
+export function generateOrganizations(db: Database, { company, random, now }: Generation): MadeOrganization[] {
   const administrator = String(db.get('select user_id from api_key where id = 1')?.user_id);
   const span = company.months * 30 * DAY;
   return Array.from({ length: company.organizations }, (_, index) => {
@@ -69,11 +73,7 @@ export function generateOrganizations(
   });
 }
 
-interface Making {
-  random: Random;
-  organizationId: string;
-  now: Micros;
-}
+type Making = Omit<Generation, 'company'> & { organizationId: string };
 
 function makeUsers(db: Database, { random, organizationId, createdAt, now }: Making & { createdAt: Micros }): string[] {
   return Array.from({ length: random.between(6, 14) }, (_, index) => {

@@ -10,8 +10,6 @@ import { formatInstant } from '../store/time.ts';
 
 const keyName = z.string().min(1, 'key_name must not be empty').max(64, 'key_name is longer than 64 characters');
 const personalBody = z.object({ key_name: keyName });
-const personalKeys = "k.kind = 'personal' and k.user_id = :owner";
-const organizationKeys = "k.kind <> 'personal' and k.organization_id = :owner";
 const organizationBody = z.object({ key_name: keyName, project_id: z.string().optional() });
 
 export function apiKeyRoutes(api: Hono<Env>, state: State): void {
@@ -26,7 +24,7 @@ export function apiKeyRoutes(api: Hono<Env>, state: State): void {
 
   api.get('/api_keys', (c) => {
     const { userId } = requirePersonal(c.get('principal'));
-    return c.json(listKeys(c, state, { condition: personalKeys, owner: userId }));
+    return c.json(listKeys(c, state, keysOfUser(userId)));
   });
 
   api.post('/api_keys', async (c) => {
@@ -37,13 +35,13 @@ export function apiKeyRoutes(api: Hono<Env>, state: State): void {
 
   api.delete('/api_keys/:key_id', (c) => {
     const { userId } = requirePersonal(c.get('principal'));
-    return c.json(revoke(state, { keyId: readPath(c, 'key_id'), condition: personalKeys, owner: userId }));
+    return c.json(revoke(c, state, keysOfUser(userId)));
   });
 
   api.get('/organizations/:org_id/api_keys', (c) => {
     const organizationId = readPath(c, 'org_id');
     requireAdministrator(db, c.get('principal'), { of: organizationId, to: 'manage organization API keys' });
-    return c.json(listKeys(c, state, { condition: organizationKeys, owner: organizationId }));
+    return c.json(listKeys(c, state, keysOfOrganization(organizationId)));
   });
 
   api.post('/organizations/:org_id/api_keys', async (c) => {
@@ -68,16 +66,23 @@ export function apiKeyRoutes(api: Hono<Env>, state: State): void {
   api.delete('/organizations/:org_id/api_keys/:key_id', (c) => {
     const organizationId = readPath(c, 'org_id');
     requireAdministrator(db, c.get('principal'), { of: organizationId, to: 'manage organization API keys' });
-    const keyId = readPath(c, 'key_id');
-    return c.json(revoke(state, { keyId, condition: organizationKeys, owner: organizationId }));
+    return c.json(revoke(c, state, keysOfOrganization(organizationId)));
   });
 }
 
-function listKeys(
-  c: Context<Env>,
-  state: State,
-  { condition, owner }: { condition: string; owner: string },
-): unknown[] {
+/** The keys that a route is about: those of a person or of an organization. */
+interface Keys {
+  condition: string;
+  owner: string;
+}
+
+const keysOfUser = (owner: string): Keys => ({ condition: "k.kind = 'personal' and k.user_id = :owner", owner });
+const keysOfOrganization = (owner: string): Keys => ({
+  condition: "k.kind <> 'personal' and k.organization_id = :owner",
+  owner,
+});
+
+function listKeys(c: Context<Env>, state: State, { condition, owner }: Keys): unknown[] {
   const seen = state.clock.now() - (c.get('lateLastUsedBy') ?? 0);
   const rows = state.db.all(
     `select ${keyColumns}, u.name as creator from api_key k join user u on u.id = k.user_id
@@ -87,13 +92,8 @@ function listKeys(
   return rows.map((row) => ({ ...renderKey(row), created_by: { id: row.user_id, name: row.creator, image: '' } }));
 }
 
-interface Named {
-  keyId: string;
-  condition: string;
-  owner: string;
-}
-
-function revoke({ db, clock }: State, { keyId, condition, owner }: Named): unknown {
+function revoke(c: Context, { db, clock }: State, { condition, owner }: Keys): unknown {
+  const keyId = readPath(c, 'key_id');
   if (!/^\d{1,19}$/.test(keyId) || BigInt(keyId) >= 2n ** 63n) throw new Refusal(400, 'key_id must be an int64');
   const now = clock.now();
   const live = `select ${keyColumns} from api_key k where k.id = :id and k.revoked_at is null and ${condition}`;

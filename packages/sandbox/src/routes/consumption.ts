@@ -174,6 +174,8 @@ type Granularity = 'hourly' | 'daily' | 'monthly';
 
 /** How long each granularity is kept, as the API document states. */
 const keptFor: Record<Granularity, Micros> = { hourly: 168 * HOUR, daily: 60 * DAY, monthly: 366 * DAY };
+/** From the start of a timeframe, this long leads into the next one. */
+const longest: Record<Granularity, Micros> = { hourly: HOUR, daily: DAY, monthly: 32 * DAY };
 
 interface Timeframe {
   start: Micros;
@@ -184,7 +186,7 @@ interface Timeframe {
 function timeframes(granularity: Granularity, { from, to }: { from: Micros; to: Micros }): Timeframe[] {
   const frames: Timeframe[] = [];
   for (let start = floorTo(from, granularity); start < to; ) {
-    const end = next(start, granularity);
+    const end = floorTo(start + longest[granularity], granularity);
     frames.push({ start, end });
     start = end;
   }
@@ -209,10 +211,4 @@ function floorTo(at: Micros, granularity: Granularity): Micros {
   const date = new Date(at / 1000);
   if (granularity === 'monthly') return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1) * 1000;
   return at - (at % (granularity === 'daily' ? DAY : HOUR));
-}
-
-function next(start: Micros, granularity: Granularity): Micros {
-  if (granularity !== 'monthly') return start + (granularity === 'daily' ? DAY : HOUR);
-  const date = new Date(start / 1000);
-  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1) * 1000;
 }
