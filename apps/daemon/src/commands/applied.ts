@@ -1,5 +1,6 @@
 import { countOf } from '@keywarden/core/values';
 import type { Applied } from '../enforce/apply.ts';
+import { joined } from './output.ts';
 import { renderTable } from './table.ts';
 
 /** Returns the result of applying a plan, for machines. */
@@ -24,11 +25,11 @@ export function renderApplied({ items, untried, stopped }: Applied): string {
     return 'Nothing was revoked. The keys that this plan flags no longer count toward breakers.';
   const rows = items.map(({ item, outcome, why }) => [item.key.id, item.key.kind, item.key.name, outcome, why ?? '']);
   const revoked = countRevoked(items);
-  return [
+  return joined([
     `${renderTable(['KEY', 'KIND', 'NAME', 'OUTCOME', 'WHY'], rows)}\n`,
     `${countOf(revoked, 'key')} revoked, ${items.length - revoked} not${untried > 0 ? `, ${untried} not tried` : ''}.`,
-    ...(stopped === null ? [] : [`The run was stopped: ${stopped}.`]),
-  ].join('\n');
+    stopped !== null && `The run was stopped: ${stopped}.`,
+  ]);
 }
 
 const countRevoked = (items: Applied['items']) => items.filter(({ outcome }) => outcome === 'revoked').length;

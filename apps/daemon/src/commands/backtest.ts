@@ -7,6 +7,7 @@ import { parseConfig } from '@keywarden/runtime/config';
 import { connectionsOf } from '../connect.ts';
 import { controlPlaneNow } from '../control-plane-clock.ts';
 import { describeCommand } from './command.ts';
+import { joined } from './output.ts';
 import { renderTable } from './table.ts';
 import { existingStore, withContext } from './with-context.ts';
 
@@ -54,13 +55,14 @@ function render({ from, to, revoked, unjudged, unknown }: Backtest): string {
     usedAfter ?? (goneAt !== null ? `unknown: gone at ${goneAt}` : isUseUnknown ? 'unknown' : 'no'),
     findings.map(({ rule, reason }) => `${rule}: ${reason}`).join('; '),
   ]);
-  return [
+  const parts = [
     `From ${from} to ${to} the policy would have revoked ${countOf(revoked.length, 'key')}. Used afterwards: ${wrong.length}.`,
-    ...(rows.length > 0 ? [renderTable(['DAY', 'KEY', 'NAME', 'ORGANIZATION', 'USED AFTERWARDS', 'WHY'], rows)] : []),
+    rows.length > 0 && renderTable(['DAY', 'KEY', 'NAME', 'ORGANIZATION', 'USED AFTERWARDS', 'WHY'], rows),
     ...unjudged.map(({ scope, days }) => `Not judged: ${scope} on ${countOf(days, 'day')} without a complete listing.`),
-    ...(unknown === 0 ? [] : [`Not judged: ${countOf(unknown, 'key')} whose last use or creation is unknown.`]),
+    unknown > 0 && `Not judged: ${countOf(unknown, 'key')} whose last use or creation is unknown.`,
     'The replay ignores quotas, notices, exemptions and reviews, and uses the current names and owners.',
-  ].join('\n\n');
+  ];
+  return joined(parts, '\n\n');
 }
 
 function toJson({ from, to, revoked, unjudged, unknown }: Backtest) {

@@ -42,7 +42,6 @@ export const checkCommand = describeCommand({
   examples: [''],
   needsPerson:
     'a listing is suspect, a setting of the server is unsafe, a limit of connections is too low, a statement waits for a lock, or a table of a cluster is in the wrong place',
-  /** Checks the configuration, database, credentials and clock, and prints one line for each. A failed check does not skip the others. */
   async run({ output }): Promise<number> {
     const report = createCheckReport(output);
     const signal = stopSignal();
@@ -121,10 +120,9 @@ async function readStored(config: Config, environment: Environment, isWritable: 
         ...(await listMisplacedTables(store.sql)),
         ...(await listBlockers(store.sql)),
       ],
-      exposures: listExposures({
-        databaseUrl: environment.DATABASE_URL,
+      exposures: listExposures(environment.KEYWARDEN_DATA, {
+        url: environment.DATABASE_URL,
         isEncrypted: await isEncrypted(store.sql),
-        dataFolder: environment.KEYWARDEN_DATA,
       }),
       suspectScopes: await listSuspectScopes(store.sql),
       lasting: await listLastingTokens(store.db),

@@ -14,7 +14,7 @@ import type { Db } from '@keywarden/db/store';
 import { usageError } from '@keywarden/runtime';
 import { describeCommand } from './command.ts';
 import { wholeList } from './common.ts';
-import { type Columns, type Listed, list } from './output.ts';
+import { type Columns, joined, type Listed, list } from './output.ts';
 import { inEmergency } from './with-context.ts';
 
 export const coverageCommand = describeCommand({
@@ -128,10 +128,11 @@ function namesOf(unknown: ProjectCoverage['unknown']): string {
 function renderOne({ known, unknown, ...project }: ProjectCoverage): string {
   const spans = (intervals: Interval[]) => intervals.map(({ from, to }) => (from === to ? from : `${from}  to  ${to}`));
   const gaps = unknown.map((gap, index) => `  ${spans(unknown)[index]}  ${gapReasons[gap.reason]}`);
-  return [
+  return joined([
     `Project ${project.project_id} of ${project.organization_id} at ${project.control_plane}${project.gone_at === null ? '' : `, gone since ${project.gone_at}`}.`,
     known.length > 0 ? 'Covered completely:' : 'No interval is covered completely.',
     ...spans(known).map((span) => `  ${span}`),
-    ...(gaps.length > 0 ? ['Gaps:', ...gaps] : []),
-  ].join('\n');
+    gaps.length > 0 && 'Gaps:',
+    ...gaps,
+  ]);
 }

@@ -3,6 +3,7 @@ import { type Enforced, enforce } from '../enforce/enforce.ts';
 import { listKeysAfresh } from '../sync/keys.ts';
 import { appliedToJson, renderApplied } from './applied.ts';
 import { describeCommand } from './command.ts';
+import { joined } from './output.ts';
 import { wholeContext } from './with-context.ts';
 
 export const enforceCommand = describeCommand({
@@ -18,7 +19,7 @@ export const enforceCommand = describeCommand({
     if (enforced.whyUnmarked !== null) failures.push(enforced.whyUnmarked);
     return {
       json: { ...toJson(enforced), failures },
-      text: [...render(enforced), ...failures].join('\n\n'),
+      text: joined([...render(enforced), ...failures], '\n\n'),
       needsPerson: failures.length > 0 || needsPerson(enforced),
     };
   },
@@ -47,17 +48,15 @@ function toJson({ plan, announced, approved, automatic, why }: Enforced) {
   };
 }
 
-function render({ plan, announced, approved, automatic, why }: Enforced): string[] {
+function render({ plan, announced, approved, automatic, why }: Enforced): (string | false)[] {
   const waiting = [...Map.groupBy(plan.automatic, ({ waits }) => waits)].flatMap(([wait, group]) =>
     wait === null ? [] : [`Waiting, ${group.length} of ${countOf(plan.automatic.length, 'key')}: ${wait}.`],
   );
   return [
     `Plan ${plan.id}: ${countOf(plan.document.items.length, 'key')} to revoke, ${plan.document.held.length} held. Notices: ${announced.accepted} accepted, ${announced.pending} pending.`,
     ...approved.map((applied) => `Approved in the report:\n${renderApplied(applied)}`),
-    ...(automatic === null ? [`No key is revoked automatically: ${why}.`] : []),
-    ...(automatic !== null && automatic.items.length > 0
-      ? [`Automatic revocations:\n${renderApplied(automatic)}`]
-      : []),
-    ...(waiting.length > 0 ? [waiting.join('\n')] : []),
+    automatic === null && `No key is revoked automatically: ${why}.`,
+    automatic !== null && automatic.items.length > 0 && `Automatic revocations:\n${renderApplied(automatic)}`,
+    waiting.length > 0 && waiting.join('\n'),
   ];
 }

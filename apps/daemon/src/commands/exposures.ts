@@ -7,21 +7,16 @@ import { isLoopback } from '@keywarden/runtime';
  * Lists, in words, what in this deployment others could read or change: a connection to the database in clear text, and a data folder that other
  * users can enter or that the report shares. Nothing of that matters while Keywarden runs its own database.
  */
-export function listExposures({
-  databaseUrl,
-  isEncrypted,
-  dataFolder,
-}: {
-  databaseUrl: string | undefined;
-  isEncrypted: boolean;
-  dataFolder: string;
-}): string[] {
+export function listExposures(
+  dataFolder: string,
+  database: { url: string | undefined; isEncrypted: boolean },
+): string[] {
   const exposures: string[] = [];
   if ((statSync(dataFolder).mode & 0o077) !== 0)
     exposures.push(`other users of this machine can enter the data folder ${dataFolder}; run chmod 700 on it`);
-  if (databaseUrl === undefined) return exposures;
-  const { hostname } = new URL(databaseUrl);
-  if (!isEncrypted && !isLoopback(hostname))
+  if (database.url === undefined) return exposures;
+  const { hostname } = new URL(database.url);
+  if (!database.isEncrypted && !isLoopback(hostname))
     exposures.push(
       `the connection to the database at ${hostname} is not encrypted; add sslmode=verify-full to DATABASE_URL`,
     );

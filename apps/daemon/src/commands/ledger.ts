@@ -12,6 +12,7 @@ import { readCheckpoint, readSeen } from '../ledger/seen-checkpoint.ts';
 import { addLedgerKey, endFormerKeys, readSigningKeys } from '../ledger/signing-keys.ts';
 import { describeCommand } from './command.ts';
 import { userName } from './common.ts';
+import { joined } from './output.ts';
 import { storeOnly } from './with-context.ts';
 
 export const ledgerCommand = describeCommand({
@@ -33,7 +34,6 @@ export const ledgerCommand = describeCommand({
     if (Number(rotateKey) + Number(end) + Number(reason !== undefined) > 1)
       throw usageError('--rotate-key, --end-former-keys and --begin-anew exclude each other; use one of them.');
   },
-  /** Shows the ledger, after adding the events that wait. With `check`, compares everything in the store with it. */
   async run(
     context,
     { check = false, createKey = false, rotateKey = false, endFormerKeys: end = false, beginAnew: reason },
@@ -52,12 +52,13 @@ export const ledgerCommand = describeCommand({
       }
     }
     const { state, matches } = await readState(context, { check, createKey });
-    const done = [
-      ...(reason === undefined ? [] : ['A new ledger begins.']),
-      ...(rotateKey ? ['Checkpoints are signed with a new key, too, from now on.'] : []),
-      ...(end ? ['Checkpoints are signed with the newest key only from now on.'] : []),
-    ];
-    return { json: state, text: [...done, inWords(state, matches)].join('\n'), needsPerson: state.faults.length > 0 };
+    const text = joined([
+      reason !== undefined && 'A new ledger begins.',
+      rotateKey && 'Checkpoints are signed with a new key, too, from now on.',
+      end && 'Checkpoints are signed with the newest key only from now on.',
+      inWords(state, matches),
+    ]);
+    return { json: state, text, needsPerson: state.faults.length > 0 };
   },
 });
 
@@ -78,10 +79,8 @@ async function readState(context: Context, { check, createKey }: { check: boolea
   const waiting = await db.readOldestWaiting(store.db);
   const cosigned = await db.listCosigned(store.db);
   const differs = check ? await whyLedgerDiffers(context) : null;
-  const found = [
-    ...(grown.state === 'inconsistent' ? [`the ledger is not the one that was signed: ${grown.why}`] : []),
-    ...(check ? await checkLedger(context) : []),
-  ];
+  const found = check ? await checkLedger(context) : [];
+  if (grown.state === 'inconsistent') found.unshift(`the ledger is not the one that was signed: ${grown.why}`);
   const state = {
     origin: newest === null ? null : (readCheckpoint(newest.note)?.origin ?? null),
     size: newest?.size ?? 0,
@@ -101,25 +100,24 @@ async function readState(context: Context, { check, createKey }: { check: boolea
 
 function inWords(state: Awaited<ReturnType<typeof readState>>['state'], matches: boolean): string {
   const { origin, size, waiting, seen, public_keys: keys, witnesses, faults } = state;
-  return [
+  return joined([
     origin === null
       ? 'The ledger has no events yet.'
       : `Ledger ${origin}: ${countOf(size, 'event')}, signed at ${state.signed_at}.`,
-    ...(waiting > 0
-      ? [`Waiting for a signed checkpoint: ${countOf(waiting, 'event')}, the oldest since ${state.waiting_since}.`]
-      : []),
+    waiting > 0 &&
+      `Waiting for a signed checkpoint: ${countOf(waiting, 'event')}, the oldest since ${state.waiting_since}.`,
     `This machine has seen ${seen} of them, in a file outside the database.`,
-    ...(keys.length > 0
-      ? keys.map((key) => `Public key, for auditors: ${key}`)
-      : origin === null
-        ? ['No machine has a key yet: the daemon creates it, or keywarden ledger --create-key.']
-        : ['This machine has no key of the ledger; events wait until a machine signs that has it.']),
-    ...(origin !== null && witnesses.length === 0 ? ['No witness has cosigned it.'] : []),
+    ...keys.map((key) => `Public key, for auditors: ${key}`),
+    keys.length === 0 &&
+      (origin === null
+        ? 'No machine has a key yet: the daemon creates it, or keywarden ledger --create-key.'
+        : 'This machine has no key of the ledger; events wait until a machine signs that has it.'),
+    origin !== null && witnesses.length === 0 && 'No witness has cosigned it.',
     ...witnesses.map(({ name, cosigned }) => `Witness ${name} has cosigned ${cosigned} of them.`),
     ...state.witness_failures.map((failure) => `No cosignature now: ${failure}.`),
     ...faults.map((fault) => `Fault: ${fault}.`),
-    ...(matches ? ['Every governed row, event, hash and sealed operation in the store matches.'] : []),
-  ].join('\n');
+    matches && 'Every governed row, event, hash and sealed operation in the store matches.',
+  ]);
 }
 
 /** A row has a few events. */
@@ -133,7 +131,6 @@ export const receiptCommand = describeCommand({
   output: 'result',
   examples: ['plan_approval/17 > approval.tlog-proof', 'incident/3 --type incident.closed'],
   needs: storeOnly,
-  /** Prints the receipt of the newest event about a row, or of its newest event of one type. */
   async run(context, subject, { type, json }) {
     const { store } = context;
     requireDataFolder(context.environment.KEYWARDEN_DATA);

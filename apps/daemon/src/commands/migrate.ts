@@ -3,6 +3,7 @@ import { distributeOperations, type Migrated, migrateStore, setOperationRetentio
 import { exitCode, print, printError } from '@keywarden/runtime';
 import { hasConfigFile } from '@keywarden/runtime/config';
 import { describeCommand } from './command.ts';
+import { joined } from './output.ts';
 import { storeOnly } from './with-context.ts';
 
 export const migrateCommand = describeCommand({
@@ -31,9 +32,9 @@ export const migrateCommand = describeCommand({
 function inWords({ migrations, functions, sequences }: Migrated): string {
   const set = sequences > 0 ? `Set ${countOf(sequences, 'sequence')} to the last number of the rows. ` : '';
   if (migrations + functions === 0) return `${set}The database is up to date.`;
-  const done = [
-    ...(migrations > 0 ? [countOf(migrations, 'migration')] : []),
-    ...(functions > 0 ? [`${functions} of the functions, views and grants`] : []),
+  const applied = [
+    migrations > 0 && countOf(migrations, 'migration'),
+    functions > 0 && `${functions} of the functions, views and grants`,
   ];
-  return `${set}Applied ${done.join(' and ')}; the database is up to date.`;
+  return `${set}Applied ${joined(applied, ' and ')}; the database is up to date.`;
 }

@@ -49,6 +49,10 @@ export function printAnswer(answer: Answer, { output: form = 'table' }: OutputOp
   return answer.code ?? (answer.needsPerson ? exitCode.needsPerson : exitCode.done);
 }
 
+/** Returns a text of the parts that are there: one a line, or apart by another separator. */
+export const joined = (parts: (string | false | null)[], separator = '\n'): string =>
+  parts.filter((part) => part !== false && part !== null).join(separator);
+
 /** Returns a list of items, for `renderList`. */
 export const list = <T>(items: readonly T[], columns: Columns<T>, shown: Omit<Shown, 'form'>): Listed => ({
   render: (form) => renderList(items, columns, { ...shown, form }),
@@ -79,5 +83,5 @@ export function renderList<T>(
   if (form === 'csv')
     return writeCsv([headers.map((header) => header.toLowerCase()), ...rows], { lineEnd: '\n' }).trimEnd();
   if (rows.length === 0) return none;
-  return [renderTable(headers, rows, width), ...(after === undefined ? [] : [after])].join('\n\n');
+  return joined([renderTable(headers, rows, width), after ?? null], '\n\n');
 }

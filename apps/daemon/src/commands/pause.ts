@@ -13,7 +13,7 @@ import {
 } from '../enforce/high-water-mark.ts';
 import { describeCommand } from './command.ts';
 import { lostInWords, userName } from './common.ts';
-import type { Answer } from './output.ts';
+import { type Answer, joined } from './output.ts';
 import { inEmergency, storeOnly, withContext } from './with-context.ts';
 
 export const pauseCommand = describeCommand({
@@ -24,7 +24,6 @@ export const pauseCommand = describeCommand({
   examples: ['--reason "migration of the payment service"'],
   needsPerson: 'this machine could not write its mark',
   needs: inEmergency,
-  /** Stops every replica before its next destructive call (R7), until `resume`. */
   async run(context, { reason = null }) {
     // A full disk of this machine must not prevent a pause. The mark only lets a store that was restored from before the pause be noticed.
     const mark = () => moveMark(context).then(() => null, whyUnmarked);
@@ -39,12 +38,12 @@ export const pauseCommand = describeCommand({
         since: pause.pausedAt,
         warnings: unmarked === null ? [] : [unmarked],
       },
-      text: [
+      text: joined([
         isNew
           ? 'Paused: no replica revokes a key until you run keywarden resume.'
           : `Already paused by ${pause.pausedBy} since ${pause.pausedAt}; run keywarden resume to end the pause.`,
-        ...(unmarked === null ? [] : [unmarked]),
-      ].join('\n'),
+        unmarked,
+      ]),
       needsPerson: unmarked !== null,
     };
   },
@@ -72,34 +71,31 @@ export const resumeCommand = describeCommand({
   output: 'result',
   examples: [''],
   needs: storeOnly,
-  /** Ends the pause. As in earlier versions, it also permits automatic enforcement on this machine, with a notice, unless a person has withdrawn that. */
   async run(context) {
     // The permission is for a daemon that uses this folder. Ending the pause makes a mark there.
     const hasDaemon = existsSync(context.environment.KEYWARDEN_DATA);
     const wasPaused = await betweenMarks(context, () => endPause(context.store.db, userName()));
-    const lines = [wasPaused ? 'Resumed: plans that a person applies revoke keys again.' : 'Nothing was paused.'];
     const wasArmed = (await whyNotEnforcing(context)) === null;
     const stays = isDisarmed(context.environment.KEYWARDEN_DATA);
     const arms = !wasArmed && hasDaemon && !stays;
-    if (arms) {
-      await armMachine(context, userName());
-      lines.push(armed, ...(await whyNotYet(context)), 'In the next version, only keywarden arm does this.');
-    }
-    if (stays) lines.push('A person has disarmed this machine; keywarden arm permits automatic enforcement again.');
-    return {
-      json: { paused: false, was_paused: wasPaused, armed: wasArmed || arms, was_armed: wasArmed },
-      text: lines.join('\n'),
-    };
+    if (arms) await armMachine(context, userName());
+    const text = joined([
+      wasPaused ? 'Resumed: plans that a person applies revoke keys again.' : 'Nothing was paused.',
+      arms && armed,
+      arms && (await whyNotYet(context)),
+      arms && 'In the next version, only keywarden arm does this.',
+      stays && 'A person has disarmed this machine; keywarden arm permits automatic enforcement again.',
+    ]);
+    return { json: { paused: false, was_paused: wasPaused, armed: wasArmed || arms, was_armed: wasArmed }, text };
   },
 });
 
 const armed = 'This machine now automatically enforces everything in mode: enforce on this store.';
 
 /** The permission holds, but an incident of the ledger stops all daemons. */
-const whyNotYet = async ({ store }: Context): Promise<string[]> =>
-  (await hasOpenIncident(store.db, 'ledger_inconsistent'))
-    ? ['It begins once the incident about the ledger is closed: keywarden incidents has the reason.']
-    : [];
+const whyNotYet = async ({ store }: Context) =>
+  (await hasOpenIncident(store.db, 'ledger_inconsistent')) &&
+  'It begins once the incident about the ledger is closed: keywarden incidents has the reason.';
 
 export const armCommand = describeCommand({
   name: 'arm',
@@ -107,7 +103,6 @@ export const armCommand = describeCommand({
   output: 'result',
   examples: [''],
   needs: storeOnly,
-  /** Permits automatic enforcement on this machine, after a person has checked the store (R10). */
   async run(context) {
     // The permission is for a daemon that uses this folder.
     requireDataFolder(context.environment.KEYWARDEN_DATA);
@@ -115,21 +110,14 @@ export const armCommand = describeCommand({
     if (!isArmed) await armMachine(context, userName());
     const pause = await readPause(context.store.db);
     const lost = await listLostSuccessors(context.store.db);
-    const lines = [
+    const text = joined([
       isArmed ? 'Automatic enforcement is already permitted on this machine.' : armed,
-      ...(await whyNotYet(context)),
-      ...(pause === null ? [] : ['Keywarden is paused: run keywarden resume to end the pause.']),
-      ...(lost.length === 0
-        ? []
-        : [
-            lostInWords(lost),
-            'If a rule may revoke one of them, run keywarden disarm now, assign its owner and exemptions again, then run keywarden arm. A key whose secret no one has can be revoked.',
-          ]),
-    ];
-    return {
-      json: { armed: true, was_armed: isArmed, paused: pause !== null, lost_successors: lost },
-      text: lines.join('\n'),
-    };
+      await whyNotYet(context),
+      pause !== null && 'Keywarden is paused: run keywarden resume to end the pause.',
+      lost.length > 0 &&
+        `${lostInWords(lost)}\nIf a rule may revoke one of them, run keywarden disarm now, assign its owner and exemptions again, then run keywarden arm. A key whose secret no one has can be revoked.`,
+    ]);
+    return { json: { armed: true, was_armed: isArmed, paused: pause !== null, lost_successors: lost }, text };
   },
 });
 
@@ -139,7 +127,7 @@ export const disarmCommand = describeCommand({
   output: 'result',
   examples: [''],
   needsPerson: 'this machine could not withdraw its permission, so Keywarden is paused',
-  /** Withdraws the permission of this machine. Opens nothing first: a brake must work without a database and on a full disk. */
+  /** Opens nothing first: a brake must work without a database and on a full disk. */
   async run() {
     const environment = readEnvironment(process.env);
     // Another folder than that of the daemon has no permission to withdraw.

@@ -9,6 +9,7 @@ import { planKeys } from '../enforce/plan.ts';
 import { listKeysAfresh } from '../sync/keys.ts';
 import { describeCommand } from './command.ts';
 import { requireOrganization, requireRules } from './common.ts';
+import { joined } from './output.ts';
 import { describePlan, renderPlan, renderPlanRows } from './plan-text.ts';
 import { wholeContext } from './with-context.ts';
 
@@ -108,11 +109,9 @@ function describeBlindSpots({ config }: Context, connections: Connection[], { do
   const members = personal.reduce((sum, spot) => sum + (spot.members ?? 0), 0);
   const unlisted = personal.filter((spot) => spot.members === null).length;
   const others = [
-    ...(members > 0
-      ? [`those of ${countOf(members, 'member')} of ${countOf(personal.length - unlisted, 'organization')}`]
-      : []),
-    ...(unlisted > 0 ? [`those of ${countOf(unlisted, 'organization')} whose members cannot be listed`] : []),
+    members > 0 && `those of ${countOf(members, 'member')} of ${countOf(personal.length - unlisted, 'organization')}`,
+    unlisted > 0 && `those of ${countOf(unlisted, 'organization')} whose members cannot be listed`,
   ];
-  if (others.length === 0) return clocks;
-  return [...clocks, `Personal keys that no connection can list are not in this plan: ${others.join(', and ')}.`];
+  if (personal.length === 0) return clocks;
+  return [...clocks, `Personal keys that no connection can list are not in this plan: ${joined(others, ', and ')}.`];
 }

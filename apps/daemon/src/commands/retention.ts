@@ -19,7 +19,6 @@ export const retentionCommand = describeCommand({
   check({ drop, evenIfChanged }) {
     if (evenIfChanged && !drop) throw usageError('--even-if-changed needs --drop.');
   },
-  /** Runs the dry run of `retention.operations`. With `drop`, drops the months that an earlier dry run named at least a day ago. */
   async run(context, { drop = false, evenIfChanged = false }) {
     const months = await findExpiredMonths(context);
     if (drop) await dropDueMonths(context, { months, by: userName(), evenIfChanged });

@@ -8,6 +8,7 @@ import { listKeysAfresh } from '../sync/keys.ts';
 import { makeKeyFinder } from './choose-keys.ts';
 import { describeCommand } from './command.ts';
 import { userName } from './common.ts';
+import { joined } from './output.ts';
 import { rotationToJson } from './rotations.ts';
 import { renderTable } from './table.ts';
 import { existingStore } from './with-context.ts';
@@ -39,7 +40,7 @@ export const rotateCommand = describeCommand({
     if (rotated.whyUnmarked !== null) failures.push(rotated.whyUnmarked);
     return {
       json: { ...toJson(rotated), failures },
-      text: [...render(rotated), ...failures].join('\n\n'),
+      text: joined([...render(rotated), ...failures], '\n\n'),
       needsPerson: failures.length > 0 || needsPerson(rotated),
     };
   },
@@ -75,25 +76,22 @@ function toJson({ opened, moved, orphans, why }: Rotated) {
   };
 }
 
-function render({ opened, moved, orphans, why }: Rotated): string[] {
+function render({ opened, moved, orphans, why }: Rotated): (string | false)[] {
   const refused = opened.filter(({ whyNot }) => whyNot !== null);
   // Do not report again what a person has already reviewed.
   const shown = orphans.filter(({ stays, isIncident }) => isIncident || !stays);
   const isQuiet = moved.length + refused.length + shown.length === 0 && why === null;
   return [
-    ...(isQuiet ? ['No rotation is open, and none is due.'] : []),
-    ...(moved.length > 0 ? [renderAdvanced(moved)] : []),
-    ...(refused.length > 0 ? [refusalsInWords(refused)] : []),
+    isQuiet && 'No rotation is open, and none is due.',
+    moved.length > 0 && renderAdvanced(moved),
+    refused.length > 0 && refusalsInWords(refused),
     ...shown.map(
       ({ keyId, rotation, outcome, why: reason }) =>
         `Orphan ${keyId} of rotation ${rotation}: ${reason === null ? outcome : `${outcome}, ${reason}`}.`,
     ),
-    ...(moved.some(({ rotation: { state } }) => state === 'stalled')
-      ? [
-          'A stalled rotation continues when its successor is used. To end it, run keywarden rotations --give-up ROTATION.',
-        ]
-      : []),
-    ...(why === null ? [] : [`Nothing ${moved.length > 0 ? 'more ' : ''}was rotated: ${why}.`]),
+    moved.some(({ rotation: { state } }) => state === 'stalled') &&
+      'A stalled rotation continues when its successor is used. To end it, run keywarden rotations --give-up ROTATION.',
+    why !== null && `Nothing ${moved.length > 0 ? 'more ' : ''}was rotated: ${why}.`,
   ];
 }
 

@@ -2,7 +2,7 @@ import { createToken, listTokenEffects, listTokens, revokeToken, roles, type Sto
 import { printError, usageError } from '@keywarden/runtime';
 import { describeCommand } from './command.ts';
 import { parseUntil, requireNumber, requireOrganization, userName } from './common.ts';
-import { type Columns, list } from './output.ts';
+import { type Columns, joined, list } from './output.ts';
 import { asAdmin, withContext } from './with-context.ts';
 
 export const tokenCreateCommand = describeCommand({
@@ -69,7 +69,7 @@ export const tokenRevokeCommand = describeCommand({
     if (!(await revokeToken(store.db, { number: id, by: userName() })))
       throw usageError(`There is no live token ${id}; keywarden token list shows them.`);
     const { exemptions, rotations, reviews } = await listTokenEffects(store.db, id);
-    const lines = [
+    const text = joined([
       `Token ${id} is revoked, with its sessions, approvals and unanswered requests.`,
       exemptions.length > 0 &&
         `Its exemptions in force stay: ${exemptions.join(', ')}. keywarden exemptions --end NUMBER ends one.`,
@@ -77,11 +77,8 @@ export const tokenRevokeCommand = describeCommand({
         `Its open rotations go on: ${rotations.join(', ')}. keywarden rotations --give-up ROTATION ends one.`,
       reviews.length > 0 &&
         `The reviews that it signed still count: ${reviews.join(', ')}. A later review of the same keys replaces one.`,
-    ];
-    return {
-      json: { id, revoked: true, in_effect: { exemptions, rotations, reviews } },
-      text: lines.filter(Boolean).join('\n'),
-    };
+    ]);
+    return { json: { id, revoked: true, in_effect: { exemptions, rotations, reviews } }, text };
   },
 });
 

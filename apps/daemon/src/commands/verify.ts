@@ -69,7 +69,6 @@ function asJson(result: Result): object {
     : { is_proven: rankOf(result) === 0, proven: true, ...event, unproven };
 }
 
-/** Reads a public key of a command. Throws a UserError for another text. */
 function readVerifier(text: string): Verifier {
   const verifier = parseVerifier(text);
   if (verifier === null)

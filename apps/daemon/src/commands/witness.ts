@@ -31,7 +31,7 @@ export const witnessCommand = describeCommand({
   },
   output: 'text',
   examples: ['--name witness.example/one --log keywarden/0123456789ab+01234567+AQ==...'],
-  /** Runs a witness until it is stopped, on another machine than the log's. It needs neither a store nor a configuration. */
+  /** It needs neither a store nor a configuration. */
   async run({ log: logs, name, host, port }) {
     const environment = readEnvironment(process.env);
     const log = createLogger('witness', environment);
