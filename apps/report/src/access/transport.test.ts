@@ -15,7 +15,7 @@ test('other machines need HTTPS, directly or through a configured proxy, which p
   const app = createApp({
     requestsPerMinute: 1e9,
     sql,
-    log: createLogger({ level: 'silent', format: 'json', name: 'test' }),
+    log: createLogger('test', { LOG_LEVEL: 'silent', LOG_FORMAT: 'json' }),
     marks: { around: async (action) => await action() },
     now: Date.now,
     transport: { isTls: false, proxies: ['10.0.0.0/8'] },
