@@ -224,7 +224,9 @@ test('a control-plane fault is reported in one sentence; readable data is stored
   expect(plan.code).toBe(3);
   await controls.setFaults([{ path: '/api_keys', kind: 'status', status: 401 }]);
   const unauthenticated = await host.run(['sync', 'keys'], good());
-  expect(unauthenticated.stderr.trim()).toMatch(/^The control plane failed: GET \/api_keys answered 401/);
+  expect(unauthenticated.stderr.trim()).toMatch(
+    /^The keys of connection default could not be read: GET \/api_keys answered 401/,
+  );
   await controls.setFaults([]);
 });
 

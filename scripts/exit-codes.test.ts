@@ -87,31 +87,64 @@ test('R7: enforce and apply exit with 3 if a pause stops a run whose revocations
   });
 });
 
-test('plan, enforce, rotate and apply exit with 3 if a connection could not be used, although the rest succeeded', async () => {
-  await keywarden('arm');
+/** Returns the settings of two connections with these keys of the API. */
+function twoConnections(first: string, second: string): Record<string, string> {
   const file = join(folder, 'two-connections.yaml');
   writeFileSync(
     file,
     `connections:
-  - {name: default, url: ${sandbox.url}, api_key_env: MAIN_API_KEY, key_id: '1'}
-  - {name: refused, url: ${sandbox.url}, api_key_env: REFUSED_API_KEY, key_id: '1'}
+  - {name: first, url: ${sandbox.url}, api_key_env: FIRST_API_KEY, key_id: '1'}
+  - {name: default, url: ${sandbox.url}, api_key_env: SECOND_API_KEY, key_id: '1'}
 policy: {rules: [{name: never-used, never_used_for: 30d, action: revoke}]}
 `,
   );
+  const none = { CONTROL_PLANE_URL: '', CONTROL_PLANE_API_KEY: '', CONTROL_PLANE_KEY_ID: '' };
+  return { ...none, KEYWARDEN_CONFIG: file, FIRST_API_KEY: first, SECOND_API_KEY: second };
+}
+
+test('plan, enforce, rotate and apply exit with 3 if a connection could not be used, although the rest succeeded', async () => {
+  await keywarden('arm');
   const plan = await planFor('seven');
-  const settings = { KEYWARDEN_CONFIG: file, MAIN_API_KEY: sandbox.adminKey, REFUSED_API_KEY: 'x' };
-  const alone = { CONTROL_PLANE_URL: '', CONTROL_PLANE_API_KEY: '', CONTROL_PLANE_KEY_ID: '' };
   for (const [words, says] of [
     [['plan'], /^Plan /],
     [['enforce'], /^Plan /],
     [['rotate'], /^No rotation is open/],
     [['apply', plan, '--yes'], /^1 key revoked, 0 not\./m],
   ] as const) {
-    const { code, stdout } = await keywardenWith({ ...alone, ...settings }, ...words);
+    const { code, stdout } = await keywardenWith(twoConnections('napi_refused', sandbox.adminKey), ...words);
     expect([words, code]).toEqual([words, 3]);
     expect(stdout).toMatch(says);
-    expect(stdout).toContain('\n\nConnection refused cannot be used, so it was skipped');
+    expect(stdout).toContain('\n\nConnection first cannot be used, so it was skipped');
   }
+});
+
+test('R7: sync goes on with the other connections if one cannot be used or fails, and exits with 1', async () => {
+  const sync = async (first: string) => {
+    const settings = twoConnections(first, sandbox.adminKey);
+    const { code, stdout, stderr } = await keywardenWith(settings, 'sync', 'keys', '--json');
+    const { runs, failures } = JSON.parse(stdout) as {
+      runs: { connection: string; error: string | null }[];
+      failures: string[];
+    };
+    for (const failure of failures) expect(stderr).toContain(failure);
+    return { code, failures, runs: runs.map(({ connection, error }) => [connection, error]) };
+  };
+  expect(await sync('napi_refused')).toEqual({
+    code: 1,
+    failures: [expect.stringMatching(/^Connection first cannot be used, so it was skipped: /)],
+    runs: [['default', null]],
+  });
+  const path = '/users/me/organizations';
+  await createControls(sandbox.controlUrl).setFaults([{ method: 'GET', path, times: 1, kind: 'status', status: 403 }]);
+  const failure = expect.stringMatching(/^The keys of connection first could not be read: GET .* answered 403/);
+  expect(await sync(sandbox.adminKey)).toEqual({
+    code: 1,
+    failures: [failure],
+    runs: [
+      ['first', failure],
+      ['default', null],
+    ],
+  });
 });
 
 test('R3: enforce exits with 3 if the breaker of a scope in mode: enforce is open', async () => {

@@ -1,7 +1,8 @@
+import { ControlPlaneError } from '@keywarden/core/client';
 import { type RunKind, removeOtherConnections } from '@keywarden/db/daemon';
 import { exitCode, printableJson, printError, UserError } from '@keywarden/runtime';
 import type { Command } from 'commander';
-import { type Connection, connectionsOf } from '../connect.ts';
+import { type Connection, connectionsOf, usableConnections } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { syncCredentials } from '../sync/credentials.ts';
 import { syncKeys } from '../sync/keys.ts';
@@ -55,7 +56,10 @@ interface Result {
 async function runSync(kind: RunKind | undefined, options: SyncOptions): Promise<number> {
   return await withContext(async (context) => {
     const results: Result[] = [];
-    const connections = await connectionsOf(context, { name: options.connection });
+    const { connections, failures } =
+      options.connection === undefined
+        ? await usableConnections(context)
+        : { connections: await connectionsOf(context, { name: options.connection }), failures: [] };
     if (options.connection === undefined)
       await removeOtherConnections(
         context.store.db,
@@ -63,8 +67,8 @@ async function runSync(kind: RunKind | undefined, options: SyncOptions): Promise
       );
     for (const connection of connections)
       for (const each of kind === undefined ? usual : [kind]) results.push(await attempt(context, connection, each));
-    if (options.json) console.log(printableJson({ runs: results }));
-    const failures = results.flatMap(({ error }) => error ?? []);
+    failures.push(...results.flatMap(({ error }) => error ?? []));
+    if (options.json) console.log(printableJson({ runs: results, failures }));
     for (const failure of failures) printError(failure);
     return failures.length > 0 ? exitCode.failed : exitCode.done;
   });
@@ -76,7 +80,11 @@ async function attempt(context: Context, connection: Connection, kind: RunKind):
     const counts = await work[kind](context, connection);
     return { ...place, counts, error: null };
   } catch (error) {
-    if (!(error instanceof UserError)) throw error;
-    return { ...place, counts: null, error: error.message };
+    context.signal.throwIfAborted();
+    if (error instanceof UserError) return { ...place, counts: null, error: error.message };
+    // Without its session with the store, no request is sent.
+    if (!(error instanceof ControlPlaneError) || ['aborted', 'limiter_failed'].includes(error.code)) throw error;
+    const message = `The ${kind} of connection ${connection.name} could not be read: ${error.message}; try again later, or check the connection's key.`;
+    return { ...place, counts: null, error: message };
   }
 }
