@@ -135,15 +135,9 @@ async function recordMint(db: Db, { number, mints }: StoredRotation, { mint: wha
     await db.insert(rotationMint).values(begun);
     return;
   }
-  // Recorded facts of a mint stay.
   await db
     .update(rotationMint)
-    .set({
-      keyId: raw`coalesce(${rotationMint.keyId}, ${keyId})`,
-      outcome: raw`coalesce(${outcome}, ${rotationMint.outcome})`,
-      deliveredAt: raw`coalesce(${rotationMint.deliveredAt}, ${deliveredAt}::timestamptz)`,
-      sinkPath: raw`coalesce(${sinkPath}, ${rotationMint.sinkPath})`,
-    })
+    .set({ keyId, outcome, deliveredAt, ...(sinkPath === null ? {} : { sinkPath }) })
     .where(hasValues(rotationMint, { rotationNumber: number, attempt }));
 }
 
