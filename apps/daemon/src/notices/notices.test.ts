@@ -204,6 +204,14 @@ test('notices of a channel that is no longer configured are cancelled, and writt
   expect(steps()).toEqual(['15d: one']);
 });
 
+test('two connections of one control plane notify an owner once', async () => {
+  await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
+  for (const connection of fixture.connections) await syncKeys(fixture.context, connection);
+  const connections = fixture.connections.flatMap((each) => [each, { ...each, name: 'second' }]);
+  await enforce(fixture.context, connections);
+  expect(steps()).toEqual(['15d: one']);
+});
+
 test('R9: a plan that a person applies also keeps keys that were not announced', async () => {
   await prepare(['one', 'busy'], { policy: announced, channels: [channel()] });
   const { plan } = await pass();
