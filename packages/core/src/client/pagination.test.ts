@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { createClient } from './client.ts';
 import { collect, followPages, type Page, type RejectedRow } from './pagination.ts';
 
 /** A server that answers with these pages, one after the other, and then with the end of its list. */
@@ -53,6 +54,20 @@ test('a list with more rows than fit into memory is an error, also if none of th
   const list = collect(followPages(fetchPage));
   await expect(list).rejects.toMatchObject({ message: 'a list has more than 2000000 rows' });
   expect(asked).toHaveLength(3);
+});
+
+test('a list whose rows are so long that they would fill the memory is an error', async () => {
+  const length = 2 ** 26;
+  const pages = (count: number) => numbered(Array.from({ length: count }, (_, index) => ({ items: [index], length })));
+  const read = async (count: number) => await collect(followPages(serverOf([...pages(count), {}]).fetchPage));
+  expect((await read(4)).items).toHaveLength(4);
+  await expect(read(5)).rejects.toMatchObject({ message: 'a list has more than 268435456 characters' });
+});
+
+test('each page of a list has the length of its response', async () => {
+  const fetch = async () => Response.json({ projects: [] });
+  const client = createClient({ baseUrl: 'http://127.0.0.1', apiKey: 'k', fetch });
+  for await (const page of client.projects('acme')) expect(page.length).toBe('{"projects":[]}'.length);
 });
 
 test('the age of a list with several pages is the largest of theirs', async () => {

@@ -42,6 +42,8 @@ export interface Page<T> extends ResponseAge {
   /** Absent if every row can be read. */
   rejected?: RejectedRow[];
   cursor: string | null;
+  /** The length of the response's text, in characters. */
+  length?: number;
   /** The ids of rows that exist but are missing from this response. */
   unavailableIds?: string[];
 }
@@ -88,6 +90,9 @@ const mostRepeats = 1000;
 /** The most rows of a list that is collected: far more than an account has, and not more than fit into memory. */
 const mostRows = 2_000_000;
 
+/** The longest text of all responses of a list that is collected, in characters. A control plane whose rows fill the memory would end the process. */
+const longestList = 2 ** 28;
+
 /** Yields the rows of a list one by one, in the order of its pages. */
 export async function* items<T>(pages: AsyncIterable<Page<T>>): AsyncGenerator<T, void> {
   for await (const page of pages) yield* page.items;
@@ -104,8 +109,12 @@ export async function collect<T>(
   const rejected: RejectedRow[] = [];
   const known = new Set<unknown>();
   let repeated = 0;
+  let length = 0;
   let age: ResponseAge | undefined;
   for await (const page of pages) {
+    length += page.length ?? 0;
+    if (length > longestList)
+      throw new ControlPlaneError('invalid_response', `a list has more than ${longestList} characters`);
     const before = known.size;
     for (const item of page.items) {
       rows.push(item);

@@ -65,8 +65,8 @@ export async function fetchProjects(call: Call, request: Request): Promise<Proje
 
 /** Reads a page. A list of keys is a bare array, which is the whole list, or an object with the list's name and perhaps a pagination. */
 function readPage<T>(reply: Reply, route: string, { list, item, hasSecrets = false }: Shape<T>): Page<T> {
-  const { json, dateMs, ageMs } = reply;
-  const rest = { dateMs, ageMs };
+  const { json, length, dateMs, ageMs } = reply;
+  const rest = { length, dateMs, ageMs };
   // Only keys are documented as a bare list. For other lists, an empty array would falsely mean that there are no rows.
   if (list === 'keys' && Array.isArray(json))
     return { ...readRows(reply, route, { item, hasSecrets }), cursor: null, ...rest };

@@ -22,6 +22,8 @@ export interface CallOptions {
 /** A response: its JSON (null for 204) and the control plane's own `Date` in ms (null if it sent none). */
 export interface Reply {
   json: unknown;
+  /** The length of its text, in characters. */
+  length: number;
   status: number;
   /** The id that was sent with the request. */
   requestId: string;
@@ -248,7 +250,8 @@ function buildUrl(baseUrl: string, { route, params = {}, query = {} }: CallOptio
 
 function readReply(text: string, { response, requestId }: { response: Response; requestId: string }): Reply {
   const { headers, status } = response;
-  const rest = { status, requestId, dateMs: readDateMs(headers), ageMs: readAgeMs(headers), headers };
+  const times = { dateMs: readDateMs(headers), ageMs: readAgeMs(headers) };
+  const rest = { length: text.length, status, requestId, ...times, headers };
   if (status === 204) return { json: null, ...rest };
   const type = headers.get('content-type');
   if (type !== null && !/\bjson\b/i.test(type))
