@@ -73,3 +73,20 @@ test('a token opens no more sessions than it may send requests', async () => {
   // A minute may end meanwhile.
   expect(new Set(refused.map(({ event }) => event))).toEqual(new Set(['sign_in_failed']));
 });
+
+test('a query that may read much ends when its client goes, and is recorded as that', async () => {
+  const client = new AbortController();
+  let asked: Promise<Response> | undefined;
+  await fixture.store.sql.begin(async (tx) => {
+    await tx`lock table keywarden.credential in access exclusive mode`;
+    const headers = { authorization: `Bearer ${fixture.tokens.operator}` };
+    asked = Promise.resolve(fixture.app.request('/v1/keys?q=ci', { headers, signal: client.signal }));
+    await fixture.store.untilBlocked(asked);
+    client.abort();
+    // While the table is locked.
+    await fixture.store.untilBlocked();
+  });
+  expect((await asked)?.status).toBe(499);
+  const [row] = await fixture.store.sql`select path from keywarden.access_log where status = 499`;
+  expect(row?.path).toBe('/v1/keys');
+});

@@ -4,7 +4,7 @@ import { isCluster, type Reader, readOver } from '@keywarden/db/report';
 import type { Sql } from '@keywarden/db/store';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { pathOf } from '../parameters.ts';
-import { clientGone, Problem } from '../problem.ts';
+import { Problem } from '../problem.ts';
 import { createGate } from './gate.ts';
 
 /** Figures over any time, searches by text, and pages that are made of many queries. */
@@ -51,8 +51,6 @@ export function createLimits(requestsPerMinute: number, { light, heavy }: { ligh
       const leave = await gates[kind].enter(token, request.signal);
       try {
         return await scope.run(kind === 'light' ? unlimited : readOver(heavy, request.signal), work);
-      } catch (error) {
-        throw request.signal.aborted ? clientGone() : error;
       } finally {
         leave();
       }
