@@ -115,6 +115,24 @@ test.each<[keyof typeof calls, lock: (actsAs: string) => string]>([
   await expect(waiting).rejects.toMatchObject({ code: 'KW002' });
 });
 
+test.each(['token', 'session'])(
+  'a %s that expires while a login keeps a transaction open has expired there',
+  async (which) => {
+    const { credential, token } = await makePrincipal(store, 'eva');
+    await report.sql`select keywarden.open_session(${credential}, ${`of eva ${which}`}, '', '')`;
+    const holder = which === 'token' ? credential : `of eva ${which}`;
+    await report.sql.begin(async (tx) => {
+      await tx`select now()`;
+      await store.sql.unsafe(
+        which === 'token'
+          ? `update keywarden.report_token set expires_at = clock_timestamp() where number = ${token}`
+          : `update keywarden.report_session set expires_at = clock_timestamp() where token_number = ${token}`,
+      );
+      expect(await tx`select name from keywarden.authenticate(${holder})`).toEqual([]);
+    });
+  },
+);
+
 test('a plan of over a day ago is not approved in a transaction that began when it was newer', async () => {
   const [answer] = await report.sql.begin(async (tx) => {
     await tx`select now()`;

@@ -35,6 +35,12 @@ test('every live token opens and ends its sessions, and nothing else does', asyn
   expect(sessions).toEqual([{ ended_by: `vera (report token ${viewer.token})` }]);
 });
 
+test('a session opens no other, with which the thief of a cookie would stay longer than half a day', async () => {
+  await open(viewer.credential, 'live');
+  await open('live', 'longer');
+  expect([await holderOf('live'), await holderOf('longer')]).toEqual([[{ name: 'vera' }], []]);
+});
+
 test('what a client says of itself is stored to a limit', async () => {
   await open(viewer.credential, 'long', 'a'.repeat(1000));
   const [stored] = await store.sql`
