@@ -14,3 +14,11 @@ test('a % of a password that begins no escape is reported, without the password'
   );
   expect(read('hunter2%25zz').DATABASE_URL).toContain('%25');
 });
+
+test('spaces and line breaks around a token do not count', () => {
+  const { REPORT_TOKEN, AUDITOR_TOKEN } = readEnvironment({
+    REPORT_TOKEN: ' twenty-or-more-letters\r\n',
+    AUDITOR_TOKEN: 'kwr_x\n',
+  });
+  expect([REPORT_TOKEN, AUDITOR_TOKEN]).toEqual(['twenty-or-more-letters', 'kwr_x']);
+});

@@ -36,6 +36,13 @@ const network = z.string().refine(isNetwork, {
   error: ({ input }) => `must be addresses or ranges separated by commas, and "${String(input)}" is neither`,
 });
 
+/** A token that a request presents. What surrounds it does not count. */
+const token = text
+  .transform((value) => value?.trim())
+  .refine((value) => value === undefined || secretForm.test(value), {
+    error: () => 'must be one word of ASCII characters',
+  });
+
 /** A setting that weakens a protection; only 1 turns it on. */
 const allowance = checked((value) => value === '1', '1 or unset').transform((value) => value === '1');
 
@@ -53,11 +60,10 @@ const schema = z.object({
   CONTROL_PLANE_KEY_ID: tested((value) => /^\d{1,19}$/.test(value), 'must be the number of a key'),
   REPORT_HOST: host,
   REPORT_PORT: port(8820),
-  REPORT_TOKEN: tested(
-    (value) => value.length >= 20 && secretForm.test(value),
-    'must have 20 characters or more, all of them ASCII and none of them a space',
-  ),
-  AUDITOR_TOKEN: text,
+  REPORT_TOKEN: token.refine((value) => value === undefined || value.length >= 20, {
+    error: () => 'must have 20 characters or more',
+  }),
+  AUDITOR_TOKEN: token,
   REPORT_TLS_CERT: text,
   REPORT_TLS_KEY: text,
   REPORT_PROXY: text.transform((value) => value?.split(',').map((each) => each.trim()) ?? []).pipe(z.array(network)),

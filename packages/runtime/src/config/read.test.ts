@@ -142,7 +142,8 @@ test.each([
   [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL must be one of'],
   [{ CONTROL_PLANE_KEY_ID: 'abc' }, 'CONTROL_PLANE_KEY_ID must be the number of a key'],
   [{ REPORT_TOKEN: 'short' }, 'REPORT_TOKEN must have 20 characters or more'],
-  [{ REPORT_TOKEN: 'a phrase of several words' }, 'none of them a space'],
+  [{ REPORT_TOKEN: 'a phrase of several words' }, 'REPORT_TOKEN must be one word of ASCII characters'],
+  [{ AUDITOR_TOKEN: '\u201cnapi_x\u201d' }, 'AUDITOR_TOKEN must be one word of ASCII characters'],
   [{}, 'run npm start, or set CONTROL_PLANE_URL'],
 ])(
   'a wrong environment %j is reported with the variable and the fix',
