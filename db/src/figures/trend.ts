@@ -31,6 +31,7 @@ export async function countKeysOfDay(db: Reader): Promise<void> {
     union all select distinct p.day, p.control_plane_number, c.organization_id, 0, 0, 0
       from due p join keywarden.key_count c on c.control_plane_number = p.control_plane_number
       where not exists (select from counted n where n.control_plane_number = p.control_plane_number and n.organization_id = c.organization_id)
+    order by 1, 2, 3
     on conflict do nothing`);
 }
 

@@ -1,7 +1,7 @@
 import { asc, desc, eq, isNull, or, sql } from 'drizzle-orm';
 import type { Reader } from '../list.ts';
 import { ledgerBeginning, ledgerCheckpoint, ledgerCosignature, ledgerEvent, ledgerKey } from '../schema/ledger.ts';
-import { anyOf, type Db } from '../sql.ts';
+import type { Db } from '../sql.ts';
 
 /** Returns the newest signed checkpoint; null before the first. */
 export async function readNewestCheckpoint(db: Db) {
@@ -34,18 +34,20 @@ export async function readOldestWaiting(db: Db) {
 /** A public key of the ledger, and the note by which an earlier key names it; null for the first. */
 export type EndorsedKey = Pick<typeof ledgerKey.$inferSelect, 'publicKey' | 'endorsement'>;
 
-/** Records public keys, and endorsements, that the store does not have yet. */
+/** Records public keys, and endorsements, that the store does not have yet, each in a transaction of its own: see docs/ARCHITECTURE.md, "Lock order". */
 export async function noteLedgerKeys(db: Db, keys: EndorsedKey[]): Promise<void> {
   const known = await listLedgerKeys(db);
   const fresh = keys.filter(({ publicKey, endorsement }) => {
     const found = known.find((each) => each.publicKey === publicKey);
     return found === undefined || (found.endorsement === null && endorsement !== null);
   });
-  if (fresh.length > 0)
+  // Another machine may have recorded a key meanwhile, with its endorsement.
+  const setWhere = isNull(ledgerKey.endorsement);
+  for (const key of fresh)
     await db
       .insert(ledgerKey)
-      .values(fresh)
-      .onConflictDoUpdate({ target: ledgerKey.publicKey, set: { endorsement: sql`excluded.endorsement` } });
+      .values(key)
+      .onConflictDoUpdate({ target: ledgerKey.publicKey, set: { endorsement: sql`excluded.endorsement` }, setWhere });
 }
 
 /** Records that a person begins the ledger anew, once after each checkpoint of the former one: a run that was killed is repeated. */
@@ -56,9 +58,10 @@ export async function recordBeginning(db: Db, beginning: typeof ledgerBeginning.
   await db.insert(ledgerBeginning).values(beginning);
 }
 
-/** Records that public keys sign no more. */
+/** Records that public keys sign no more, each in a transaction of its own. */
 export async function endLedgerKeys(db: Db, publicKeys: string[]): Promise<void> {
-  await db.update(ledgerKey).set({ endedAt: sql`clock_timestamp()` }).where(anyOf(ledgerKey.publicKey, publicKeys));
+  for (const key of publicKeys)
+    await db.update(ledgerKey).set({ endedAt: sql`clock_timestamp()` }).where(eq(ledgerKey.publicKey, key));
 }
 
 /** Lists the public keys that the store has for its ledger. Nothing proves them but signatures that a machine accepts. */

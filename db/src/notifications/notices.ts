@@ -1,9 +1,9 @@
 import type { DueNotice, KeyFacts } from '@keywarden/core/policy';
 import { and, asc, eq, exists, isNotNull, isNull, notExists, sql as raw } from 'drizzle-orm';
+import { holdList } from '../locks.ts';
 import { incident } from '../schema/incidents.ts';
 import { credential, key } from '../schema/keys.ts';
 import { announcement, notice, noticeMessage } from '../schema/notifications.ts';
-import { reviewReminder } from '../schema/reviews.ts';
 import { rotation } from '../schema/rotations.ts';
 import { builderOf, type Db, hasValues, noneOf, type Sql, toJson } from '../sql.ts';
 
@@ -20,10 +20,14 @@ export interface NewMessage {
   reminder?: { reviews: string[]; step: string };
 }
 
+/** What several messages, announcements or notices at once are written under. */
+export const listOfNotices = 'notices';
+
 /** Ends announcements whose finding no longer holds. Cancels their unaccepted messages; the other notices of these are written again. */
 export async function endAnnouncements(sql: Sql, lapsed: { key: KeyFacts; rule: string }[]): Promise<void> {
   const rows = lapsed.map(({ key, rule }) => ({ key_number: key.number, rule }));
   await sql.begin(async (tx) => {
+    await holdList(tx, listOfNotices);
     await tx`
       update keywarden.announcement a set ended_at = now()
       from json_to_recordset(${toJson(rows)}::json) as t(key_number bigint, rule text)
@@ -52,13 +56,17 @@ export async function endAnnouncements(sql: Sql, lapsed: { key: KeyFacts; rule: 
  * Cancels the notices that no configured channel will send; they would count as unaccepted for ever. If their channel comes back, they are written again.
  * Reminders and other messages are written only once, so they wait for their channel.
  */
-export async function cancelUnsendable(db: Db, channels: string[]): Promise<void> {
+export async function cancelUnsendable(sql: Sql, channels: string[]): Promise<void> {
   const { number, channel, acceptedAt, cancelledAt } = noticeMessage;
-  const announced = db.select({ step: notice.step }).from(notice).where(eq(notice.messageNumber, number));
-  await db
-    .update(noticeMessage)
-    .set({ cancelledAt: raw`now()` })
-    .where(and(isNull(acceptedAt), isNull(cancelledAt), noneOf(channel, channels), exists(announced)));
+  await sql.begin(async (tx) => {
+    await holdList(tx, listOfNotices);
+    const db = builderOf(tx);
+    const announced = db.select({ step: notice.step }).from(notice).where(eq(notice.messageNumber, number));
+    await db
+      .update(noticeMessage)
+      .set({ cancelledAt: raw`now()` })
+      .where(and(isNull(acceptedAt), isNull(cancelledAt), noneOf(channel, channels), exists(announced)));
+  });
 }
 
 /** Lists which of these notices have already been written for a channel, sent or not, as `KEY RULE STEP`. */
@@ -79,6 +87,7 @@ export async function writeMessage(
 ): Promise<void> {
   const rows = notices.map(({ key, rule, basis, step }) => ({ key_number: key.number, rule, basis, step }));
   await sql.begin(async (tx) => {
+    await holdList(tx, listOfNotices);
     await tx`
       insert into keywarden.announcement (key_number, rule, basis)
       select distinct key_number, rule, basis from json_to_recordset(${toJson(rows)}::json) as t(key_number bigint, rule text, basis text)
@@ -98,11 +107,11 @@ export async function writeMessage(
       select a.number, t.step, ${channel}, ${message?.number ?? null}::bigint
       from json_to_recordset(${toJson(rows)}::json) as t(key_number bigint, rule text, step text)
         join keywarden.announcement a on a.key_number = t.key_number and a.rule = t.rule and a.ended_at is null`;
-    if (reminder !== undefined && message !== undefined) {
-      const { reviews, step } = reminder;
-      const written = reviews.map((reviewNumber) => ({ reviewNumber, step, channel, messageNumber: message.number }));
-      await builderOf(tx).insert(reviewReminder).values(written);
-    }
+    if (reminder !== undefined)
+      // In the order in which `apply_review_defaults` locks reviews.
+      await tx`
+        insert into keywarden.review_reminder (review_number, step, channel, message_number)
+        select r, ${reminder.step}, ${channel}, ${message?.number ?? null}::bigint from unnest(${reminder.reviews}::bigint[]) r order by r`;
   });
 }
 

@@ -58,5 +58,13 @@ export async function listRejectedRows(db: Db, { limit }: { limit: number }) {
 /** Deletes rejected rows that no list has shown for this long, in ms. */
 export async function forgetRejectedRows(db: Db, olderThanMs: number): Promise<void> {
   const before = fragment`now() - ${olderThanMs / 1000} * interval '1 second'`;
-  await db.delete(rejectedRow).where(lt(rejectedRow.lastSeenAt, before));
+  const { number, controlPlaneNumber, list, place, rowKey, lastSeenAt } = rejectedRow;
+  // In the order of `saveRejectedRows`: see docs/ARCHITECTURE.md, "Lock order".
+  const old = db
+    .select({ number })
+    .from(rejectedRow)
+    .where(lt(lastSeenAt, before))
+    .orderBy(controlPlaneNumber, list, place, rowKey)
+    .for('update');
+  await db.delete(rejectedRow).where(fragment`${number} in ${old}`);
 }

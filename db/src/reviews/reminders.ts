@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { holdList } from '../locks.ts';
+import { listOfNotices } from '../notifications/notices.ts';
 import { toInstant } from '../schema/columns.ts';
 import { readNumber, type Sql, toJson } from '../sql.ts';
 
@@ -61,20 +63,23 @@ export async function openOverdueIncident(sql: Sql, campaign: string, detail: Re
 
 /** Closes the incidents of campaigns whose reviews are all signed, and cancels reminders of signed reviews and those that a newer one replaces, as far as not sent. */
 export async function settleReviewReminders(sql: Sql): Promise<void> {
-  await sql`
-    update keywarden.incident i set closed_at = now(), closed_by = 'keywarden', note = 'every review is signed, or the campaign is canceled'
-    where i.kind = 'review_overdue' and i.closed_at is null
-      and not exists (select from keywarden.review r where i.scope = 'campaign ' || r.campaign_number
-        and not exists (select from keywarden.review_signature s where s.review_number = r.number)
-        and exists (select from keywarden.review_campaign c where c.number = r.campaign_number and c.canceled_at is null))`;
-  await sql`
-    update keywarden.notice_message m set cancelled_at = now()
-    where m.accepted_at is null and m.cancelled_at is null
-      and exists (select from keywarden.review_reminder w where w.message_number = m.number)
-      and not exists (select from keywarden.review_reminder w where w.message_number = m.number
-        and not exists (select from keywarden.review_signature s where s.review_number = w.review_number)
-        and exists (select from keywarden.review r join keywarden.review_campaign c on c.number = r.campaign_number
-          where r.number = w.review_number and c.canceled_at is null)
-        and not exists (select from keywarden.review_reminder n where n.review_number = w.review_number and n.channel = w.channel
-          and n.message_number > w.message_number))`;
+  await sql.begin(async (tx) => {
+    await holdList(tx, listOfNotices);
+    await tx`
+      update keywarden.incident i set closed_at = now(), closed_by = 'keywarden', note = 'every review is signed, or the campaign is canceled'
+      where i.kind = 'review_overdue' and i.closed_at is null
+        and not exists (select from keywarden.review r where i.scope = 'campaign ' || r.campaign_number
+          and not exists (select from keywarden.review_signature s where s.review_number = r.number)
+          and exists (select from keywarden.review_campaign c where c.number = r.campaign_number and c.canceled_at is null))`;
+    await tx`
+      update keywarden.notice_message m set cancelled_at = now()
+      where m.accepted_at is null and m.cancelled_at is null
+        and exists (select from keywarden.review_reminder w where w.message_number = m.number)
+        and not exists (select from keywarden.review_reminder w where w.message_number = m.number
+          and not exists (select from keywarden.review_signature s where s.review_number = w.review_number)
+          and exists (select from keywarden.review r join keywarden.review_campaign c on c.number = r.campaign_number
+            where r.number = w.review_number and c.canceled_at is null)
+          and not exists (select from keywarden.review_reminder n where n.review_number = w.review_number and n.channel = w.channel
+            and n.message_number > w.message_number))`;
+  });
 }

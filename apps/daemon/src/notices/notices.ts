@@ -25,7 +25,7 @@ export async function announce(
   const { store, config } = context;
   await db.endAnnouncements(store.sql, lapsedAnnouncements(plan.facts, plan));
   await db.cancelUnsendable(
-    store.db,
+    store.sql,
     config.channels.map(({ name }) => name),
   );
   const due = dueNotices(plan);
