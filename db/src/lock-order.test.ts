@@ -115,6 +115,14 @@ test('a key of the ledger keeps its endorsement, although another machine has no
   expect(kept).toEqual([{ endorsement: 'a note' }]);
 });
 
+test('a connection is saved while another transaction stores rows of its control plane', async () => {
+  const impatient = daemon.connect({ max: 1, settings: { lock_timeout: '1s' } });
+  await daemon.sql.begin(async (tx) => {
+    await tx`insert into keywarden.rotation_slot (control_plane_number, rule, slot) values (${controlPlane}, 'r', now())`;
+    expect(await makeControlPlane(impatient)).toBe(controlPlane);
+  });
+});
+
 test('the keys of a day are counted at once, of any organizations', async () => {
   const add = async (first: number, last: number) =>
     await store.sql`

@@ -22,10 +22,12 @@ export async function saveConnection(
 ): Promise<string> {
   return await sql.begin(async (tx) => {
     const db = builderOf(tx);
+    // To set the address would lock the row against every transaction that has stored a row of this control plane: the address is a key.
+    const same = { firstSeenAt: fragment`${controlPlane.firstSeenAt}` };
     const [plane] = await db
       .insert(controlPlane)
       .values({ baseUrl })
-      .onConflictDoUpdate({ target: controlPlane.baseUrl, set: { baseUrl } })
+      .onConflictDoUpdate({ target: controlPlane.baseUrl, set: same })
       .returning({ number: controlPlane.number });
     const controlPlaneNumber = plane?.number ?? '';
     const seen = { controlPlaneNumber, accountId, authMethod, ownKeyId, isSandbox, checkedAt };
