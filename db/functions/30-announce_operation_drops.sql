@@ -17,7 +17,11 @@ begin
     continue when not exists (
       select from operation_retention r where (first + interval '1 month') at time zone 'UTC' <= now() - r.keep
     );
-    execute format('select count(*) from keywarden.%I', name) into found_rows;
+    begin
+      execute format('select count(*) from keywarden.%I', name) into found_rows;
+    exception when undefined_table then
+      continue; -- another process has dropped it meanwhile
+    end;
     insert into operation_drop (month, operations, bytes)
     values (first, found_rows, table_bytes(format('keywarden.%I', name)::regclass)
       + table_bytes(format('keywarden.%I', replace(name, 'operation_', 'operation_version_'))::regclass))

@@ -121,15 +121,18 @@ test('a month is announced now, for the first time and again, also in a transact
   await expect(undone).rejects.toThrow('undo');
 });
 
-test('a month that two processes drop at once is dropped once, and neither of them fails', async () => {
+test('a month that two processes drop and a third announces at once is dropped once, and none of them fails', async () => {
   await aDayPasses();
   let second: Promise<boolean> | undefined;
+  let third: ReturnType<typeof announceExpiredMonths> | undefined;
   await sql.begin(async (tx) => {
     await tx`select keywarden.drop_operation_month('2020-02-01', 'the daemon')`;
     second = drop('2020-02');
-    await store.untilBlocked(second);
+    third = announceExpiredMonths(sql);
+    await store.untilBlocked(second, third);
   });
   expect(await second).toBe(false);
+  expect((await third)?.map(({ month }) => month)).not.toContain('2020-02');
   expect(await drop('2020-02')).toBe(false);
   const by = await store.sql`select dropped_by from keywarden.operation_drop where month = '2020-02-01'`;
   expect(by).toEqual([{ dropped_by: 'the daemon' }]);
