@@ -4,7 +4,7 @@ import { HTTPException } from 'hono/http-exception';
 import { accountOf, authenticate } from './access/authenticate.ts';
 import { areOff, createLimitCounter } from './access/limits.ts';
 import { controls } from './controls/controls.ts';
-import { strike } from './controls/fault-middleware.ts';
+import { applyFault } from './controls/fault-middleware.ts';
 import { advance } from './engine/advance.ts';
 import { Refusal, renderRefusal, requestIdOf } from './http/errors.ts';
 import { routeOf } from './http/query.ts';
@@ -84,7 +84,7 @@ const routesOfService = [
 /** Creates the control plane as an app that never listens: /api/v2 is the service, /_sandbox its own controls. */
 export function createApp(state: State): Hono {
   const api = new Hono<Env>();
-  const counter = createLimitCounter();
+  const countRequest = createLimitCounter();
 
   api.use(async (c, next) => {
     const route = routeOf(c);
@@ -99,11 +99,12 @@ export function createApp(state: State): Hono {
       state.stats.count(name, false);
       throw error;
     }
-    const allowed = counter.allow(state.limits, accountOf(principal), name, now);
+    const allowed = countRequest(state.limits, accountOf(principal), name, now);
     state.stats.count(name, !allowed);
     if (!allowed) throw new Refusal(429, 'rate limit exceeded');
+    c.set('state', state);
     c.set('principal', principal);
-    await strike(c, { fault: state.faults.match(c.req.method, route), closing: state.closing }, async () => {
+    await applyFault(c, { fault: state.faults.match(c.req.method, route), closing: state.closing }, async () => {
       // After a wait, more work may be due.
       const answeredAt = state.clock.now();
       advance(state, answeredAt);

@@ -27,6 +27,7 @@ export interface State {
 /** What a request carries from one handler to the next. */
 export type Env = {
   Variables: {
+    state: State;
     principal: Principal;
     /** When the request's handler began: the data of its response is from then or later. */
     answeredAt: Micros;

@@ -28,8 +28,8 @@ test('a request over the limit gets 429 and is counted, and the next window star
 test('the documented limits: 700 a minute an account, 40 a second a route, 10 a second for minting organization keys', () => {
   const mint = 'POST /organizations/{org_id}/api_keys';
   const allowed = (route: string, times: number[]) => {
-    const counter = createLimitCounter();
-    return times.filter((at) => counter.allow(documentedLimits, 'account', route, at)).length;
+    const countRequest = createLimitCounter();
+    return times.filter((at) => countRequest(documentedLimits, 'account', route, at)).length;
   };
   const burst = (count: number) => Array.from({ length: count }, (_, index) => index);
   expect(allowed('GET /projects', burst(50))).toBe(40);
@@ -39,16 +39,16 @@ test('the documented limits: 700 a minute an account, 40 a second a route, 10 a 
 });
 
 test('one account does not use another’s limit, and one route does not use another’s burst', () => {
-  const counter = createLimitCounter();
-  for (let index = 0; index < 40; index += 1) counter.allow(documentedLimits, 'a', 'GET /projects', index);
-  expect(counter.allow(documentedLimits, 'a', 'GET /projects', 41)).toBe(false);
-  expect(counter.allow(documentedLimits, 'a', 'GET /auth', 42)).toBe(true);
-  expect(counter.allow(documentedLimits, 'b', 'GET /projects', 43)).toBe(true);
+  const countRequest = createLimitCounter();
+  for (let index = 0; index < 40; index += 1) countRequest(documentedLimits, 'a', 'GET /projects', index);
+  expect(countRequest(documentedLimits, 'a', 'GET /projects', 41)).toBe(false);
+  expect(countRequest(documentedLimits, 'a', 'GET /auth', 42)).toBe(true);
+  expect(countRequest(documentedLimits, 'b', 'GET /projects', 43)).toBe(true);
 });
 
 test('refused requests count in a sliding window, too, until a client waits', () => {
-  const counter = createLimitCounter();
-  const ask = (at: number) => counter.allow({ ...documentedLimits, windows: 'sliding' }, 'a', 'GET /projects', at);
+  const countRequest = createLimitCounter();
+  const ask = (at: number) => countRequest({ ...documentedLimits, windows: 'sliding' }, 'a', 'GET /projects', at);
   for (let index = 0; index < 41; index += 1) ask(0);
   for (let index = 0; index < 40; index += 1) expect(ask(second / 2)).toBe(false);
   expect(ask(1.2 * second)).toBe(false);
@@ -61,8 +61,8 @@ test('sliding windows refuse a burst that fixed windows would allow across the e
     ...Array.from({ length: 40 }, () => second),
   ];
   const allowed = (windows: 'fixed' | 'sliding') => {
-    const counter = createLimitCounter();
-    return across.filter((at) => counter.allow({ ...documentedLimits, windows }, 'a', 'GET /projects', at)).length;
+    const countRequest = createLimitCounter();
+    return across.filter((at) => countRequest({ ...documentedLimits, windows }, 'a', 'GET /projects', at)).length;
   };
   expect(allowed('fixed')).toBe(80);
   expect(allowed('sliding')).toBe(40);

@@ -26,8 +26,8 @@ export function areOff(limits: Limits): boolean {
 
 const mintRoute = 'POST /organizations/{org_id}/api_keys';
 
-/** Returns a counter of an account's requests by the sandbox's clock. `allow` is false if the response is 429. Refused requests count too. */
-export function createLimitCounter(): { allow(limits: Limits, account: string, route: string, now: Micros): boolean } {
+/** Returns a counter of an account's requests by the sandbox's clock. It returns false if the response is 429. Refused requests count too. */
+export function createLimitCounter() {
   const seen = new Map<string, Micros[]>();
   const take = (name: string, { max, since, now }: { max: number | null; since: Micros; now: Micros }): boolean => {
     if (max === null) return true;
@@ -36,13 +36,11 @@ export function createLimitCounter(): { allow(limits: Limits, account: string, r
     seen.set(name, recent);
     return recent.length <= max;
   };
-  return {
-    allow(limits, account, route, now) {
-      const start = (length: Micros) => (limits.windows === 'fixed' ? now - (now % length) - 1 : now - length);
-      const perSecond = route === mintRoute ? limits.org_key_creation_per_second : limits.per_second_per_route;
-      const inMinute = take(account, { max: limits.per_minute, since: start(MINUTE), now });
-      const inSecond = take(`${account} ${route}`, { max: perSecond, since: start(SECOND), now });
-      return inMinute && inSecond;
-    },
+  return (limits: Limits, account: string, route: string, now: Micros): boolean => {
+    const start = (length: Micros) => (limits.windows === 'fixed' ? now - (now % length) - 1 : now - length);
+    const perSecond = route === mintRoute ? limits.org_key_creation_per_second : limits.per_second_per_route;
+    const inMinute = take(account, { max: limits.per_minute, since: start(MINUTE), now });
+    const inSecond = take(`${account} ${route}`, { max: perSecond, since: start(SECOND), now });
+    return inMinute && inSecond;
   };
 }

@@ -7,7 +7,7 @@ import { MILLISECOND } from '../store/time.ts';
 import type { Fault } from './faults.ts';
 
 /** Applies a fault around the request's own work; without a fault the request proceeds unchanged. */
-export async function strike(
+export async function applyFault(
   c: Context<Env>,
   { fault, closing }: { fault: Fault | undefined; closing: AbortSignal },
   next: Next,

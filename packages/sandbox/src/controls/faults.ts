@@ -38,22 +38,19 @@ export type Faults = ReturnType<typeof createFaults>;
 /** Creates the active faults. Each `match` counts against the faults that select the request, and returns the first that applies. */
 export function createFaults() {
   let entries: { fault: Fault; seen: number }[] = [];
-  const strike = (named: typeof entries): Fault | undefined => {
-    for (const entry of named) entry.seen += 1;
-    return named.find(({ fault, seen }) => seen > fault.after && seen <= fault.after + (fault.times ?? Infinity))
+  const next = (selects: (fault: Fault) => boolean): Fault | undefined => {
+    const selected = entries.filter(({ fault }) => selects(fault));
+    for (const entry of selected) entry.seen += 1;
+    return selected.find(({ fault, seen }) => seen > fault.after && seen <= fault.after + (fault.times ?? Infinity))
       ?.fault;
   };
   return {
     set(faults: Fault[]): void {
       entries = faults.map((fault) => ({ fault, seen: 0 }));
     },
-    match: (method: string, route: string) => strike(entries.filter(({ fault }) => names(fault, method, route))),
+    match: (method: string, route: string) =>
+      next((fault) => (fault.method ?? method) === method && (fault.path ?? route) === route),
     /** Returns the fault for an operation that the control plane makes itself: late commits without a route. */
-    matchSystem: () =>
-      strike(entries.filter(({ fault }) => fault.kind === 'late_commit' && (fault.method ?? fault.path) === undefined)),
+    matchSystem: () => next((fault) => fault.kind === 'late_commit' && (fault.method ?? fault.path) === undefined),
   };
-}
-
-function names(fault: Fault, method: string, route: string): boolean {
-  return (fault.method ?? method) === method && (fault.path ?? route) === route;
 }

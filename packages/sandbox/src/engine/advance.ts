@@ -61,34 +61,34 @@ function showOperations({ db }: State, _seq: string, at: Micros): void {
 }
 
 function moveOperation(state: State, seq: string, at: Micros): void {
-  const row = state.db.get('select * from operation where seq = ?', Number(seq));
+  const row = state.db.find('operation', { seq: Number(seq) });
   if (row === undefined) return;
   const moved = step(state, row, at);
   if (isFinal(statusOf(moved))) startNext(state, String(moved.project_id), at);
 }
 
 function suspendIdle(state: State, endpointId: string, at: Micros): void {
-  const row = state.db.get('select * from endpoint where id = ?', endpointId);
+  const row = state.db.find('endpoint', { id: endpointId });
   const projectId = String(row?.project_id);
   if (hasOpen(state.db, projectId)) {
-    state.db.run('update endpoint set suspend_at = ? where id = ?', at + 5 * SECOND, endpointId);
+    state.db.update('endpoint', { id: endpointId, suspend_at: at + 5 * SECOND });
     return;
   }
-  state.db.run("update endpoint set suspend_at = null, pending_state = 'idle' where id = ?", endpointId);
+  state.db.update('endpoint', { id: endpointId, suspend_at: null, pending_state: 'idle' });
   const tasks = [{ action: 'suspend_compute', branchId: String(row?.branch_id), endpointId }];
   enqueue(state, { projectId, at, by: 'system', tasks });
 }
 
 function expireBranch(state: State, branchId: string, at: Micros): void {
-  const row = state.db.get('select * from branch where id = ?', branchId);
+  const row = state.db.find('branch', { id: branchId });
   const projectId = String(row?.project_id);
   if (row === undefined || whyNotDeleted(state.db, row) !== null) {
-    state.db.run('update branch set expires_at = null where id = ?', branchId);
+    state.db.update('branch', { id: branchId, expires_at: null });
     return;
   }
   const project = state.db.get('select deleted_at from project where id = ?', projectId);
   if (project?.deleted_at !== null || hasOpen(state.db, projectId)) {
-    state.db.run('update branch set expires_at = ? where id = ?', at + MINUTE, branchId);
+    state.db.update('branch', { id: branchId, expires_at: at + MINUTE });
     return;
   }
   const tasks = deleteBranch(state.db, { branchId, at, method: 'ttl', isHard: false });

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Refusal } from '../http/errors.ts';
 import type { State } from '../state.ts';
-import type { Row } from '../store/database.ts';
+import type { Database, Row } from '../store/database.ts';
 import { createRandom } from '../store/random.ts';
 import { MILLISECOND, type Micros } from '../store/time.ts';
 import { takeEffect } from './effects.ts';
@@ -25,12 +25,12 @@ export interface Order {
 }
 
 /** Throws 423 while operations of the project are in progress: it accepts one request's work at a time. */
-export function requireFree({ db }: State, projectId: string): void {
+export function requireFree(db: Database, projectId: string): void {
   if (hasOpen(db, projectId))
     throw new Refusal(423, 'project already has running conflicting operations, scheduling of new ones is prohibited');
 }
 
-export function hasOpen(db: State['db'], projectId: string): boolean {
+export function hasOpen(db: Database, projectId: string): boolean {
   return db.get('select 1 from operation where project_id = ? and is_open = 1 limit 1', projectId) !== undefined;
 }
 

@@ -18,9 +18,9 @@ export function firstWorkAt(projectId: string, from: Micros): Micros {
 export function dailyWork(state: State, projectId: string, at: Micros): void {
   const { db, work } = state;
   const pause = work.operations_per_day === 0 ? DAY : Math.min(365 * DAY, Math.floor(DAY / work.operations_per_day));
-  db.run('update project set next_work_at = ? where id = ?', at + pause, projectId);
+  db.update('project', { id: projectId, next_work_at: at + pause });
   if (work.operations_per_day === 0 || hasOpen(db, projectId)) return;
-  const project = db.get('select * from project where id = ?', projectId);
+  const project = db.find('project', { id: projectId });
   if (project === undefined) return;
   const task = chooseTask(state, project, at);
   if (task !== null) enqueue(state, { projectId, at, by: 'system', tasks: [task] });
@@ -60,8 +60,8 @@ function computeWork({ db, work }: State, projectId: string, at: Micros): Task |
   if (endpoints.length === 0) return null; // branches without a compute are not checked
   const random = createRandom(seedOf(projectId) + Math.floor(at / HOUR));
   const endpoint = random.pick(endpoints);
-  const actions = work.operations_per_day > 1 ? ['start_compute', 'apply_config', 'check_availability'] : [];
-  const chosen = actions.length === 0 ? 'check_availability' : random.pick(actions);
+  const actions = ['start_compute', 'apply_config', 'check_availability'];
+  const chosen = work.operations_per_day > 1 ? random.pick(actions) : 'check_availability';
   const action = chosen === 'start_compute' && endpoint.state === 'active' ? 'check_availability' : chosen;
   return { action, branchId: String(endpoint.branch_id), endpointId: String(endpoint.id) };
 }

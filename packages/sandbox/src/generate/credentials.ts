@@ -24,14 +24,20 @@ export function generateCredentials(db: Database, { projects, now }: { projects:
     if (random.chance(0.3)) {
       const email = `${random.pick(uses)}.${random.hex(3)}@${random.pick(partners)}`;
       const granted = between(project.createdAt);
-      db.run('insert into permission values (?, ?, ?, ?, null)', random.uuid(), project.id, email, granted);
+      db.insert('permission', { id: random.uuid(), project_id: project.id, email, granted_at: granted });
     }
     if (random.chance(0.2)) {
       const { name, url } = random.pick(providers);
       const at = between(project.createdAt);
-      const roles = JSON.stringify(['authenticated', 'anonymous']);
-      const id = random.uuid();
-      db.run('insert into jwks values (?, ?, null, ?, ?, null, ?, ?, ?)', id, project.id, url, name, roles, at, at);
+      db.insert('jwks', {
+        id: random.uuid(),
+        project_id: project.id,
+        jwks_url: url,
+        provider_name: name,
+        role_names: ['authenticated', 'anonymous'],
+        created_at: at,
+        updated_at: at,
+      });
     }
     setRole(db, { project: project.id, random });
   }
@@ -66,5 +72,5 @@ function setRole(db: Database, { project, random }: { project: string; random: R
   );
   if (members.length === 0) return;
   const { id } = random.pick(members);
-  db.run('insert into project_role values (?, ?, ?)', project, String(id), random.pick(['viewer', 'admin']));
+  db.insert('project_role', { project_id: project, member_id: String(id), role: random.pick(['viewer', 'admin']) });
 }

@@ -60,7 +60,7 @@ export function generateOrganizations(db: Database, { company, random, now }: Ge
     const createdAt = now - span - random.between(30, 400) * DAY;
     const name = `${random.pick(companies)} ${random.pick(divisions)}`;
     const id = `org-${name.toLowerCase().replace(' ', '-')}-${random.hex(8)}`;
-    db.run('insert into organization values (?, ?, ?, ?)', id, name, 'scale', createdAt);
+    db.insert('organization', { id, name, plan: 'scale', created_at: createdAt });
     const joined = { organization_id: id, user_id: administrator, role: 'admin', joined_at: createdAt };
     db.insert('member', { id: random.uuid(), ...joined });
     const users = makeUsers(db, { random, organizationId: id, createdAt, now });
@@ -84,7 +84,7 @@ function makeUsers(db: Database, { random, organizationId, createdAt, now }: Mak
     // One in five has left; the first two guarantee one of each kind.
     const hasLeft = index === 1 || (index > 1 && random.chance(0.2));
     const leftAt = hasLeft ? joinedAt + Math.floor(random.next() * (now - joinedAt)) : null;
-    db.run('insert into user values (?, ?, ?, ?)', id, name, email, joinedAt);
+    db.insert('user', { id, name, email, created_at: joinedAt });
     const role = index === 0 ? 'admin' : 'member';
     const member = { organization_id: organizationId, user_id: id, role, joined_at: joinedAt, left_at: leftAt };
     db.insert('member', { id: random.uuid(), ...member });

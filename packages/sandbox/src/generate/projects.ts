@@ -68,7 +68,7 @@ export function equipOldProjects(db: Database, now: Micros): void {
     const project = String(row.id);
     const [createdBy, createdAt] = [String(row.owner_id), Number(row.created_at)];
     equipProject(db, { project, createdBy, createdAt, now, known: branchesNamed(db, row) });
-    db.run('update project set next_work_at = ? where id = ?', firstWorkAt(project, now), project);
+    db.update('project', { id: project, next_work_at: firstWorkAt(project, now) });
   }
 }
 

@@ -16,7 +16,7 @@ export function insertRole(db: Database, role: NewRole, at: Micros): void {
 }
 
 export function findRole(db: Database, branchId: string, name: string): Row | undefined {
-  return db.get('select * from role where branch_id = ? and name = ?', branchId, name);
+  return db.find('role', { branch_id: branchId, name });
 }
 
 export function listRoles(db: Database, branchId: string): Row[] {
@@ -42,7 +42,7 @@ export function insertDatabase(
 }
 
 export function findDatabase(db: Database, branchId: string, name: string): Row | undefined {
-  return db.get('select * from database where branch_id = ? and name = ?', branchId, name);
+  return db.find('database', { branch_id: branchId, name });
 }
 
 export function listDatabases(db: Database, branchId: string): Row[] {

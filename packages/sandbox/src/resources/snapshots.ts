@@ -31,7 +31,7 @@ interface NewSnapshot extends Columns {
 
 /** Makes a branch from a snapshot and returns its id. `target` is the branch that it will replace once it is finalized. */
 export function restoreSnapshot(
-  { db, random }: State,
+  { db, random }: Pick<State, 'db' | 'random'>,
   wanted: { snapshot: Row; target: Row; name: string | undefined; createdBy: string; at: Micros },
 ): string {
   const { snapshot, target, at } = wanted;
@@ -65,8 +65,8 @@ export function finalizeRestore(
   db: Database,
   { branchId, name, at }: { branchId: string; name?: string | undefined; at: Micros },
 ): Task[] {
-  const restored = db.get('select * from branch where id = ?', branchId);
-  const target = db.get('select * from branch where id = ? and deleted_at is null', restored?.restored_as ?? null);
+  const restored = db.find('branch', { id: branchId });
+  const target = db.find('branch', { id: restored?.restored_as ?? null, deleted_at: null });
   if (target === undefined) throw new Refusal(422, 'the branch to be replaced no longer exists');
   const targetId = String(target.id);
   if (name !== undefined && findBranchByName(db, String(target.project_id), name) !== undefined)

@@ -12,10 +12,9 @@ const keyName = z.string().min(1, 'key_name must not be empty').max(64, 'key_nam
 const personalBody = z.object({ key_name: keyName });
 const organizationBody = z.object({ key_name: keyName, project_id: z.string().optional() });
 
-export function apiKeyRoutes(api: Hono<Env>, state: State): void {
-  const { db, clock } = state;
+export function apiKeyRoutes(api: Hono<Env>, { db, clock, newToken }: State): void {
   const mint = (key: Omit<NewKey, 'created_at'>) => {
-    const token = state.newToken();
+    const token = newToken();
     const at = clock.now();
     const id = int64(insertKey(db, { ...key, created_at: at }, token));
     const shown = { id, key: token, name: key.name, created_at: formatInstant(at), created_by: key.user_id };
@@ -23,40 +22,38 @@ export function apiKeyRoutes(api: Hono<Env>, state: State): void {
   };
 
   api.get('/api_keys', (c) => {
-    const { userId } = requirePersonal(c.get('principal'));
-    return c.json(listKeys(c, state, keysOfUser(userId)));
+    const { userId } = requirePersonal(c);
+    return c.json(listKeys(c, keysOfUser(userId)));
   });
 
   api.post('/api_keys', async (c) => {
-    const { userId } = requirePersonal(c.get('principal'));
+    const { userId } = requirePersonal(c);
     const { key_name: name } = await readBody(c, personalBody);
     return c.json(mint({ kind: 'personal', name, user_id: userId }));
   });
 
   api.delete('/api_keys/:key_id', (c) => {
-    const { userId } = requirePersonal(c.get('principal'));
-    return c.json(revoke(c, state, keysOfUser(userId)));
+    const { userId } = requirePersonal(c);
+    return c.json(revoke(c, keysOfUser(userId)));
   });
 
   api.get('/organizations/:org_id/api_keys', (c) => {
-    const organizationId = readPath(c, 'org_id');
-    requireAdministrator(db, c.get('principal'), { of: organizationId, to: 'manage organization API keys' });
-    return c.json(listKeys(c, state, keysOfOrganization(organizationId)));
+    const organizationId = requireAdministrator(c, 'manage organization API keys');
+    return c.json(listKeys(c, keysOfOrganization(organizationId)));
   });
 
   api.post('/organizations/:org_id/api_keys', async (c) => {
     const organizationId = readPath(c, 'org_id');
-    const principal = c.get('principal');
-    const { userId } = requirePersonal(principal);
+    const { userId } = requirePersonal(c);
     const { key_name: name, project_id: projectId } = await readBody(c, organizationBody);
     if (projectId === undefined) {
-      requireAdministrator(db, principal, { of: organizationId, to: 'manage organization API keys' });
+      requireAdministrator(c, 'manage organization API keys');
       return c.json(mint({ kind: 'organization', name, user_id: userId, organization_id: organizationId }));
     }
-    requireOrganization(db, principal, organizationId);
-    if (state.settings.project_keys === 'administrators')
-      requireAdministrator(db, principal, { of: organizationId, to: 'create project-scoped API keys' });
-    const project = requireProject(db, principal, projectId);
+    requireOrganization(c);
+    if (c.get('state').settings.project_keys === 'administrators')
+      requireAdministrator(c, 'create project-scoped API keys');
+    const project = requireProject(c, projectId);
     if (project.organization_id !== organizationId) throw new Refusal(404, 'project not found');
     return c.json(
       mint({ kind: 'project', name, user_id: userId, organization_id: organizationId, project_id: projectId }),
@@ -64,9 +61,8 @@ export function apiKeyRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.delete('/organizations/:org_id/api_keys/:key_id', (c) => {
-    const organizationId = readPath(c, 'org_id');
-    requireAdministrator(db, c.get('principal'), { of: organizationId, to: 'manage organization API keys' });
-    return c.json(revoke(c, state, keysOfOrganization(organizationId)));
+    const organizationId = requireAdministrator(c, 'manage organization API keys');
+    return c.json(revoke(c, keysOfOrganization(organizationId)));
   });
 }
 
@@ -82,9 +78,10 @@ const keysOfOrganization = (owner: string): Keys => ({
   owner,
 });
 
-function listKeys(c: Context<Env>, state: State, { condition, owner }: Keys): unknown[] {
-  const seen = state.clock.now() - (c.get('lateLastUsedBy') ?? 0);
-  const rows = state.db.all(
+function listKeys(c: Context<Env>, { condition, owner }: Keys): unknown[] {
+  const { db, clock } = c.get('state');
+  const seen = clock.now() - (c.get('lateLastUsedBy') ?? 0);
+  const rows = db.all(
     `select ${keyColumns}, u.name as creator from api_key k join user u on u.id = k.user_id
      where k.revoked_at is null and ${condition} order by k.created_at desc, k.id desc`,
     { seen, owner },
@@ -92,7 +89,8 @@ function listKeys(c: Context<Env>, state: State, { condition, owner }: Keys): un
   return rows.map((row) => ({ ...renderKey(row), created_by: { id: row.user_id, name: row.creator, image: '' } }));
 }
 
-function revoke(c: Context, { db, clock }: State, { condition, owner }: Keys): unknown {
+function revoke(c: Context<Env>, { condition, owner }: Keys): unknown {
+  const { db, clock } = c.get('state');
   const keyId = readPath(c, 'key_id');
   if (!/^\d{1,19}$/.test(keyId) || BigInt(keyId) >= 2n ** 63n) throw new Refusal(400, 'key_id must be an int64');
   const now = clock.now();

@@ -1,5 +1,6 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
+import { requireBranchId } from '../access/rules.ts';
 import { Refusal } from '../http/errors.ts';
 import { readBody } from '../http/json.ts';
 import { readPath } from '../http/query.ts';
@@ -12,7 +13,6 @@ import {
 } from '../resources/credentials.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
-import { requireBranchId } from './mutate.ts';
 
 const credentialScopes = ['storage:read', 'storage:write', 'ai_gateway:invoke', 'functions:invoke'] as const;
 const createBody = z.object({
@@ -21,12 +21,11 @@ const createBody = z.object({
   principal_type: z.literal('user'),
 });
 
-export function branchCredentialRoutes(api: Hono<Env>, state: State): void {
-  const { db, clock } = state;
+export function branchCredentialRoutes(api: Hono<Env>, { db, clock }: State): void {
   const list = '/projects/:project_id/branches/:branch_id/credentials';
   /** Returns a credential. A revoked one stays in lists, but every other route rejects it. */
   const requireCredential = (c: Context<Env>, { live = false } = {}): Row => {
-    const named = { branch_id: requireBranchId(c, state), token_id: readPath(c, 'token_id') };
+    const named = { branch_id: requireBranchId(c), token_id: readPath(c, 'token_id') };
     const row = db.find('credential', named);
     if (row === undefined || (live && row.revoked_at !== null)) throw new Refusal(404, 'credential not found');
     return row;
@@ -35,13 +34,13 @@ export function branchCredentialRoutes(api: Hono<Env>, state: State): void {
   api.get(list, (c) => {
     const rows = db.all(
       'select * from credential where branch_id = ? order by created_at, token_id',
-      requireBranchId(c, state),
+      requireBranchId(c),
     );
     return c.json({ credentials: rows.map(renderCredential) });
   });
 
   api.post(list, async (c) => {
-    const branchId = requireBranchId(c, state);
+    const branchId = requireBranchId(c);
     const { name, scopes } = await readBody(c, createBody);
     const projectId = readPath(c, 'project_id');
     const made = { project_id: projectId, branch_id: branchId, name: name ?? null, scopes, created_at: clock.now() };

@@ -1,5 +1,6 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
+import { requireBranch, requireProjectId } from '../access/rules.ts';
 import { restartTasks } from '../engine/tasks.ts';
 import { Refusal } from '../http/errors.ts';
 import { readBody } from '../http/json.ts';
@@ -7,11 +8,11 @@ import { instantOf, logSequenceNumber } from '../http/query.ts';
 import { clearCatalog, copyCatalog, insertBranch, lsnAt, renderBranch } from '../resources/branches.ts';
 import { listEndpoints } from '../resources/endpoints.ts';
 import type { Env, State } from '../state.ts';
-import type { Row } from '../store/database.ts';
+import type { Database, Row } from '../store/database.ts';
 import { makeId } from '../store/random.ts';
 import type { Micros } from '../store/time.ts';
 import { branchWithCreator, requireFreeName } from './branches.ts';
-import { mutate, requireBranch, requireProjectId } from './mutate.ts';
+import { mutate } from './mutate.ts';
 
 const restoreBody = z.object({
   source_branch_id: z.string(),
@@ -22,37 +23,35 @@ const restoreBody = z.object({
 type Restore = z.infer<typeof restoreBody>;
 
 /** Adds the route that restores a branch to an earlier state of itself or of another branch. Its previous state can be kept as a separate branch. */
-export function branchRestoreRoute(api: Hono<Env>, state: State): void {
-  const { db } = state;
-
+export function branchRestoreRoute(api: Hono<Env>, { db }: State): void {
   api.post('/projects/:project_id/branches/:branch_id/restore', async (c) => {
-    const projectId = requireProjectId(c, state);
+    const projectId = requireProjectId(c);
     const wanted = await readBody(c, restoreBody);
-    return mutate(c, state, ({ at, order }) => {
-      const row = requireBranch(c, state);
-      const source = requireBranch(c, state, wanted.source_branch_id);
+    return mutate(c, ({ at, order }) => {
+      const row = requireBranch(c);
+      const source = requireBranch(c, wanted.source_branch_id);
       const point = requirePoint(wanted, { row, source, at });
-      if (wanted.preserve_under_name !== undefined) preserve(c, state, { row, name: wanted.preserve_under_name, at });
+      if (wanted.preserve_under_name !== undefined) preserve(c, { row, name: wanted.preserve_under_name, at });
       const id = String(row.id);
       if (source.id !== row.id) {
         clearCatalog(db, id);
         copyCatalog(db, { from: String(source.id), to: id, at });
       }
       const restored = { parent_timestamp: point, parent_lsn: wanted.source_lsn ?? lsnAt(point), last_reset_at: at };
-      const parent = parentAfter(state, row, source) ?? undefined;
+      const parent = parentAfter(db, row, source) ?? undefined;
       db.update('branch', { id, parent_id: parent, ...restored, updated_at: at });
       const active = listEndpoints(db, { projectId, branchId: id }).filter((endpoint) => endpoint.state === 'active');
       const operations = order([
         { action: 'create_branch', branchId: id },
         ...active.flatMap((endpoint) => restartTasks(db, endpoint)),
       ]);
-      return c.json({ branch: renderBranch(branchWithCreator(state, id)), operations });
+      return c.json({ branch: renderBranch(branchWithCreator(db, id)), operations });
     });
   });
 }
 
 /** Returns the parent after a restore. A root stays a root, and no branch becomes its own descendant. */
-function parentAfter({ db }: State, row: Row, source: Row): string | null {
+function parentAfter(db: Database, row: Row, source: Row): string | null {
   const isBelow = db.get(
     `with recursive up (id, parent_id) as (
        select id, parent_id from branch where id = :source
@@ -79,11 +78,12 @@ function requirePoint(wanted: Restore, { row, source, at }: { row: Row; source: 
 }
 
 /** Keeps the state before the restore as a separate branch. */
-function preserve(c: Context<Env>, state: State, { row, name, at }: { row: Row; name: string; at: Micros }): void {
+function preserve(c: Context<Env>, { row, name, at }: { row: Row; name: string; at: Micros }): void {
   const projectId = String(row.project_id);
-  requireFreeName(state, projectId, name);
-  const id = makeId(state.random, 'br');
-  insertBranch(state.db, {
+  const { db, random } = c.get('state');
+  requireFreeName(db, projectId, name);
+  const id = makeId(random, 'br');
+  insertBranch(db, {
     id,
     project_id: projectId,
     parent_id: row.parent_id === null ? null : String(row.parent_id),
@@ -92,5 +92,5 @@ function preserve(c: Context<Env>, state: State, { row, name, at }: { row: Row; 
     created_by: c.get('principal').userId,
     state: 'ready',
   });
-  copyCatalog(state.db, { from: String(row.id), to: id, at });
+  copyCatalog(db, { from: String(row.id), to: id, at });
 }

@@ -1,6 +1,6 @@
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
-import { requireProject } from '../access/rules.ts';
+import { requireBranch, requireProjectId } from '../access/rules.ts';
 import { found, Refusal } from '../http/errors.ts';
 import { readBody, readOptionalBody } from '../http/json.ts';
 import { readRows } from '../http/page.ts';
@@ -10,11 +10,11 @@ import { listDatabases, listRoles, renderDatabase, renderRole } from '../resourc
 import { connectionDetails } from '../resources/connections.ts';
 import { insertEndpoint, listEndpoints, renderEndpoint } from '../resources/endpoints.ts';
 import type { Env, State } from '../state.ts';
-import type { Row } from '../store/database.ts';
+import type { Database, Row } from '../store/database.ts';
 import { makeId } from '../store/random.ts';
 import type { Micros } from '../store/time.ts';
 import { endpointFields, readEndpoint, requireOneWriter } from './endpoints.ts';
-import { type Change, mutate, requireBranch, requireProjectId } from './mutate.ts';
+import { type Change, mutate } from './mutate.ts';
 
 const createBody = z.object({
   endpoints: z.array(z.object(endpointFields)).default([]),
@@ -43,11 +43,9 @@ const updateBody = z.object({
 const withCreator = 'select b.*, u.name as creator from branch b left join user u on u.id = b.created_by';
 const matching = '(instr(lower(b.name), lower(:search)) > 0 or instr(b.id, lower(:search)) > 0)';
 
-export function branchRoutes(api: Hono<Env>, state: State): void {
-  const { db } = state;
-
+export function branchRoutes(api: Hono<Env>, { db }: State): void {
   api.get('/projects/:project_id/branches', (c) => {
-    const projectId = requireProjectId(c, state);
+    const projectId = requireProjectId(c);
     const deleted = readFlag(c, 'include_deleted') ? 'true' : 'b.deleted_at is null';
     const { rows, ...page } = readRows(c, db, {
       sql: `${withCreator} where b.project_id = :project and ${deleted} and ${matching}`,
@@ -65,7 +63,7 @@ export function branchRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.get('/projects/:project_id/branches/count', (c) => {
-    const projectId = requireProjectId(c, state);
+    const projectId = requireProjectId(c);
     const row = db.get(
       `select count(*) as n from branch b where b.project_id = :project and b.deleted_at is null
          and instr(lower(b.name), lower(:search)) > 0`,
@@ -75,18 +73,18 @@ export function branchRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.get('/projects/:project_id/branches/:branch_id', (c) => {
-    requireProjectId(c, state);
-    const row = branchWithCreator(state, String(requireBranch(c, state).id));
+    requireProjectId(c);
+    const row = branchWithCreator(db, String(requireBranch(c).id));
     return c.json({ branch: branches.renderBranch(row), annotation: branches.renderAnnotation(row) });
   });
 
   api.patch('/projects/:project_id/branches/:branch_id', async (c) => {
-    const projectId = requireProjectId(c, state);
+    const projectId = requireProjectId(c);
     const { branch: wanted } = await readBody(c, updateBody);
-    return mutate(c, state, ({ at }) => {
-      const row = requireBranch(c, state);
-      if (typeof wanted.expires_at === 'string') requireMayExpire(state, row);
-      if (wanted.name !== undefined && wanted.name !== row.name) requireFreeName(state, projectId, wanted.name);
+    return mutate(c, ({ at }) => {
+      const row = requireBranch(c);
+      if (typeof wanted.expires_at === 'string') requireMayExpire(db, row);
+      if (wanted.name !== undefined && wanted.name !== row.name) requireFreeName(db, projectId, wanted.name);
       db.update('branch', {
         id: String(row.id),
         name: wanted.name,
@@ -94,82 +92,74 @@ export function branchRoutes(api: Hono<Env>, state: State): void {
         expires_at: typeof wanted.expires_at === 'string' ? readExpiry(wanted.expires_at, at) : wanted.expires_at,
         updated_at: at,
       });
-      return c.json({ branch: branches.renderBranch(branchWithCreator(state, String(row.id))), operations: [] });
+      return c.json({ branch: branches.renderBranch(branchWithCreator(db, String(row.id))), operations: [] });
     });
   });
 
   api.delete('/projects/:project_id/branches/:branch_id', (c) => {
-    const projectId = requireProjectId(c, state);
+    const projectId = requireProjectId(c);
     const isHard = readFlag(c, 'hard_delete');
     const row = branches.findBranch(db, projectId, readPath(c, 'branch_id'));
     if (row === undefined) return c.body(null, 204);
-    return mutate(c, state, ({ at, order }) => {
+    return mutate(c, ({ at, order }) => {
       const refusal = branches.whyNotDeleted(db, row);
       if (refusal !== null) throw new Refusal(422, refusal);
       const tasks = branches.deleteBranch(db, { branchId: String(row.id), at, method: 'user', isHard });
       const operations = order(tasks);
-      return c.json({ branch: branches.renderBranch(branchWithCreator(state, String(row.id))), operations });
+      return c.json({ branch: branches.renderBranch(branchWithCreator(db, String(row.id))), operations });
     });
   });
 
   api.post('/projects/:project_id/branches/:branch_id/set_as_default', (c) => {
-    return mutate(c, state, ({ projectId, at, order }) => {
-      const row = requireBranch(c, state);
+    return mutate(c, ({ projectId, at, order }) => {
+      const row = requireBranch(c);
       const id = String(row.id);
       db.run('update branch set is_default = 0, updated_at = ? where project_id = ? and is_default = 1', at, projectId);
       db.update('branch', { id, is_default: true, expires_at: null, updated_at: at });
       const operations = order(row.state === 'archived' ? [{ action: 'timeline_unarchive', branchId: id }] : []);
-      return c.json({ branch: branches.renderBranch(branchWithCreator(state, id)), operations });
+      return c.json({ branch: branches.renderBranch(branchWithCreator(db, id)), operations });
     });
   });
 
-  api.post('/projects/:project_id/branches/:branch_id/recover', (c) =>
-    mutate(c, state, (change) => recover(c, state, change)),
-  );
+  api.post('/projects/:project_id/branches/:branch_id/recover', (c) => mutate(c, (change) => recover(c, change)));
 }
 
-function recover(c: Context<Env>, state: State, { projectId, at }: Change) {
-  const { db } = state;
+function recover(c: Context<Env>, { projectId, at }: Change) {
+  const { db } = c.get('state');
   const id = readPath(c, 'branch_id');
   const deleted = 'select * from branch where project_id = ? and id = ? and purge_at > ?';
   const row = found(db.get(deleted, projectId, id, at), `branch not found; branch_id:"${id}"`);
-  requireFreeName(state, projectId, String(row.name));
+  requireFreeName(db, projectId, String(row.name));
   if (row.parent_id !== null && branches.findBranch(db, projectId, String(row.parent_id)) === undefined)
     throw new Refusal(422, `the parent of the branch is gone; parent_id:"${String(row.parent_id)}"`);
   db.update('branch', { id, deleted_at: null, purge_at: null, deletion_method: null, updated_at: at });
   return c.json({
-    branch: branches.renderBranch(branchWithCreator(state, id)),
+    branch: branches.renderBranch(branchWithCreator(db, id)),
     endpoints: listEndpoints(db, { projectId, branchId: id }).map(renderEndpoint),
   });
 }
 
-function requireMayExpire({ db }: State, row: Row): void {
+function requireMayExpire(db: Database, row: Row): void {
   const refusal = branches.whyNotDeleted(db, row);
   if (refusal !== null) throw new Refusal(422, `a branch that stays cannot expire: ${refusal}`);
 }
 
-export function branchWithCreator({ db }: State, id: string): Row {
+export function branchWithCreator(db: Database, id: string): Row {
   const row = db.get(`${withCreator} where b.id = ?`, id);
   if (row === undefined) throw new Error(`branch ${id} does not exist`);
   return row;
 }
 
-export function branchCreateRoute(api: Hono<Env>, state: State): void {
-  const { db, random } = state;
-
+export function branchCreateRoute(api: Hono<Env>, { db, random }: State): void {
   api.post('/projects/:project_id/branches', async (c) => {
-    const projectId = readPath(c, 'project_id');
-    const principal = c.get('principal');
-    requireProject(db, principal, projectId);
+    const projectId = requireProjectId(c);
     const { branch: wanted, endpoints, annotation_value: annotation } = await readOptionalBody(c, createBody);
-    return mutate(c, state, ({ at, order }) => {
+    return mutate(c, ({ at, order }) => {
       const parent =
-        wanted.parent_id === undefined
-          ? branches.defaultBranch(db, projectId)
-          : requireBranch(c, state, wanted.parent_id);
+        wanted.parent_id === undefined ? branches.defaultBranch(db, projectId) : requireBranch(c, wanted.parent_id);
       const id = makeId(random, 'br');
       const name = wanted.name ?? id;
-      requireFreeName(state, projectId, name);
+      requireFreeName(db, projectId, name);
       const points = endpoints.map((endpoint) => readEndpoint(endpoint));
       requireOneWriter(points);
       branches.insertBranch(db, {
@@ -178,7 +168,7 @@ export function branchCreateRoute(api: Hono<Env>, state: State): void {
         parent_id: String(parent.id),
         name,
         created_at: at,
-        created_by: principal.userId,
+        created_by: c.get('principal').userId,
         protected: wanted.protected,
         init_source: wanted.init_source,
         expires_at: wanted.expires_at === undefined ? undefined : readExpiry(wanted.expires_at, at),
@@ -198,7 +188,7 @@ export function branchCreateRoute(api: Hono<Env>, state: State): void {
       const operations = order([...reattach, { action: 'create_branch', branchId: id }, ...starts]);
       return c.json(
         {
-          branch: branches.renderBranch(requireBranch(c, state, id)),
+          branch: branches.renderBranch(requireBranch(c, id)),
           endpoints: listEndpoints(db, { projectId, branchId: id }).map(renderEndpoint),
           operations,
           roles: listRoles(db, id).map((row) => renderRole(row)),
@@ -212,7 +202,7 @@ export function branchCreateRoute(api: Hono<Env>, state: State): void {
 }
 
 /** Throws 409 for a name that another branch of the project has. */
-export function requireFreeName({ db }: State, projectId: string, name: string): void {
+export function requireFreeName(db: Database, projectId: string, name: string): void {
   const taken = branches.findBranchByName(db, projectId, name);
   if (taken !== undefined)
     throw new Refusal(409, `branch already exists; branch_id:"${String(taken.id)}", branch_name:"${name}"`);

@@ -32,11 +32,9 @@ interface ConsumptionQuery {
   now: Micros;
 }
 
-export function consumptionRoutes(api: Hono<Env>, state: State): void {
-  const { db } = state;
-
+export function consumptionRoutes(api: Hono<Env>, { db }: State): void {
   api.get('/consumption_history/projects', (c) => {
-    const request = readRequest(c, state, { allowed: projectMetrics, fallback: firstMetrics });
+    const request = readRequest(c, { allowed: projectMetrics, fallback: firstMetrics });
     const { rows, ...page } = readProjectPage(c, db, request.organization);
     const projects = rows.map((row) => ({
       project_id: row.id,
@@ -52,7 +50,7 @@ export function consumptionRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.get('/consumption_history/v2/projects', (c) => {
-    const request = readRequest(c, state, { allowed: usageMetrics, fallback: null });
+    const request = readRequest(c, { allowed: usageMetrics, fallback: null });
     const { rows, ...page } = readProjectPage(c, db, request.organization);
     const projects = rows.map((row) => ({
       project_id: row.id,
@@ -62,7 +60,7 @@ export function consumptionRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.get('/consumption_history/v2/branches', (c) => {
-    const request = readRequest(c, state, { allowed: branchMetrics, fallback: null });
+    const request = readRequest(c, { allowed: branchMetrics, fallback: null });
     const { rows, ...page } = readBranchPage(c, db, request.organization);
     const branches = rows.map((row) => ({
       project_id: row.project_id,
@@ -75,16 +73,14 @@ export function consumptionRoutes(api: Hono<Env>, state: State): void {
 
 function readRequest(
   c: Context<Env>,
-  { db, clock }: State,
   { allowed, fallback }: { allowed: string[]; fallback: string[] | null },
 ): ConsumptionQuery {
-  const organization = organizationOf(c, c.req.query('org_id'));
-  requireOrganization(db, c.get('principal'), organization);
+  const organization = requireOrganization(c, organizationOf(c, c.req.query('org_id')));
   const granularity = readRequired(c, 'granularity');
   if (!isGranularity(granularity)) throw new Refusal(400, 'granularity must be hourly, daily or monthly');
   const from = instantOf(readRequired(c, 'from'), 'from');
   const to = instantOf(readRequired(c, 'to'), 'to');
-  const now = clock.now();
+  const now = c.get('state').clock.now();
   if (from >= to) throw new Refusal(400, 'from must be before to');
   // One month more, because the beginning is rounded down to the granularity.
   if (from < now - keptFor[granularity] - 31 * DAY)

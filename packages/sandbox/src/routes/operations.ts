@@ -1,16 +1,15 @@
 import type { Hono } from 'hono';
+import { requireProjectId } from '../access/rules.ts';
 import { found, Refusal } from '../http/errors.ts';
 import { readLimit, readPath } from '../http/query.ts';
 import { operationColumns, operationJson, renderOperation, retentionStart } from '../resources/operations.ts';
 import type { Env, State } from '../state.ts';
 import { formatCursor, formatInstant, formatWholeSecond, parseInstant } from '../store/time.ts';
-import { requireProjectId } from './mutate.ts';
 
-export function operationRoutes(api: Hono<Env>, state: State): void {
-  const { db, clock } = state;
-
+export function operationRoutes(api: Hono<Env>, { db, clock }: State): void {
   api.get('/projects/:project_id/operations', (c) => {
-    const projectId = requireProjectId(c, state);
+    const projectId = requireProjectId(c);
+    const { settings } = c.get('state');
     const limit = readLimit(c, { max: 1000, fallback: 100 });
     const cursor = c.req.query('cursor');
     const before = cursor === undefined ? Number.MAX_SAFE_INTEGER : parseInstant(cursor);
@@ -24,16 +23,16 @@ export function operationRoutes(api: Hono<Env>, state: State): void {
       limit,
     );
     const last = rows.at(-1);
-    const hasCursor = last !== undefined && (rows.length === limit || state.settings.pagination === 'every_page');
+    const hasCursor = last !== undefined && (rows.length === limit || settings.pagination === 'every_page');
     const pagination = hasCursor ? `,"pagination":{"cursor":"${formatCursor(Number(last[1]))}"}` : '';
-    const format = state.settings.times === 'seconds' ? formatWholeSecond : formatInstant;
+    const format = settings.times === 'seconds' ? formatWholeSecond : formatInstant;
     c.set('timesAreRendered', true);
     const body = `{"operations":[${rows.map((row) => operationJson(row, format)).join(',')}]${pagination}}`;
     return c.body(body, 200, { 'content-type': 'application/json' });
   });
 
   api.get('/projects/:project_id/operations/:operation_id', (c) => {
-    const projectId = requireProjectId(c, state);
+    const projectId = requireProjectId(c);
     const [row] = db.arrays(
       `select ${operationColumns} from operation where project_id = ? and id = ? and created_at >= ? and visible_at is null`,
       projectId,

@@ -8,19 +8,18 @@ import { readRows } from '../http/page.ts';
 import { readPath } from '../http/query.ts';
 import { regions } from '../resources/projects.ts';
 import type { Env, State } from '../state.ts';
-import type { Row } from '../store/database.ts';
+import type { Database, Row } from '../store/database.ts';
 import { formatIfSet } from '../store/time.ts';
 
 export function organizationRoutes(api: Hono<Env>, { db }: State): void {
   api.get('/organizations/:org_id', (c) => {
-    const id = readPath(c, 'org_id');
-    requireOrganization(db, c.get('principal'), id);
+    const id = requireOrganization(c);
     return c.json(renderOrganization(found(db.find('organization', { id }), 'organization not found')));
   });
 
   api.get('/regions', (c) => {
     const organization = c.req.query('org_id');
-    if (organization !== undefined) requireOrganization(db, c.get('principal'), organization);
+    if (organization !== undefined) requireOrganization(c, organization);
     return c.json({ regions });
   });
 }
@@ -31,12 +30,9 @@ const role = z.enum(roles, `the role is not available in this organization: ${ro
 const updateBody = z.object({ role });
 const inviteBody = z.object({ invitations: z.array(z.object({ email: z.email(), role })).min(1) });
 
-export function memberRoutes(api: Hono<Env>, state: State): void {
-  const { db, clock } = state;
-
+export function memberRoutes(api: Hono<Env>, { db, clock }: State): void {
   api.get('/organizations/:org_id/members', (c) => {
-    const organization = readPath(c, 'org_id');
-    requireOrganization(db, c.get('principal'), organization);
+    const organization = requireOrganization(c);
     const { rows, ...page } = readRows(c, db, {
       sql: `select m.*, u.email from member m join user u on u.id = m.user_id
        where m.organization_id = :organization and m.left_at is null`,
@@ -50,49 +46,50 @@ export function memberRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.get('/organizations/:org_id/members/:member_id', (c) => {
-    requireOrganization(db, c.get('principal'), readPath(c, 'org_id'));
-    return c.json(renderMember(requireMember(c, state)));
+    requireOrganization(c);
+    return c.json(renderMember(requireMember(c)));
   });
 
   api.patch('/organizations/:org_id/members/:member_id', async (c) => {
-    requireAdministrator(db, c.get('principal'), { of: readPath(c, 'org_id'), to: 'change the roles of members' });
+    requireAdministrator(c, 'change the roles of members');
     const wanted = await readBody(c, updateBody);
-    const row = requireMember(c, state);
-    if (wanted.role !== 'admin') requireAnotherAdmin(state, row);
-    db.run('update member set role = ? where id = ?', wanted.role, String(row.id));
+    const row = requireMember(c);
+    if (wanted.role !== 'admin') requireAnotherAdmin(db, row);
+    db.update('member', { id: String(row.id), role: wanted.role });
     return c.json(renderMember({ ...row, role: wanted.role }));
   });
 
   /** A person's own keys lose their access to the organization with the membership, because each request looks it up. */
   api.delete('/organizations/:org_id/members/:member_id', (c) => {
-    requireAdministrator(db, c.get('principal'), { of: readPath(c, 'org_id'), to: 'remove members' });
-    const row = requireMember(c, state);
-    requireAnotherAdmin(state, row);
-    db.run('update member set left_at = ? where id = ?', clock.now(), String(row.id));
+    requireAdministrator(c, 'remove members');
+    const row = requireMember(c);
+    requireAnotherAdmin(db, row);
+    db.update('member', { id: String(row.id), left_at: clock.now() });
     return c.json({});
   });
 
   api.get('/organizations/:org_id/invitations', (c) => {
-    const organization = readPath(c, 'org_id');
-    requireOrganization(db, c.get('principal'), organization);
+    const organization = requireOrganization(c);
     const rows = db.all('select * from invitation where organization_id = ? order by invited_at, id', organization);
     return c.json({ invitations: rows.map(renderInvitation) });
   });
 
   api.post('/organizations/:org_id/invitations', async (c) => {
-    const organization = readPath(c, 'org_id');
-    const principal = c.get('principal');
-    requireAdministrator(db, principal, { of: organization, to: 'invite members' });
+    const organization = requireAdministrator(c, 'invite members');
+    const by = c.get('principal').userId;
     const { invitations } = await readBody(c, inviteBody);
     const rows = db.transaction(() =>
-      invitations.map((wanted) => invite(state, { ...wanted, organization, by: principal.userId })),
+      invitations.map((wanted) => invite({ db, clock }, { ...wanted, organization, by })),
     );
     return c.json({ invitations: rows.map(renderInvitation) });
   });
 }
 
 /** Invites a person. One who has an account joins at once; for others the invitation waits. */
-function invite({ db, clock }: State, wanted: { email: string; role: string; organization: string; by: string }): Row {
+function invite(
+  { db, clock }: Pick<State, 'db' | 'clock'>,
+  wanted: { email: string; role: string; organization: string; by: string },
+): Row {
   const [id, at] = [randomUUID(), clock.now()];
   const { organization, email, role, by } = wanted;
   db.insert('invitation', { id, organization_id: organization, email, role, invited_by: by, invited_at: at });
@@ -109,16 +106,16 @@ function invite({ db, clock }: State, wanted: { email: string; role: string; org
       wanted.role,
       at,
     );
-  return db.get('select * from invitation where id = ?', id) ?? {};
+  return db.require('invitation', { id });
 }
 
-function requireMember(c: Context, { db }: State): Row {
+function requireMember(c: Context<Env>): Row {
   const named = { organization_id: readPath(c, 'org_id'), id: readPath(c, 'member_id') };
-  return found(db.find('member', { ...named, left_at: null }), 'organization member not found');
+  return found(c.get('state').db.find('member', { ...named, left_at: null }), 'organization member not found');
 }
 
 /** Throws if an organization would lose its last administrator. */
-function requireAnotherAdmin({ db }: State, member: Row): void {
+function requireAnotherAdmin(db: Database, member: Row): void {
   const other = db.get(
     "select 1 from member where organization_id = ? and role = 'admin' and left_at is null and id <> ? limit 1",
     String(member.organization_id),

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { Context, Hono } from 'hono';
 import { z } from 'zod';
-import { requireAdministrator, requireProject } from '../access/rules.ts';
+import { requireAdministrator, requireBranch, requireProject, requireProjectId } from '../access/rules.ts';
 import { found, Refusal } from '../http/errors.ts';
 import { columnsOf, present, readBody } from '../http/json.ts';
 import { readRows } from '../http/page.ts';
 import { readFlag, readPath } from '../http/query.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
-import { mutate, requireBranch, requireProjectId } from './mutate.ts';
+import { mutate } from './mutate.ts';
 
 const roleBody = z.object({ role: z.enum(['viewer', 'editor', 'admin']) });
 const levels: Record<string, string> = { viewer: 'VIEWER', editor: 'EDITOR', admin: 'ADMIN' };
@@ -25,7 +25,7 @@ export function projectMemberRoutes(api: Hono<Env>, { db }: State): void {
   const role = '/projects/:project_id/members/:member_id/role';
 
   api.get('/projects/:project_id/members', (c) => {
-    const project = requireProject(db, c.get('principal'), readPath(c, 'project_id'));
+    const project = requireProject(c);
     const { rows, ...page } = readRows(c, db, {
       sql: members,
       values: { project: String(project.id), organization: String(project.organization_id) },
@@ -59,10 +59,9 @@ export function projectMemberRoutes(api: Hono<Env>, { db }: State): void {
   });
 
   function requireMember(c: Context<Env>): { project: Row; member: Row } {
-    const principal = c.get('principal');
-    const project = requireProject(db, principal, readPath(c, 'project_id'));
+    const project = requireProject(c);
     const organization = String(project.organization_id);
-    requireAdministrator(db, principal, { of: organization, to: 'change the roles of members in projects' });
+    requireAdministrator(c, 'change the roles of members in projects', organization);
     const member = db.get(`${members} and m.id = :member`, {
       project: String(project.id),
       organization,
@@ -98,18 +97,17 @@ function renderMember(row: Row): Record<string, unknown> {
 const grantBody = z.object({ email: z.email() });
 
 /** Adds the routes that share projects with people outside their organization. */
-export function projectSharingRoutes(api: Hono<Env>, state: State): void {
-  const { db, clock } = state;
+export function projectSharingRoutes(api: Hono<Env>, { db, clock }: State): void {
   /** Refuses project-scoped keys: a key of one project must not give access to others. */
   const requireSharer = (c: Context<Env>): string => {
-    const projectId = requireProjectId(c, state);
+    const projectId = requireProjectId(c);
     if (c.get('principal').kind === 'project')
       throw new Refusal(403, 'project-scoped API keys are not allowed to share projects');
     return projectId;
   };
 
   api.get('/projects/:project_id/permissions', (c) => {
-    const projectId = requireProjectId(c, state);
+    const projectId = requireProjectId(c);
     const rows = db.all(
       'select * from permission where project_id = ? and revoked_at is null order by granted_at, id',
       projectId,
@@ -151,21 +149,20 @@ const addBody = z.object({
 });
 
 /** Adds the routes of key sets that a project's databases trust. They accept a token that one of the keys has signed. */
-export function projectJwksRoutes(api: Hono<Env>, state: State): void {
-  const { db } = state;
+export function projectJwksRoutes(api: Hono<Env>, { db }: State): void {
   const list = '/projects/:project_id/jwks';
 
   api.get(list, (c) => {
-    const projectId = requireProjectId(c, state);
+    const projectId = requireProjectId(c);
     const rows = db.all('select * from jwks where project_id = ? order by created_at, id', projectId);
     return c.json({ jwks: rows.map(renderJwks) });
   });
 
   api.post(list, async (c) => {
-    const projectId = requireProjectId(c, state);
+    const projectId = requireProjectId(c);
     const wanted = await readBody(c, addBody);
-    return mutate(c, state, ({ at, order }) => {
-      if (wanted.branch_id !== undefined) requireBranch(c, state, wanted.branch_id);
+    return mutate(c, ({ at, order }) => {
+      if (wanted.branch_id !== undefined) requireBranch(c, wanted.branch_id);
       const id = randomUUID();
       db.insert('jwks', { ...wanted, id, project_id: projectId, created_at: at, updated_at: at });
       return c.json({ jwks: renderJwks(requireJwks(projectId, id)), operations: order([]) }, 201);
@@ -173,7 +170,7 @@ export function projectJwksRoutes(api: Hono<Env>, state: State): void {
   });
 
   api.delete(`${list}/:jwks_id`, (c) => {
-    const projectId = requireProjectId(c, state);
+    const projectId = requireProjectId(c);
     const row = requireJwks(projectId, readPath(c, 'jwks_id'));
     db.run('delete from jwks where id = ?', String(row.id));
     return c.json(renderJwks(row));

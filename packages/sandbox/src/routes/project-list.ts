@@ -3,21 +3,16 @@ import { requireOrganization, requirePersonal } from '../access/rules.ts';
 import { outsideProject, Refusal } from '../http/errors.ts';
 import { readFlag, readLimit } from '../http/query.ts';
 import { renderListedProject } from '../resources/projects.ts';
-import type { Env, State } from '../state.ts';
+import type { Env } from '../state.ts';
 import type { Row } from '../store/database.ts';
 import { formatCursor } from '../store/time.ts';
 
-export function projectListRoutes(api: Hono<Env>, state: State): void {
-  const { db } = state;
-
+export function projectListRoutes(api: Hono<Env>): void {
   api.get('/projects', (c) => {
-    const organization = organizationOf(c, c.req.query('org_id'));
-    requireOrganization(db, c.get('principal'), organization);
+    const organization = requireOrganization(c, organizationOf(c, c.req.query('org_id')));
     const condition = readFlag(c, 'recoverable') ? 'purge_at is not null' : 'deleted_at is null';
-    const page = readProjects(c, state, {
-      where: `organization_id = :organization and ${condition}`,
-      values: { organization },
-    });
+    const where = `organization_id = :organization and ${condition}`;
+    const page = readProjects(c, { where, values: { organization } });
     const served = c.get('partialProjects') ? page.rows.slice(0, Math.floor(page.rows.length / 2)) : page.rows;
     const left = page.rows.slice(served.length).map((row) => row.id);
     return c.json({
@@ -31,11 +26,11 @@ export function projectListRoutes(api: Hono<Env>, state: State): void {
 
   /** Lists projects that were shared with the caller's address, in organizations that the caller is not a member of. */
   api.get('/projects/shared', (c) => {
-    const { userId: user } = requirePersonal(c.get('principal'));
+    const { userId: user } = requirePersonal(c);
     const where = `deleted_at is null
       and id in (select s.project_id from permission s join user u on u.email = s.email where u.id = :user and s.revoked_at is null)
       and organization_id not in (select m.organization_id from member m where m.user_id = :user and m.left_at is null)`;
-    const page = readProjects(c, state, { where, values: { user } });
+    const page = readProjects(c, { where, values: { user } });
     return c.json({ projects: page.rows.map(renderListedProject), ...page.pagination });
   });
 }
@@ -51,10 +46,10 @@ export function organizationOf(c: Context<Env>, named: string | undefined): stri
 
 /** Reads one page, newest first. Its cursor is the id of the last row; under other settings it includes that row's time, and only full pages have one. */
 function readProjects(
-  c: Context,
-  { db, settings }: State,
+  c: Context<Env>,
   { where, values }: { where: string; values: Record<string, string> },
 ): { rows: Row[]; pagination: { pagination?: { cursor: string } } } {
+  const { db, settings } = c.get('state');
   const limit = readLimit(c, { max: 400, fallback: 10 });
   const cursor = c.req.query('cursor');
   const id = cursor?.split('/').at(-1) ?? '';

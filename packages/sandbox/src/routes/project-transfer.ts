@@ -3,11 +3,11 @@ import type { Hono } from 'hono';
 import { z } from 'zod';
 import { requireAdministrator, requireOrganization, requireOwnProject } from '../access/rules.ts';
 import { found, Refusal } from '../http/errors.ts';
-import { readBody, readOptionalBody } from '../http/json.ts';
+import { columnsOf, readBody, readOptionalBody } from '../http/json.ts';
 import { readPath } from '../http/query.ts';
 import { moveProject, requireRoomForProject } from '../resources/projects.ts';
 import type { Env, State } from '../state.ts';
-import { formatInstant, SECOND } from '../store/time.ts';
+import { SECOND } from '../store/time.ts';
 import { organizationOf } from './project-list.ts';
 
 const transferBody = z.object({
@@ -20,11 +20,9 @@ const acceptBody = z.object({ org_id: z.string().optional() });
 /** Adds the routes that transfer projects between organizations: at once, or as an offer that another person accepts. */
 export function projectTransferRoutes(api: Hono<Env>, { db, clock }: State): void {
   api.post('/organizations/:source_org_id/projects/transfer', async (c) => {
-    const source = readPath(c, 'source_org_id');
-    const principal = c.get('principal');
-    requireAdministrator(db, principal, { of: source, to: 'transfer projects' });
+    const source = requireAdministrator(c, 'transfer projects', readPath(c, 'source_org_id'));
     const { destination_org_id: destination, project_ids: projectIds } = await readBody(c, transferBody);
-    requireOrganization(db, principal, destination);
+    requireOrganization(c, destination);
     if (destination === source) throw new Refusal(422, 'the projects are in that organization already');
     return db.transaction(() => {
       for (const projectId of projectIds) {
@@ -38,21 +36,18 @@ export function projectTransferRoutes(api: Hono<Env>, { db, clock }: State): voi
   });
 
   api.post('/projects/:project_id/transfer_requests', async (c) => {
-    const projectId = readPath(c, 'project_id');
-    requireOwnProject(db, c.get('principal'), { projectId, to: 'transfer projects' });
+    const projectId = String(requireOwnProject(c, 'transfer projects').id);
     const { ttl_seconds: seconds } = await readOptionalBody(c, requestBody);
     const at = clock.now();
-    const offer = { id: randomUUID(), created_at: at, expires_at: at + seconds * SECOND };
-    db.run('insert into transfer_request values (?, ?, ?, ?)', offer.id, projectId, at, offer.expires_at);
-    const times = { created_at: formatInstant(at), expires_at: formatInstant(offer.expires_at) };
-    return c.json({ id: offer.id, project_id: projectId, ...times }, 201);
+    const offer = { id: randomUUID(), project_id: projectId, created_at: at, expires_at: at + seconds * SECOND };
+    db.insert('transfer_request', offer);
+    return c.json(columnsOf(offer, 'id', 'project_id', 'created_at', 'expires_at'), 201);
   });
 
   api.put('/projects/:project_id/transfer_requests/:request_id', async (c) => {
     const [projectId, id] = [readPath(c, 'project_id'), readPath(c, 'request_id')];
     const { org_id: named } = await readOptionalBody(c, acceptBody);
-    const destination = organizationOf(c, named);
-    requireOrganization(db, c.get('principal'), destination);
+    const destination = requireOrganization(c, organizationOf(c, named));
     const at = clock.now();
     return db.transaction(() => {
       const open = `select p.organization_id from transfer_request t join project p on p.id = t.project_id

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import type { Hono } from 'hono';
 import { z } from 'zod';
-import { requireOrganization, requireOwnProject, requireProject } from '../access/rules.ts';
+import { requireOrganization, requireOwnProject, requireProject, requireProjectId } from '../access/rules.ts';
 import { configureTasks } from '../engine/tasks.ts';
 import { Refusal } from '../http/errors.ts';
 import { readBody } from '../http/json.ts';
@@ -15,7 +15,7 @@ import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
 import { makeId, makePassword } from '../store/random.ts';
 import { requireOrder } from './endpoints.ts';
-import { create, mutate, requireProjectId } from './mutate.ts';
+import { create, mutate } from './mutate.ts';
 import { organizationOf } from './project-list.ts';
 
 const quota = z.int().min(0);
@@ -71,7 +71,7 @@ const createBody = z.object({
 
 const updateBody = z.object({
   project: z.object({
-    name: z.string().min(1).max(256).optional(),
+    name: name.optional(),
     settings: settingsSchema.optional(),
     default_endpoint_settings: settingsSchema.optional(),
     history_retention_seconds: retentionSchema.optional(),
@@ -79,18 +79,16 @@ const updateBody = z.object({
 });
 
 /** Adds the routes of one project: read, change, delete, recover. */
-export function projectRoutes(api: Hono<Env>, state: State): void {
-  const { db } = state;
-
+export function projectRoutes(api: Hono<Env>, { db, clock }: State): void {
   api.get('/projects/:project_id', (c) => {
-    const row = requireProject(db, c.get('principal'), readPath(c, 'project_id'));
+    const row = requireProject(c);
     return c.json({ project: projects.renderProject(row) });
   });
 
   api.patch('/projects/:project_id', async (c) => {
-    const id = requireProjectId(c, state);
+    const id = requireProjectId(c);
     const { project: wanted } = await readBody(c, updateBody);
-    return mutate(c, state, ({ at, order }) => {
+    return mutate(c, ({ at, order }) => {
       const row = db.require('project', { id });
       db.update('project', {
         id,
@@ -113,20 +111,20 @@ export function projectRoutes(api: Hono<Env>, state: State): void {
 
   api.delete('/projects/:project_id', (c) => {
     const id = readPath(c, 'project_id');
-    const row = requireOwnProject(db, c.get('principal'), { projectId: id, to: 'delete projects' });
+    const row = requireOwnProject(c, 'delete projects');
     const kept = 'select id from branch where project_id = ? and protected = 1 and deleted_at is null limit 1';
     const branch = db.get(kept, id);
     if (branch !== undefined)
       throw new Refusal(422, `cannot delete a project that has a protected branch; branch_id:"${branch.id}"`);
-    db.transaction(() => projects.deleteProject(db, id, state.clock.now()));
+    db.transaction(() => projects.deleteProject(db, id, clock.now()));
     return c.json({ project: projects.renderProject(row) });
   });
 
   api.post('/projects/:project_id/recover', (c) => {
     const id = readPath(c, 'project_id');
-    const row = requireOwnProject(db, c.get('principal'), { projectId: id, to: 'recover projects', deleted: true });
+    const row = requireOwnProject(c, 'recover projects', { deleted: true });
     projects.requireRoomForProject(db, String(row.organization_id));
-    return create(c, state, id, ({ at, order }) => {
+    return create(c, id, ({ at, order }) => {
       projects.recoverProject(db, id, at);
       order([{ action: 'tenant_attach' }]);
       const branches = db.all(
@@ -146,18 +144,15 @@ function merge(stored: Row[string] | undefined, wanted: object | undefined): obj
 }
 
 /** Adds the route that creates a project with a root branch, which is the default, and with a compute, a role and a database. */
-export function projectCreateRoute(api: Hono<Env>, state: State): void {
-  const { db, random } = state;
-
+export function projectCreateRoute(api: Hono<Env>, { db, random }: State): void {
   api.post('/projects', async (c) => {
     const { project: wanted } = await readBody(c, createBody);
     const principal = c.get('principal');
-    const organizationId = organizationOf(c, wanted.org_id);
-    requireOrganization(db, principal, organizationId);
+    const organizationId = requireOrganization(c, organizationOf(c, wanted.org_id));
     projects.requireRoomForProject(db, organizationId);
     requireOrder(wanted.autoscaling_limit_min_cu, wanted.autoscaling_limit_max_cu);
     const ids = { project: makeId(random), branch: makeId(random, 'br'), endpoint: makeId(random, 'ep') };
-    return create(c, state, ids.project, ({ at, order }) => {
+    return create(c, ids.project, ({ at, order }) => {
       const {
         branch,
         org_id: _organization,

@@ -14,8 +14,8 @@ export function userRoutes(api: Hono<Env>, { db }: State): void {
   });
 
   api.get('/users/me', (c) => {
-    const { userId } = requirePersonal(c.get('principal'));
-    const user = db.get('select * from user where id = ?', userId);
+    const { userId } = requirePersonal(c);
+    const user = db.find('user', { id: userId });
     const [name = '', lastName = ''] = String(user?.name).split(' ');
     return c.json({
       id: userId,
@@ -34,7 +34,7 @@ export function userRoutes(api: Hono<Env>, { db }: State): void {
   });
 
   api.get('/users/me/organizations', (c) => {
-    const { userId } = requirePersonal(c.get('principal'));
+    const { userId } = requirePersonal(c);
     const rows = db.all(
       `select o.* from organization o join member m on m.organization_id = o.id
        where m.user_id = ? and m.left_at is null order by o.created_at, o.id`,
