@@ -1,7 +1,7 @@
 import { addMark, readMark, reportMarkFile, reportOlderStore } from '@keywarden/db/report';
 import type { Db } from '@keywarden/db/store';
 import { readDataFile, writeDataFile } from '@keywarden/runtime';
-import { mayBeDone, type Problem } from '../problem.ts';
+import { mayBeDone } from '../problem.ts';
 
 export type Marks = ReturnType<typeof createMarks>;
 
@@ -43,14 +43,9 @@ export function createMarks({ db, dataFolder }: { db: Db; dataFolder: string }) 
       } finally {
         await inTurn(move).catch((error: unknown) => {
           // What failed itself says why.
-          if (isDone) throw withoutMark(error);
+          if (isDone) throw Object.assign(mayBeDone('the mark after it could not be stored'), { cause: error });
         });
       }
     },
   };
-}
-
-/** Returns the Problem for an action that was done, but has no mark after it: an answer that it failed would be false. */
-function withoutMark(error: unknown): Problem {
-  return Object.assign(mayBeDone('the mark after it could not be stored'), { cause: error });
 }

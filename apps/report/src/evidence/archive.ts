@@ -4,7 +4,7 @@ import type { Ending } from '../environment.ts';
 import { attachBlindSpots, attachCoverage, attachPolicies, attachReceipts, attachReviews } from './attachments.ts';
 import type { Control } from './controls.ts';
 import { createZip, writeTable, writeText, type Zip } from './files.ts';
-import { findPlanOf, type Period, take } from './measures.ts';
+import { findPlanOf, type Period, readMeasure } from './measures.ts';
 import { renderSummary } from './printed.ts';
 import { type EvidenceFile, type ExceptionGroup, type Manifest, summarize, type Unassessed } from './summary.ts';
 
@@ -30,7 +30,7 @@ export async function* writeEvidence(
   for (const control of controls) {
     for (const [index, measure] of control.measures.entries()) {
       const name = `${folderOf(control)}/${String(index + 1).padStart(2, '0')}-${measure.measure}`;
-      const measured = await take(snapshot, measure, period);
+      const measured = await readMeasure(snapshot, measure, period);
       const rows = writeTable(zip, name, measured.schema);
       const others = createTallies(zip, { name: `${name}-not-assessable`, schema: measured.schema });
       const breakdown = createBreakdown(statusOf);

@@ -23,7 +23,7 @@ export interface Measured {
 }
 
 /** Reads one measure of a period from the store. */
-export async function take(snapshot: store.Snapshot, measure: Measure, period: Period): Promise<Measured> {
+export async function readMeasure(snapshot: store.Snapshot, measure: Measure, period: Period): Promise<Measured> {
   const { from, to, asOf } = period;
   const shown = (list: store.List) => rowsOf(snapshot, list);
   const exceptions = (of: store.InventoryKind, batches: Measured['batches']): Measured => {
@@ -40,7 +40,7 @@ export async function take(snapshot: store.Snapshot, measure: Measure, period: P
   // A key that one listing lacked may still exist.
   const inventory = (of: store.InventoryKind) =>
     shown(store.inventoryList(of, { asOf, isThere: true }, { organizations: null }));
-  const takers: { [M in Measure as M['measure']]: (measure: M) => Measured | Promise<Measured> } = {
+  const readers: { [M in Measure as M['measure']]: (measure: M) => Measured | Promise<Measured> } = {
     inventory: () => inventory('keys'),
     idle_keys: ({ days }) => assessed('keys', { of: 'idle', days }),
     old_keys: ({ days }) => assessed('keys', { of: 'old', days }),
@@ -51,21 +51,21 @@ export async function take(snapshot: store.Snapshot, measure: Measure, period: P
     idle_credentials: ({ days }) => assessed('credentials', { of: 'idle', days }),
     old_credentials: ({ days }) => assessed('credentials', { of: 'old', days }),
     unreviewed_credentials: ({ days }) => unreviewed('credentials', days),
-    findings: async () => await takeFindings(snapshot, period),
+    findings: async () => await readFindings(snapshot, period),
     revocations: () => shown(store.revocationList({ from, to }, null)),
     rotations: () => shown(store.rotationList({ from, to }, null)),
     exemptions: () => shown(store.exemptionList({ from, to }, null)),
     decisions: () => shown(store.planDecisionList({ from, to })),
     incidents: () => shown(store.incidentList({ openSince: from, to }, null)),
     reviewed_keys: () => shown(store.reviewItemList({ from, to })),
-    reviews: async ({ within_days: days }) => await takeReviews(snapshot, days, period),
+    reviews: async ({ within_days: days }) => await readReviews(snapshot, days, period),
     operation_counts: () => shown(store.operationBucketList({ from, to, size: 'day', by: ['action'] }, null)),
-    operation_history: async ({ days }) => await takeHistory(snapshot, days, period),
+    operation_history: async ({ days }) => await readHistory(snapshot, days, period),
     access_log: () => shown(store.accessList({ from, to })),
   };
   // The table has each measure by its own name.
-  const taker = Reflect.get(takers, measure.measure) as (of: Measure) => Measured | Promise<Measured>;
-  return await taker(measure);
+  const read = Reflect.get(readers, measure.measure) as (of: Measure) => Measured | Promise<Measured>;
+  return await read(measure);
 }
 
 /** Returns the instant so many days before another. */
@@ -90,7 +90,7 @@ export async function findPlanOf(
   return { id: null, missing: `Plan ${plan.id} was made again after the period, with other findings.` };
 }
 
-async function takeFindings(snapshot: store.Snapshot, period: Period): Promise<Measured> {
+async function readFindings(snapshot: store.Snapshot, period: Period): Promise<Measured> {
   const { id, missing } = await findPlanOf(snapshot, period);
   return rowsOf(snapshot, store.findingList({ planId: id ?? '' }, null), missing);
 }
@@ -105,7 +105,7 @@ async function* toRows(batches: AsyncIterable<string[]> | string[][]): AsyncGene
 }
 
 /** Returns the reviews signed in the period. An exception is added if none was signed in the required days before its end. */
-async function takeReviews(snapshot: store.Snapshot, days: number, { from, to, asOf }: Period): Promise<Measured> {
+async function readReviews(snapshot: store.Snapshot, days: number, { from, to, asOf }: Period): Promise<Measured> {
   const since = daysBefore(asOf, days);
   const recent = await store.readOne(snapshot, store.reviewList({ from: since, to, isIntact: true }));
   const missing =
@@ -114,7 +114,7 @@ async function takeReviews(snapshot: store.Snapshot, days: number, { from, to, a
 }
 
 /** Returns the intervals for which the archive may lack operations, in the days before the end. */
-async function takeHistory(snapshot: store.Snapshot, days: number, { asOf }: Period): Promise<Measured> {
+async function readHistory(snapshot: store.Snapshot, days: number, { asOf }: Period): Promise<Measured> {
   const request = { organizations: null, from: daysBefore(asOf, days), to: asOf, settledAt: asOf };
   const { holes, holes_not_named: more } = await readOperationGaps(snapshot, request);
   const missing = more === 0 ? null : `Not listed here: ${countOf(more, 'more interval')}.`;

@@ -25,7 +25,7 @@ export const connections: Resource<typeof connectionItem> = {
     title: 'Connections',
     fields: {},
     columns: columnsFor(connectionItem, {
-      name: { label: 'Connection' },
+      name: 'Connection',
       control_plane: 'Control plane',
       account_id: 'Account',
       own_key_id: 'Own key',

@@ -9,20 +9,6 @@ import type { Resource } from '../resource.ts';
 const { kind, state } = incidentItem.shape;
 const filters = { kind: kind.optional(), state: state.optional(), key: digits.optional(), ...range };
 
-const incidentColumns = columnsFor(incidentItem, {
-  id: 'Incident',
-  kind: 'Kind',
-  state: 'State',
-  opened_at: 'Opened',
-  key: 'Key',
-  scope: 'Scope',
-  detail: { label: 'What', is: 'text', cell: incidentInWords },
-  closed_at: {
-    label: 'Closed',
-    cell: (each) => (each.closed_at === null ? '' : html`${time(each.closed_at)} by ${each.closed_by}`),
-  },
-});
-
 export const incidents: Resource<typeof incidentItem, typeof filters> = {
   name: 'incidents',
   summary: 'Open and closed incidents, which need a person, newest first',
@@ -33,7 +19,19 @@ export const incidents: Resource<typeof incidentItem, typeof filters> = {
   page: {
     title: 'Incidents',
     fields: { state: 'State', kind: 'Kind' },
-    columns: incidentColumns,
+    columns: columnsFor(incidentItem, {
+      id: 'Incident',
+      kind: 'Kind',
+      state: 'State',
+      opened_at: 'Opened',
+      key: 'Key',
+      scope: 'Scope',
+      detail: { label: 'What', is: 'text', cell: incidentInWords },
+      closed_at: {
+        label: 'Closed',
+        cell: (each) => (each.closed_at === null ? '' : html`${time(each.closed_at)} by ${each.closed_by}`),
+      },
+    }),
     proof: 'incident',
     empty: 'There is no incident here yet.',
   },

@@ -218,7 +218,7 @@ function addOperations(api: OpenAPIHono<Env>, { db }: Services): void {
 
 function renderError(c: Context, status: HTTPException['status'], message: string) {
   const body = { request_id: requestIdOf(c), code: '', message };
-  return c.body(JSON.stringify(body), status, { 'content-type': 'application/json' });
+  return c.body(JSON.stringify(body), status, json);
 }
 
 /** Returns the client's own request id, or ours if there is none. The access log has ours. */
