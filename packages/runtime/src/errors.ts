@@ -130,19 +130,20 @@ export async function runMain(main: () => Promise<number>): Promise<void> {
   }
 }
 
+/** The codes of a disk that is full or damaged. */
+export const codesOfFullDisks: readonly string[] = ['ENOSPC', 'EDQUOT', 'EIO'];
+
 /**
- * A reader such as `head` may stop reading, and the disk of a log may be full. What was begun, such as a revocation, is done to its end all the same.
+ * Ignores an error of an output whose reader, such as `head`, has stopped reading, or whose disk is full. Throws any other error. What was begun, such as a
+ * revocation, is done to its end all the same.
  */
 export function allowClosed(error: Error): void {
   if (!['EPIPE', ...codesOfFullDisks].includes(codeOf(error))) throw error;
 }
 
-/** The codes of a disk that is full or damaged. */
-export const codesOfFullDisks: readonly string[] = ['ENOSPC', 'EDQUOT', 'EIO'];
-
 let isOutputLost = false;
 
-/** The same for a command's output. A command whose output is lost has failed. */
+/** Does the same for a command's output. A command whose output is lost has failed. */
 function loseOutput(error: Error): void {
   allowClosed(error);
   isOutputLost ||= codeOf(error) !== 'EPIPE';

@@ -42,13 +42,13 @@ export const ledgerCommand = describeCommand({
     // The key and the last checkpoint are there.
     requireDataFolder(environment.KEYWARDEN_DATA);
     if (reason !== undefined || rotateKey || end) {
-      const letGo = holdFolder(environment.KEYWARDEN_DATA, busy, 'ledger-key-lock');
+      const release = holdFolder(environment.KEYWARDEN_DATA, busy, 'ledger-key-lock');
       try {
         if (reason !== undefined) await beginAnew(context, { reason, by: userName() });
         if (rotateKey) addLedgerKey(environment);
         if (end) await endFormer(context);
       } finally {
-        letGo();
+        release();
       }
     }
     const { state, matches } = await readState(context, { check, createKey });

@@ -1,6 +1,6 @@
 import { explain, type Plan, type PlanItem } from '@keywarden/core/policy';
 import { countOf } from '@keywarden/core/values';
-import { type Columns, renderList } from './output.ts';
+import { type Columns, joined, renderList } from './output.ts';
 
 /** Returns the plan's document with each finding's reason as text, and with whether an item is automatic. */
 export function describePlan({ document, judgements, automatic }: Plan) {
@@ -41,21 +41,20 @@ export function renderPlan(plan: Plan & { isNew: boolean }, width?: number): str
   const { items, held, reported, breakers } = describePlan(plan);
   const table = <T extends Described>(part: T[], columns: Columns<T>) =>
     renderList(byOrganization(part), { ...keyColumns, ...columns }, { none: '', width });
-  const sections = [
-    `Plan ${plan.id}${plan.isNew ? '' : ', the same as before'}: ${items.length} to revoke, ${held.length} held, ${reported.length} to report.`,
-  ];
-  if (items.length > 0) sections.push(`To revoke, if you approve:\n${table(items, { WHY: inWords })}`);
   const whyHeld = ({ why, reasons: [first] }: (typeof held)[number]) =>
     first === undefined ? why.text : `${why.text} (${first.rule})`;
-  if (held.length > 0) sections.push(`Flagged, but held:\n${table(held, { WHY: whyHeld })}`);
-  if (reported.length > 0)
-    sections.push(`To report only:\n${table(reported, { WHY: inWords, ACTION: ({ action }) => action })}`);
   const automaticScopes = new Set(plan.automatic.map(({ verdict }) => verdict.key.scope));
   const calling = breakers.filter(({ scope }) => automaticScopes.has(scope)).map(describeBreaker);
-  sections.push(...(calling.length > 0 ? [calling.join('\n')] : []), ...describeEnforced(items));
-  if (items.length > 0)
-    sections.push(`Nothing was changed. To carry out exactly this plan: npm run keywarden -- apply ${plan.id}`);
-  return sections.join('\n\n');
+  const sections = [
+    `Plan ${plan.id}${plan.isNew ? '' : ', the same as before'}: ${items.length} to revoke, ${held.length} held, ${reported.length} to report.`,
+    items.length > 0 && `To revoke, if you approve:\n${table(items, { WHY: inWords })}`,
+    held.length > 0 && `Flagged, but held:\n${table(held, { WHY: whyHeld })}`,
+    reported.length > 0 && `To report only:\n${table(reported, { WHY: inWords, ACTION: ({ action }) => action })}`,
+    calling.length > 0 && calling.join('\n'),
+    describeEnforced(items),
+    items.length > 0 && `Nothing was changed. To carry out exactly this plan: npm run keywarden -- apply ${plan.id}`,
+  ];
+  return joined(sections, '\n\n');
 }
 
 /** Returns the keys of a plan as CSV, with what happens to each. */
@@ -79,17 +78,15 @@ function describeBreaker({ scope, flagged, active, percent }: Plan['document']['
   return `The breaker of ${scope} is open: the plan flags ${flagged} of ${countOf(active, 'key')}, more than ${percent} percent. None is revoked there automatically until a person applies this plan.`;
 }
 
-function describeEnforced(items: { enforced: boolean; waits: string | null }[]): string[] {
+function describeEnforced(items: { enforced: boolean; waits: string | null }[]): string | null {
   const enforced = items.filter((item) => item.enforced);
-  if (enforced.length === 0) return [];
+  if (enforced.length === 0) return null;
   const waiting = [...Map.groupBy(enforced, ({ waits }) => waits ?? '')].filter(([why]) => why !== '');
   const going = enforced.length - waiting.reduce((sum, [, group]) => sum + group.length, 0);
-  return [
-    [
-      `${enforced.length} of them are in mode: enforce; the next run of the schedule enforce may revoke ${going}.`,
-      ...waiting.map(([why, group]) => `${group.length} wait: ${why}.`),
-    ].join('\n'),
-  ];
+  return joined([
+    `${enforced.length} of them are in mode: enforce; the next run of the schedule enforce may revoke ${going}.`,
+    ...waiting.map(([why, group]) => `${group.length} wait: ${why}.`),
+  ]);
 }
 
 function byOrganization<T extends { key: { organization_id: string | null } }>(items: T[]): T[] {

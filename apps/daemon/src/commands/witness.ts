@@ -45,7 +45,7 @@ export const witnessCommand = describeCommand({
         throw usageError(`"${text}" is no public key of a ledger; keywarden ledger prints it.`);
       return verifier;
     });
-    const letGo = holdWitnessFolder(folder);
+    const release = holdWitnessFolder(folder);
     const signer = readKey(folder, name);
     const app = createWitness({ signer, logs: known, folder, now: Date.now });
     app.onError((error, c) => {
@@ -63,7 +63,7 @@ export const witnessCommand = describeCommand({
     log.info({ url, public_key: signer.verifier.text }, 'the witness cosigns checkpoints');
     await aborted(signal);
     await listening.close();
-    letGo();
+    release();
     return exitCode.done;
   },
 });
