@@ -33,11 +33,8 @@ export async function startTracing(endpoint: string | undefined, service: string
   context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
   trace.setGlobalTracerProvider(provider);
   return async () => {
-    await within(
-      lastSpansMs,
-      provider.shutdown().catch(() => undefined),
-      undefined,
-    );
+    const stopped = provider.shutdown().catch(() => undefined);
+    await within(lastSpansMs, stopped, undefined);
     trace.disable();
     context.disable();
   };

@@ -24,10 +24,8 @@ export const backtestCommand = describeCommand({
     const fromMs = Date.parse(at);
     return await withContext(async (context) => {
       const policy = file === undefined ? context.config.policy : readPolicy(file);
-      const controlPlaneTimes = (await connectionsOf(context)).map((connection) =>
-        Date.parse(controlPlaneNow(connection)),
-      );
-      const toMs = Math.max(...controlPlaneTimes);
+      const controlPlaneTimes = (await connectionsOf(context)).map(controlPlaneNow);
+      const toMs = Math.max(...controlPlaneTimes.map((time) => Date.parse(time)));
       if (fromMs > toMs) throw usageError(`${from} is in the future; specify an earlier day.`);
       const history = await readHistory(context.store, new Date(fromMs).toISOString());
       const result = backtest(policy, history, { fromMs, toMs });

@@ -49,20 +49,16 @@ async function endRotation(context: Context, id: string): Promise<StoredRotation
     const now = new Date(context.now()).toISOString();
     const at = rotation.since > now ? rotation.since : now; // a sandbox's time can be moved
     if (!mayFollow(rotation.state, 'failed'))
-      throw new UserError(
-        'not_possible',
-        `Rotation ${id} is revoking its old key; run keywarden rotate, then check again.`,
-      );
+      throw notPossible(`Rotation ${id} is revoking its old key; run keywarden rotate, then check again.`);
     const ended = await betweenMarks(context, () =>
       advanceRotation(store.sql, rotation, { event: 'given_up', by, at }),
     );
     if (ended !== undefined) return ended;
-    throw new UserError(
-      'not_possible',
-      `Rotation ${id} has changed in the meantime. Run keywarden rotations to see its state.`,
-    );
+    throw notPossible(`Rotation ${id} has changed in the meantime. Run keywarden rotations to see its state.`);
   });
 }
+
+const notPossible = (message: string) => new UserError('not_possible', message);
 
 function givenUpInWords({ id, key, mints }: StoredRotation): string {
   const successor = currentMint({ mints })?.keyId ?? null;

@@ -60,11 +60,8 @@ async function runSync(kind: RunKind | undefined, options: SyncOptions): Promise
       options.connection === undefined
         ? await usableConnections(context)
         : { connections: await connectionsOf(context, { name: options.connection }), failures: [] };
-    if (options.connection === undefined)
-      await removeOtherConnections(
-        context.store.db,
-        context.config.connections.map(({ name }) => name),
-      );
+    const names = context.config.connections.map(({ name }) => name);
+    if (options.connection === undefined) await removeOtherConnections(context.store.db, names);
     for (const connection of connections)
       for (const each of kind === undefined ? usual : [kind]) results.push(await attempt(context, connection, each));
     failures.push(...results.flatMap(({ error }) => error ?? []));
