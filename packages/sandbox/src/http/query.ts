@@ -1,5 +1,6 @@
 import type { Context } from 'hono';
 import { matchedRoutes } from 'hono/route';
+import { z } from 'zod';
 import { lastInstant, type Micros, parseInstant } from '../store/time.ts';
 import { Refusal } from './errors.ts';
 
@@ -27,7 +28,14 @@ export function readInstant(c: Context, name: string): Micros | undefined {
 }
 
 /** A log sequence number as Postgres writes it. */
-export const logSequenceNumber = /^[0-9A-Fa-f]{1,8}\/[0-9A-Fa-f]{1,8}$/;
+export const logSequenceNumber = z.string().regex(/^[0-9A-Fa-f]{1,8}\/[0-9A-Fa-f]{1,8}$/, 'not a log sequence number');
+
+/** Reads a log sequence number; returns undefined when absent. */
+export function readLsn(c: Context, name: string): string | undefined {
+  const { data, error } = logSequenceNumber.optional().safeParse(c.req.query(name));
+  if (error === undefined) return data;
+  throw new Refusal(400, `parameter "${name}" in query has an error: not a log sequence number`);
+}
 
 /** Returns an instant from a body or a query; throws 400 if it is invalid. */
 export function instantOf(text: string, name: string): Micros {

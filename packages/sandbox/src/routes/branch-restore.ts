@@ -16,7 +16,7 @@ import { mutate } from './mutate.ts';
 
 const restoreBody = z.object({
   source_branch_id: z.string(),
-  source_lsn: z.string().regex(logSequenceNumber, 'not a log sequence number').optional(),
+  source_lsn: logSequenceNumber.optional(),
   source_timestamp: z.string().optional(),
   preserve_under_name: z.string().min(1).max(256).optional(),
 });

@@ -23,7 +23,7 @@ const createBody = z.object({
     .object({
       name: z.string().min(1).max(256).optional(),
       parent_id: z.string().optional(),
-      parent_lsn: z.string().regex(logSequenceNumber, 'not a log sequence number').optional(),
+      parent_lsn: logSequenceNumber.optional(),
       parent_timestamp: z.string().optional(),
       protected: z.boolean().default(false),
       init_source: z.enum(['parent-data', 'schema-only']).default('parent-data'),

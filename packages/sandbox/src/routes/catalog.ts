@@ -4,7 +4,7 @@ import { requireBranch, requireBranchId, requireEndpoint, requireProject, requir
 import { configureBranchTasks } from '../engine/tasks.ts';
 import { found, Refusal } from '../http/errors.ts';
 import { readBody } from '../http/json.ts';
-import { logSequenceNumber, readFlag, readInstant, readPath, readRequired } from '../http/query.ts';
+import { readFlag, readInstant, readLsn, readPath, readRequired } from '../http/query.ts';
 import { defaultBranch } from '../resources/branches.ts';
 import * as catalog from '../resources/catalog.ts';
 import { connectionUri } from '../resources/connections.ts';
@@ -191,9 +191,7 @@ export function branchSchemaRoutes(api: Hono<Env>, { db }: State): void {
     return `ALTER SCHEMA public OWNER TO ${String(row.owner_name)};\n`;
   };
   const checkPoint = (c: Context<Env>, prefix = '') => {
-    const lsn = c.req.query(`${prefix}lsn`);
-    if (lsn !== undefined && !logSequenceNumber.test(lsn))
-      throw new Refusal(400, `parameter "${prefix}lsn" in query has an error: not a log sequence number`);
+    readLsn(c, `${prefix}lsn`);
     readInstant(c, `${prefix}timestamp`);
   };
 

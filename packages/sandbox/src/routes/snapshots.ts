@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { requireBranch, requireBranchId, requireProjectId } from '../access/rules.ts';
 import { found, Refusal } from '../http/errors.ts';
 import { readBody, readOptionalBody } from '../http/json.ts';
-import { logSequenceNumber, readInstant, readPath } from '../http/query.ts';
+import { readInstant, readLsn, readPath } from '../http/query.ts';
 import { renderBranch } from '../resources/branches.ts';
 import { listEndpoints, renderEndpoint } from '../resources/endpoints.ts';
 import { finalizeRestore, insertSnapshot, renderSnapshot, restoreSnapshot } from '../resources/snapshots.ts';
@@ -23,9 +23,7 @@ const finalizeBody = z.object({ name: z.string().min(1).max(256).optional() });
 export function snapshotRoutes(api: Hono<Env>, { db, random }: State): void {
   api.post('/projects/:project_id/branches/:branch_id/snapshot', (c) => {
     const projectId = requireProjectId(c);
-    const point = { lsn: c.req.query('lsn'), timestamp: readInstant(c, 'timestamp') };
-    if (point.lsn !== undefined && !logSequenceNumber.test(point.lsn))
-      throw new Refusal(400, 'parameter "lsn" in query has an error: not a log sequence number');
+    const point = { timestamp: readInstant(c, 'timestamp'), lsn: readLsn(c, 'lsn') };
     if (point.lsn !== undefined && point.timestamp !== undefined)
       throw new Refusal(422, 'lsn and timestamp cannot be given together');
     const expiresAt = readInstant(c, 'expires_at');
