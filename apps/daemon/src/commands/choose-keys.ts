@@ -3,7 +3,7 @@ import { credentialKinds, keyKinds } from '@keywarden/core/wire';
 import { listLiveKeys, type NamedKey } from '@keywarden/db/daemon';
 import { usageError } from '@keywarden/runtime';
 import type { Context } from '../context.ts';
-import { requireOrganization } from './common.ts';
+import { requireOneOf, requireOrganization } from './common.ts';
 
 /** Returns a function that finds a live key by its id, or by SCOPE/ID where ids repeat. It throws a UserError that names the fix. */
 export function makeKeyFinder(keys: NamedKey[]): (name: string) => NamedKey {
@@ -45,8 +45,7 @@ export async function chooseKeys(
     throw usageError('Specify keys by id, or select them with --name, --organization or --kind; not both.');
   if (!isPattern) return [...new Set(names.map(makeKeyFinder(keys)))];
   const { kind } = pattern;
-  if (kind !== undefined && !credentialKinds.some((each) => each === kind))
-    throw usageError(`There is no kind ${kind}; use one of ${credentialKinds.join(', ')}.`);
+  if (kind !== undefined) requireOneOf(kind, credentialKinds, 'kind');
   if (pattern.organization !== undefined) await requireOrganization(store.db, pattern.organization);
   const hasName = pattern.name === undefined ? undefined : makeGlobTest(pattern.name);
   const found = keys.filter(

@@ -37,6 +37,13 @@ export function parseUntil(text: string, { now, what }: { now: string; what: str
   return new Date(atMs).toISOString();
 }
 
+/** Returns the value that a text names. Throws a UserError that lists the values. `what` is what they are: a role, a state. */
+export function requireOneOf<T extends string>(text: string, values: readonly T[], what: string): T {
+  const found = values.find((each) => each === text);
+  if (found === undefined) throw usageError(`There is no ${what} ${text}; use one of ${values.join(', ')}.`);
+  return found;
+}
+
 /** Throws a UserError if a text is no number of a record. It names the command that lists them. */
 export function requireNumber(text: string, { of, list }: { of: string; list: string }): void {
   if (!/^\d{1,18}$/.test(text)) throw usageError(`${text} is not ${of}; keywarden ${list} shows them.`);

@@ -3,7 +3,7 @@ import * as db from '@keywarden/db/daemon';
 import { usageError } from '@keywarden/runtime';
 import { makeKeyFinder } from './choose-keys.ts';
 import { describeCommand } from './command.ts';
-import { requireOrganization, wholeList } from './common.ts';
+import { requireOneOf, requireOrganization, wholeList } from './common.ts';
 import { type Columns, list } from './output.ts';
 import { renderTable } from './table.ts';
 import { storeOnly, withContext } from './with-context.ts';
@@ -23,9 +23,7 @@ export const keysListCommand = describeCommand({
   output: 'list',
   examples: ['', '--idle-for 90d --output csv > idle.csv'],
   async run({ organization, owner, name, state, idleFor }) {
-    const wanted = states.find((each) => each === state);
-    if (state !== undefined && wanted === undefined)
-      throw usageError(`There is no state ${state}; use one of ${states.join(', ')}.`);
+    const wanted = state === undefined ? undefined : requireOneOf(state, states, 'state');
     const idleMs = idleFor === undefined ? undefined : parseDuration(idleFor);
     if (idleFor !== undefined && idleMs === undefined)
       throw usageError(`${idleFor} is not a duration of at most 365000d; write it as 90d.`);

@@ -1,5 +1,6 @@
 import { exitCode, print, printableJson, usageError, writeCsv } from '@keywarden/runtime';
 import type { Command } from 'commander';
+import { requireOneOf } from './common.ts';
 import { renderTable } from './table.ts';
 
 const forms = ['table', 'json', 'csv'] as const;
@@ -21,8 +22,7 @@ export function addOutput(command: Command, { isList }: { isList: boolean }): vo
     .hook('preAction', (_program, self) => {
       const { output, json = false } = self.opts<{ output?: string; json?: boolean }>();
       const possible = isList ? forms : forms.slice(0, 2);
-      const form = possible.find((each) => each === (output ?? (json ? 'json' : 'table')));
-      if (form === undefined) throw usageError(`There is no output ${output}; use one of ${possible.join(', ')}.`);
+      const form = requireOneOf(output ?? (json ? 'json' : 'table'), possible, 'output');
       if (json && form !== 'json') throw usageError(`--json contradicts --output ${form}; use one of them.`);
       self.setOptionValue('output', form);
       self.setOptionValue('json', form === 'json');

@@ -1,7 +1,7 @@
 import { createToken, listTokenEffects, listTokens, revokeToken, roles, type StoredToken } from '@keywarden/db/daemon';
 import { printError, usageError } from '@keywarden/runtime';
 import { describeCommand } from './command.ts';
-import { parseUntil, requireNumber, requireOrganization, userName } from './common.ts';
+import { parseUntil, requireNumber, requireOneOf, requireOrganization, userName } from './common.ts';
 import { type Columns, joined, list } from './output.ts';
 import { asAdmin, withContext } from './with-context.ts';
 
@@ -16,8 +16,7 @@ export const tokenCreateCommand = describeCommand({
   output: 'result',
   examples: ['--name ada --role operator --expires 90d'],
   async run({ name, role, organization, expires, json }) {
-    const known = roles.find((each) => each === role);
-    if (known === undefined) throw usageError(`There is no role ${role}; use one of ${roles.join(', ')}.`);
+    const known = requireOneOf(role, roles, 'role');
     const now = new Date().toISOString();
     const expiresAt = expires === 'never' ? null : parseUntil(expires ?? '90d', { now, what: 'a token' });
     return await withContext(async ({ store }) => {
