@@ -36,8 +36,8 @@ test('a full queue and a long wait are refused with 503; a client that goes leav
   client.abort();
   await expect(gone).rejects.toMatchObject({ status: 499 });
   leave();
-  leave();
   (await patient)();
+  await expect(gate.enter('a', client.signal)).rejects.toMatchObject({ status: 499 });
   const [one, two] = await Promise.all([gate.enter('a', never), gate.enter('b', never)]);
   one();
   two();

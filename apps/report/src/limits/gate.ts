@@ -28,10 +28,7 @@ export function createGate(options: GateOptions, now: () => number = performance
   const begin = (token: string) => {
     all += 1;
     running.set(token, (running.get(token) ?? 0) + 1);
-    let isOver = false;
     return () => {
-      if (isOver) return;
-      isOver = true;
       all -= 1;
       const left = (running.get(token) ?? 1) - 1;
       if (left === 0) running.delete(token);
@@ -52,7 +49,6 @@ export function createGate(options: GateOptions, now: () => number = performance
       const forget = () => {
         waiting.delete(waiter);
         clearTimeout(timer);
-        signal.removeEventListener('abort', gone);
       };
       const waiter: Waiter = {
         token,
@@ -66,10 +62,10 @@ export function createGate(options: GateOptions, now: () => number = performance
           entered.reject(error);
         },
       };
-      const gone = () => waiter.leave(clientGone());
       const timer = setTimeout(() => waiter.leave(busy()), waitMs);
       timer.unref();
-      signal.addEventListener('abort', gone);
+      // For one that has entered, this does nothing.
+      signal.addEventListener('abort', () => waiter.leave(clientGone()));
       waiting.add(waiter);
       return await entered.promise;
     },
