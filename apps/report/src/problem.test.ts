@@ -42,3 +42,16 @@ test('a store that is read-only is not said to be silent', () => {
   const error = new Error('the query failed', { cause: Object.assign(new Error('x'), { code: '25006' }) });
   expect(toProblem(error)).toMatchObject({ status: 503, message: expect.stringContaining('is read-only') });
 });
+
+test.each([
+  ['KW002', 401],
+  ['KW003', 403],
+  ['KW004', 404],
+  ['22P02', 400],
+  ['57014', 503],
+  ['42501', 500],
+])('what the store says with %s is answered with %i, and shows nothing of the statement', (code, status) => {
+  const error = new Error('select secret', { cause: Object.assign(new Error('select secret'), { code }) });
+  const { message, ...problem } = toProblem(error);
+  expect([problem.status, message]).toEqual([status, expect.not.stringContaining('secret')]);
+});

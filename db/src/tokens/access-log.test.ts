@@ -57,10 +57,11 @@ test('refusals of one network are one row, that has the network as its address a
     network: `10.7.${n % 3}.0/24`,
     path: `/${n}`,
   }));
-  await recordAccess(report.sql, refused);
-  const rows =
-    await store.sql`select address, path, times from keywarden.access_log where address like '10.7.%' order by address`;
-  expect(rows).toEqual([0, 1, 2].map((n) => ({ address: `10.7.${n}.0/24`, path: `/${n}`, times: 100 })));
+  for (let turn = 0; turn < 2; turn += 1) await recordAccess(report.sql, refused);
+  // A minute may end meanwhile.
+  const rows = await store.sql`
+    select address, min(path) as path, sum(times)::int as times from keywarden.access_log where address like '10.7.%' group by address order by address`;
+  expect(rows).toEqual([0, 1, 2].map((n) => ({ address: `10.7.${n}.0/24`, path: `/${n}`, times: 200 })));
 });
 
 test('what a client says is stored to a limit', async () => {

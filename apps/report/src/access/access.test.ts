@@ -181,7 +181,9 @@ test('probes, the API description and assets need no token; pages have a strict 
   ])
     expect((await fixture.ask(path, { as: null })).status).toBe(200);
   const { text, headers } = await fixture.ask('/docs', { as: null });
-  expect(headers.get('content-security-policy')).toContain("default-src 'none'");
+  for (const directive of ["default-src 'none'", "frame-ancestors 'none'", "form-action 'self'", "base-uri 'none'"])
+    expect(headers.get('content-security-policy')).toContain(directive);
+  expect(headers.get('x-frame-options')).toBe('DENY');
   expect(text).not.toMatch(/<script|https?:\/\/|style="/);
   expect(text).toContain('/v1/operations');
 });

@@ -144,6 +144,7 @@ test('over HTTPS only a cookie that this host has set over HTTPS is a session, a
   const answer = await app.request('/sign-in', { method: 'POST', headers, body });
   const [cookie = ''] = (answer.headers.get('set-cookie') ?? '').split(';');
   expect(cookie).toMatch(/^__Host-keywarden_session=kws_/);
+  expect(answer.headers.get('strict-transport-security')).toBe('max-age=31536000');
   const visit = async (cookie: string) => (await app.request('/v1/me', { headers: { ...headers, cookie } })).status;
   expect(await visit(cookie)).toBe(200);
   expect(await visit(cookie.replace('__Host-', ''))).toBe(401);

@@ -1,6 +1,7 @@
 import { type Fixture, makeFixture } from '@keywarden/testkit/report/fixture';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { createApp } from '../app.ts';
+import { pathOf } from '../parameters.ts';
 import { classOf } from './limits.ts';
 
 let fixture: Fixture;
@@ -21,6 +22,11 @@ test.each([
   ['/api/v2/projects', 'light'],
 ])('%s is %s', (path, kind) => {
   expect(classOf(`http://here${path}`)).toBe(kind);
+});
+
+test('a path has each letter, digit and mark as itself, and everything else in its percent form', () => {
+  expect(pathOf('http://here/%76%31/%6B%2D%2e%5F%7e%41%5a%39?%61')).toBe('/v1/k-._~AZ9');
+  expect(pathOf('http://here/%2F%00%25%7f%2f%40%5b%3a')).toBe('/%2F%00%25%7f%2f%40%5b%3a');
 });
 
 test('a token over its rate gets 429 with Retry-After, once recorded; another token is answered', async () => {
