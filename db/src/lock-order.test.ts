@@ -4,9 +4,11 @@ import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-s
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import {
   applyReviewDefaults,
+  closeIncidents,
   countKeysOfDay,
   endCredentialsOfGoneProjects,
   noteLedgerKeys,
+  openIncident,
   saveKeyListing,
   saveProjects,
   startRun,
@@ -153,5 +155,26 @@ test('the keys of a day are counted at once, of any organizations', async () => 
     work.push(countKeysOfDay(db));
     await store.untilBlocked(...work);
   });
+  await expect(Promise.all(work)).resolves.toHaveLength(2);
+});
+
+test('incidents close while others of them close that have changed meanwhile', async () => {
+  const open = async (scope: string) => await openIncident(daemon.db, { kind: 'breaker', scope, detail: {} });
+  for (const scope of ['a', 'b', 'c']) await open(scope);
+  const close = async (...scopes: string[]) => await closeIncidents(daemon.db, { kind: 'breaker', scopes });
+  const work: Promise<unknown>[] = [];
+  const [first, second] = [await store.sql.reserve(), await store.sql.reserve()];
+  await first.unsafe(`begin; select from keywarden.incident where scope = 'a' for update`).simple();
+  work.push(close('a', 'b', 'c'));
+  await store.untilBlocked(...work);
+  // The row of b is after that of c from now on.
+  await second.unsafe(`update keywarden.incident set detail = '{"changed": true}' where scope = 'b'`);
+  await second.unsafe(`begin; select from keywarden.incident where scope = 'b' for update`).simple();
+  await first.unsafe('commit');
+  await store.untilBlocked(...work);
+  work.push(close('b', 'c'));
+  await store.untilBlocked(...work);
+  await second.unsafe('commit');
+  for (const session of [first, second]) session.release();
   await expect(Promise.all(work)).resolves.toHaveLength(2);
 });

@@ -70,10 +70,10 @@ export async function endReplica(db: Db, replica: string): Promise<void> {
 
 /** Marks the connections that the configuration no longer has. Their own keys stay protected where they are known. */
 export async function removeOtherConnections(db: Db, names: string[]): Promise<void> {
-  await db
-    .update(connection)
-    .set({ removedAt: fragment`now()` })
-    .where(and(isNull(connection.removedAt), noneOf(connection.name, names)));
+  const { name, removedAt } = connection;
+  const isOther = and(isNull(removedAt), noneOf(name, names));
+  const others = db.select({ name }).from(connection).where(isOther).orderBy(name).for('update');
+  await db.update(connection).set({ removedAt: fragment`now()` }).where(fragment`${name} in ${others}`);
 }
 
 /** Lists the names of the connections that have listed a scope. */

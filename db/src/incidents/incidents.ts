@@ -90,10 +90,17 @@ export async function closeIncidents(
           which.key === undefined ? undefined : eq(incident.keyNumber, which.key),
           which.scopes === undefined ? undefined : anyOf(incident.scope, which.scopes),
         );
+  const { number, closedAt } = incident;
+  const open = db
+    .select({ number })
+    .from(incident)
+    .where(and(those, isNull(closedAt)))
+    .orderBy(number)
+    .for('update');
   const closed = await db
     .update(incident)
     .set({ closedAt: raw`now()`, closedBy: by, note })
-    .where(and(those, isNull(incident.closedAt)));
+    .where(raw`${number} in ${open}`);
   return closed.count > 0;
 }
 

@@ -27,9 +27,11 @@ export async function finishJobRun(
       where number = ${number} returning kind, account, outcome
     )
     update keywarden.incident set closed_at = now(), closed_by = 'keywarden', note = 'a later job succeeded'
-    from finished f where incident.kind = 'job_failed' and incident.closed_at is null and f.outcome = 'done'
-      and (incident.scope = 'job ' || f.kind || ' ' || f.account or incident.detail ->> 'kind' = f.kind
-        and incident.detail -> 'connections' <> '[]' and incident.detail -> 'connections' <@ ${JSON.stringify(connections)}::jsonb)`;
+    where number in (
+      select i.number from finished f, keywarden.incident i where i.kind = 'job_failed' and i.closed_at is null and f.outcome = 'done'
+        and (i.scope = 'job ' || f.kind || ' ' || f.account or i.detail ->> 'kind' = f.kind
+          and i.detail -> 'connections' <> '[]' and i.detail -> 'connections' <@ ${JSON.stringify(connections)}::jsonb)
+      order by i.number for update of i)`;
 }
 
 /**
