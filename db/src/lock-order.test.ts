@@ -9,6 +9,8 @@ import {
   endCredentialsOfGoneProjects,
   noteLedgerKeys,
   openIncident,
+  openRotation,
+  refuseRotationRequest,
   saveKeyListing,
   saveProjects,
   startRun,
@@ -177,4 +179,34 @@ test('incidents close while others of them close that have changed meanwhile', a
   await second.unsafe('commit');
   for (const session of [first, second]) session.release();
   await expect(Promise.all(work)).resolves.toHaveLength(2);
+});
+
+test('a request for a rotation is answered once, by the rotation that opens or by the refusal', async () => {
+  await list('gamma');
+  const [key] = await store.sql`select number from keywarden.key where scope = 'organization:gamma'`;
+  const [row] = await store.sql`
+    insert into keywarden.rotation_request (key_number, requested_by, reason) values (${String(key?.number)}, 'ada', 'x') returning number`;
+  const request = String(row?.number);
+  const settings = {
+    rule: null,
+    sink: 's',
+    quietForMs: 1,
+    adoptWithinMs: 1,
+    policySha256: 'x',
+    at: '2026-06-01T00:00:00Z',
+  };
+  const by = { via: 'report' as const, requestedBy: 'ada', request };
+  const work: Promise<unknown>[] = [];
+  await store.sql.begin(async (tx) => {
+    // The rotation is open, and its request has no answer yet.
+    await tx`lock table keywarden.rotation_event in share mode`;
+    work.push(openRotation(daemon.sql, { id: 'abcdefgh', key: String(key?.number), ...settings, ...by }));
+    await store.untilBlocked(...work);
+    work.push(refuseRotationRequest(daemon.sql, request, 'x'));
+    await store.untilBlocked(...work);
+  });
+  await Promise.all(work);
+  const answers =
+    await store.sql`select why_not from keywarden.rotation_request_answer where request_number = ${request}`;
+  expect(answers).toEqual([{ why_not: null }]);
 });

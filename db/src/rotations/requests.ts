@@ -1,6 +1,7 @@
 import { and, asc, eq, isNull, sql as raw } from 'drizzle-orm';
+import { holdList } from '../locks.ts';
 import { rotationRequest, rotationRequestAnswer } from '../schema/rotations.ts';
-import { type Db, readText, type Sql } from '../sql.ts';
+import { builderOf, type Db, readText, type Sql, type Tx } from '../sql.ts';
 import type { Principal } from '../tokens/authenticate.ts';
 
 const mostAtOnce = 1000;
@@ -26,9 +27,16 @@ export async function isRequestWithdrawn(db: Db, requestNumber: string): Promise
   return (await db.$count(rotationRequest, and(eq(rotationRequest.number, requestNumber), isWithdrawn))) > 0;
 }
 
+/** Makes others that answer a request wait until the transaction ends. */
+export const holdRequest = async (tx: Tx, requestNumber: string): Promise<void> =>
+  await holdList(tx, `answer of rotation request ${requestNumber}`);
+
 /** Answers a request, once, with the reason why there is no rotation. A rotation that opens answers it itself. */
-export async function refuseRotationRequest(db: Db, requestNumber: string, whyNot: string): Promise<void> {
-  await db.insert(rotationRequestAnswer).values({ requestNumber, whyNot }).onConflictDoNothing();
+export async function refuseRotationRequest(sql: Sql, requestNumber: string, whyNot: string): Promise<void> {
+  await sql.begin(async (tx) => {
+    await holdRequest(tx, requestNumber);
+    await builderOf(tx).insert(rotationRequestAnswer).values({ requestNumber, whyNot }).onConflictDoNothing();
+  });
 }
 
 /** Asks the daemon to rotate a key, as the principal. Returns the request's number. Fails for a key that they cannot see (KW004). The report can do nothing else about a rotation. */

@@ -14,7 +14,7 @@ import { holdFence, type Lease } from '../locks.ts';
 import type { key } from '../schema/keys.ts';
 import { rotationEvent, rotationMint, rotationRequestAnswer, rotation as rotationTable } from '../schema/rotations.ts';
 import { builderOf, type Db, hasValues, type Sql } from '../sql.ts';
-import { isRequestWithdrawn, withdrawnInWords } from './requests.ts';
+import { holdRequest, isRequestWithdrawn, withdrawnInWords } from './requests.ts';
 
 /** How a rotation was opened. `id` is the short one in the names of successors. */
 type Opened = Pick<typeof rotationTable.$inferSelect, 'id' | 'rule' | 'sink' | 'via' | 'requestedBy' | 'policySha256'>;
@@ -62,8 +62,10 @@ export async function openRotation(
 ): Promise<{ number: string } | { number: null; whyNot: string }> {
   return await sql.begin(async (tx) => {
     const db = builderOf(tx);
-    if (rotation.request !== undefined && (await isRequestWithdrawn(db, rotation.request)))
-      return { number: null, whyNot: withdrawnInWords };
+    if (rotation.request !== undefined) {
+      await holdRequest(tx, rotation.request);
+      if (await isRequestWithdrawn(db, rotation.request)) return { number: null, whyNot: withdrawnInWords };
+    }
     const [row] = await tx`
       insert into keywarden.rotation (id, key_number, lineage_number, rule, sink, quiet_for, adopt_within, via, requested_by, policy_sha256)
       select ${rotation.id}, ${rotation.key}, coalesce((select lineage_number from keywarden.key_lineage where key_number = ${rotation.key}

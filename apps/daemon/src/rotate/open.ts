@@ -103,7 +103,7 @@ const nameOf = ({ key, rule }: Pick<Wish, 'key' | 'rule'>) => ({
 
 /** Opens what operators have requested in the report. Each request is answered once, as soon as possible. */
 export async function openRequested(context: Context, run: Run): Promise<Opened[]> {
-  const { db } = context.store;
+  const { sql, db } = context.store;
   const requests = await listRotationRequests(db);
   if (requests.length === 0) return [];
   const keys = new Map((await listLiveKeys(db)).map((key) => [key.number, key]));
@@ -111,14 +111,14 @@ export async function openRequested(context: Context, run: Run): Promise<Opened[
   for (const { number, key: wanted, requestedBy, isWithdrawn } of requests) {
     const key = keys.get(wanted);
     if (key === undefined || isWithdrawn) {
-      await refuseRotationRequest(db, number, isWithdrawn ? withdrawnInWords : 'the key is gone');
+      await refuseRotationRequest(sql, number, isWithdrawn ? withdrawnInWords : 'the key is gone');
       continue;
     }
     const rule = ruleOf(context.config.policy, run, key.number);
     const wish = { key, rule, sink: undefined, via: 'report', by: requestedBy, request: number } as const;
     const result = await open(context, wish, run);
     opened.push(result);
-    if (result.whyNot !== null && !result.isTransient) await refuseRotationRequest(db, number, result.whyNot);
+    if (result.whyNot !== null && !result.isTransient) await refuseRotationRequest(sql, number, result.whyNot);
   }
   return opened;
 }

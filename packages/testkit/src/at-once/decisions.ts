@@ -214,7 +214,7 @@ const rotations: Noun = {
     }),
     refuseRotationRequest: always(async ({ daemon }) => {
       for (const { number } of await db.listRotationRequests(daemon.db))
-        await db.refuseRotationRequest(daemon.db, number, 'a test');
+        await db.refuseRotationRequest(daemon.sql, number, 'a test');
     }),
     slot: writing(fc.integer({ min: 1, max: 30 }), async ({ daemon, controlPlane }, hour) => {
       const due = { controlPlane, rule: 'r', slot: hourOf(hour) };
