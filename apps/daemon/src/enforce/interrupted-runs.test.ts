@@ -182,6 +182,27 @@ test('R4: a pass whose machine can write no mark after a revocation reports what
   });
 });
 
+test('R4: the job of enforcement fails, and is retried, if the store took no outcome, or the machine can write no mark', async () => {
+  await prepare(['one', 'two', 'busy']);
+  await pass(0);
+  const { environment } = fixture.context;
+  const approve = async () => await approveByReport((await makeStoredPlan()).id);
+  await approve();
+  await fill('revocation_outcome');
+  await expect(jobs.enforce.run(fixture.context, ['main'])).rejects.toThrow(
+    /^Enforcement was cut short: the store failed \(53100\)/,
+  );
+  await store.sql`drop function public.fill cascade`;
+  const fetchAndFill: typeof fetch = async (input, init) => {
+    const response = await fetch(input, init);
+    if (init?.method === 'DELETE') environment.KEYWARDEN_DATA = '/proc/self';
+    return response;
+  };
+  const context = { ...fixture.context, fetch: fetchAndFill };
+  await expect(jobs.enforce.run(context, ['main'])).rejects.toThrow(/high-water mark could not be updated/);
+  expect(await revokedNames()).toEqual(['one', 'two']);
+});
+
 test('a change of a person whose machine can write no mark after it says that the change is done', async () => {
   await prepare(['one']);
   const { environment } = fixture.context;

@@ -109,6 +109,16 @@ test('a pass that a signal stops between two rotations is not done, and its job 
   expect(ends).toHaveLength(1);
 });
 
+test('R10: the job of rotations fails, and is retried, if the machine can write no mark after its pass', async () => {
+  await prepare(['bot', 'two'], { policy: quiet });
+  await ask(['bot'], 'files');
+  const { context } = fixture;
+  const end = () => void Object.assign(context.environment, { KEYWARDEN_DATA: '/proc/self' });
+  const part = (label: string) => ({ update: () => undefined, end: label === 'rotations' ? end : () => undefined });
+  const passed = jobs.rotate.run({ ...context, progress: { ...silentProgress, part } }, ['main']);
+  await expect(passed).rejects.toThrow(/high-water mark could not be updated/);
+});
+
 test('R10: after a kill between a delivery and its record, a store that lost the id of the key is an older one', async () => {
   await prepare(['bot', 'survivor']);
   await exempt('survivor');

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { endStuckSessions, listIncidents } from '@keywarden/db/daemon';
 import { openStore, type Store } from '@keywarden/db/store';
+import type { Logger } from '@keywarden/runtime';
 import { until } from '@keywarden/testkit';
 import { type Fixture, makeFixture } from '@keywarden/testkit/daemon/fixture';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
@@ -39,15 +40,18 @@ async function start({
   shutdownMs = 30_000,
   onFatal = noFit,
   own,
+  log = fixture.context.log,
 }: {
   shutdownMs?: number;
   onFatal?: typeof noFit;
   own?: Store;
+  log?: Logger;
 } = {}) {
   const replica = randomUUID();
   const { config } = fixture.context;
   const context = {
     ...fixture.context,
+    log,
     store: own ?? (await store.as('keywarden_daemon')),
     config: { ...config, shutdown_timeout: { text: 'test', ms: shutdownMs } },
     replica,
@@ -234,6 +238,14 @@ test('a daemon that is stopped while it looks at the schema begins no job', asyn
   expect(waiting).toHaveLength(1);
 });
 
+test('a replica without work records with each tick which policy it applies, so that others notice a difference', async () => {
+  const { daemon, replica } = await start();
+  await daemon.settled(['keys', 'operations', 'credentials']);
+  await store.sql`delete from keywarden.replica_policy`;
+  await daemon.tick();
+  expect([...(await store.sql`select replica from keywarden.replica_policy`)]).toEqual([{ replica }]);
+});
+
 test('R10: a daemon notices that the store lacks its mark while another machine does the work', async () => {
   await armMachine(fixture.context, 'ada');
   const { daemon } = await start();
@@ -269,9 +281,12 @@ test('a login that may not end sessions does not stop the schedules', async () =
   const role = 'keywarden_daemon';
   const own = await openStore({ databaseUrl, dataFolder: '', applicationName: 'keywarden', role });
   await expect(endStuckSessions(own.sql)).rejects.toMatchObject({ code: '42501' });
-  const { daemon } = await start({ own });
+  const logged: string[] = [];
+  const error = (_fields: unknown, message: string) => void logged.push(message);
+  const { daemon } = await start({ own, log: Object.assign(Object.create(fixture.context.log) as Logger, { error }) });
   await daemon.settled(['keys', 'operations', 'credentials']);
   await daemon.tick();
+  expect(logged).toEqual(['sessions of suspended processes cannot be ended; the daemon retries']);
   expect((await runs()).map(({ outcome }) => String(outcome))).toEqual(['done', 'done', 'done']);
   await daemon.stop();
   await own.close();

@@ -2,11 +2,15 @@ import { policySchema } from '@keywarden/core/policy';
 import type { Logger } from '@keywarden/runtime';
 import { UserError } from '@keywarden/runtime';
 import { connectionOf, makeFixture } from '@keywarden/testkit/daemon/fixture';
+import { channel, receiver, useReceiver } from '@keywarden/testkit/daemon/receiver-fixture';
 import { createTestStore } from '@keywarden/testkit/store/test-store';
 import { expect, inject, test } from 'vitest';
 import { armMachine } from '../enforce/high-water-mark.ts';
+import { growLedger } from '../ledger/ledger.ts';
 import { syncKeys } from '../sync/keys.ts';
 import { jobs, tryEachConnection } from './jobs.ts';
+
+useReceiver();
 
 test('R7: a connection that fails is logged with its actual error, and the next one is processed', async () => {
   const store = await createTestStore(inject('postgresUrl'));
@@ -106,4 +110,62 @@ test("nothing is deleted while the database's clock is ahead of the control plan
   expect(await runs()).toBe(0);
   await fixture.close();
   await store.close();
+});
+
+/** Returns a context on a new store, with an administrator's connection and a channel that gets checkpoints. */
+async function prepareDaily() {
+  const store = await createTestStore(inject('postgresUrl'));
+  const fixture = await makeFixture(store, { channels: [channel({ checkpoints: true })] });
+  await fixture.controls.generate({ organizations: 1, projects: 1, keys: 1, operations: 0 });
+  return { store, fixture, close: async () => [await fixture.close(), await store.close()] };
+}
+
+test('the daily job compares the store with its ledger and its signatures, sends the checkpoint, and deletes what is old; a step that fails stops no other', async () => {
+  const { store, fixture, close } = await prepareDaily();
+  await store.sql`insert into keywarden.pause (paused_by) values ('ada')`;
+  await growLedger(fixture.context, { createsKey: true });
+  store.isTampered();
+  await store.sql`update keywarden.pause set paused_at = paused_at - interval '1 day'`;
+  await store.sql`insert into keywarden.review (title, as_of, filter, holes, keep_for, opened_by)
+    values ('x', now(), '{}', '[]', interval '1 day', 'ada')`;
+  await store.sql`insert into keywarden.review_signature (review_number, signed_by, sha256, content_sha256) values (1, 'ada', '', 'x')`;
+  const addOldRun = async () =>
+    await store.sql`
+    insert into keywarden.job_run (job_id, kind, account, attempt, replica, started_at)
+    values (gen_random_uuid(), 'keys', 'main', 1, gen_random_uuid(), now() - interval '100 days')`;
+  const runs = async () => (await store.sql`select from keywarden.job_run`).length;
+  await addOldRun();
+  await jobs.retention.run(fixture.context, []);
+  const kinds = await store.sql`select kind from keywarden.incident order by kind`;
+  expect(kinds.map(({ kind }) => kind as string)).toEqual(['ledger_inconsistent', 'signature_broken']);
+  expect(receiver.received.map(({ text }) => text)).toEqual([expect.stringContaining('"ledger.checkpoint"')]);
+  expect(await runs()).toBe(0);
+  await store.sql`alter function keywarden.report_broken_reviews rename to none`;
+  await addOldRun();
+  await expect(jobs.retention.run(fixture.context, [])).rejects.toMatchObject({ code: '42883' });
+  expect(receiver.received).toHaveLength(2);
+  expect(await runs()).toBe(0);
+  await close();
+});
+
+test('the job of keys counts the keys of the day, also of the scopes that could be listed beside one that could not', async () => {
+  const { store, fixture, close } = await prepareDaily();
+  const path = '/organizations/{org_id}/api_keys';
+  await fixture.controls.setFaults([{ method: 'GET', path, times: 100, kind: 'status', status: 418 }]);
+  await expect(jobs.keys.run(fixture.context, ['main'])).rejects.toMatchObject({ code: 'incomplete' });
+  const counts = await store.sql`select sum(live)::int as live from keywarden.key_count`;
+  expect(counts[0]?.live).toBeGreaterThan(0);
+  await close();
+});
+
+test('a sweep reads the operations only if no pass over them has ended within 20 hours', async () => {
+  const { store, fixture, close } = await prepareDaily();
+  const passes = async () => {
+    await jobs.sweep.run(fixture.context, ['main']);
+    return (await store.sql`select from keywarden.sync_run where kind = 'operations'`).length;
+  };
+  expect([await passes(), await passes()]).toEqual([1, 1]);
+  await store.sql`update keywarden.sync_run set finished_at = finished_at - interval '21 hours'`;
+  expect(await passes()).toBe(2);
+  await close();
 });
