@@ -122,6 +122,20 @@ test('a daemon that was down sends only the newest reminder, and none that was n
   expect(new Set(messages().map((text) => text.split(' ')[1]))).toEqual(new Set(['7d', 'overdue']));
 });
 
+test('a campaign that was canceled sends no reminder, also none that was not accepted before, and its incident is closed', async () => {
+  await prepare(['one'], { policy: silent, channels: [channel()] });
+  const { dueIn } = await campaign();
+  receiver.answer = 'refuse';
+  await dueIn(-1);
+  expect(await openIncidents()).toEqual(['null']);
+  await store.sql`update keywarden.review_campaign set canceled_at = now(), canceled_by = 'ada', canceled_because = 'a mistake'`;
+  await dueIn(-2);
+  receiver.answer = 'accept';
+  await dueIn(-4);
+  expect(messages()).toEqual([]);
+  expect(await openIncidents()).toEqual(['keywarden']);
+});
+
 test('a pass records the default decisions of a due campaign, and its reminder asks for a signature', async () => {
   await prepare(['one', 'two'], { policy: silent, channels: [channel({ format: 'slack', secret: null })] });
   const { dueIn } = await campaign({ default_decision: 'revoke' });
