@@ -72,6 +72,8 @@ export async function sendPending(
   { store, config, log, signal, now }: Context,
   { channel, connections }: { channel: ChannelConfig; connections: Connection[] },
 ): Promise<Announced> {
+  // A review may have been signed, or its campaign canceled, since its reminder was written.
+  await db.settleReviewReminders(store.sql);
   const pending = await db.listPending(store.db, channel.name);
   let accepted = 0;
   let wasDown = false;

@@ -129,8 +129,8 @@ test('a campaign that was canceled sends no reminder, also none that was not acc
   await dueIn(-1);
   expect(await openIncidents()).toEqual(['null']);
   await store.sql`update keywarden.review_campaign set canceled_at = now(), canceled_by = 'ada', canceled_because = 'a mistake'`;
-  await dueIn(-2);
   receiver.answer = 'accept';
+  await dueIn(-2);
   await dueIn(-4);
   expect(messages()).toEqual([]);
   expect(await openIncidents()).toEqual(['keywarden']);
