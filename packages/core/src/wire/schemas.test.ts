@@ -82,6 +82,8 @@ test('T3: of a key’s unknown fields, those are left out that may be a secret, 
   const secret = {
     key: 'x',
     API_KEY: 'x',
+    apiKey: 'x',
+    'access-tokens': ['x'],
     secrets: [],
     token: 1,
     old_password: null,

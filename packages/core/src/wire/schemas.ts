@@ -97,9 +97,12 @@ const keyFields = {
   project_id: maybe(id),
 };
 
+/** The names of fields that may have a secret, such as `key`, `API_KEY` and `apiKey`, and not `monkey`. */
+const secretNames = [/(^|[^a-z])(key|secret|token|password)s?$/i, /[a-z](Key|Secret|Token|Password)s?$/];
+
 /** T3: a list does not have secrets, and none is kept if it has one all the same. */
 function isSecret(name: string, value: unknown, depth = 0): boolean {
-  if (/(^|_)(key|secret|token|password)s?$/i.test(name)) return true;
+  if (secretNames.some((form) => form.test(name))) return true;
   if (typeof value === 'string') return value.includes('napi_');
   if (typeof value !== 'object' || value === null || depth > mostDepth) return false;
   return Object.entries(value).some(([inner, each]) => isSecret(inner, each, depth + 1));
