@@ -17,7 +17,7 @@ interface Day extends Span {
   month: string;
 }
 
-type CoveredDay = Day & { state: DayState };
+type CoveredDay = Pick<Day, 'date' | 'month'> & { state: DayState };
 
 /** Returns the last 365 days until a time, oldest first. */
 export function lastYear(untilMs: number): Day[] {
@@ -46,7 +46,7 @@ export function coverageByDay(project: ProjectCoverage, days: Day[]): CoveredDay
     const lived = { fromMs: Math.max(day.fromMs, life.fromMs), toMs: Math.min(day.toMs, life.toMs) };
     return covers(knownSpans, lived) ? 'known' : isKnown ? 'partly' : 'unknown';
   };
-  return days.map((day) => ({ ...day, state: stateOf(day) }));
+  return days.map((day) => ({ date: day.date, month: day.month, state: stateOf(day) }));
 }
 
 function toSpan({ from, to }: { from: string; to: string }): Span {
@@ -89,7 +89,7 @@ export function renderCalendar(days: CoveredDay[], name: (month: string) => Html
   return renderRows('day', rows);
 }
 
-const dayOfMonth = (day: Day | undefined) => Number(day?.date.slice(8));
+const dayOfMonth = (day: CoveredDay | undefined) => Number(day?.date.slice(8));
 
 const blank = (days: number) => (days === 0 ? '' : html`<td colspan="${days}"></td>`);
 
