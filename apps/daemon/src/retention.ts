@@ -38,9 +38,9 @@ export async function dropDueMonths(
   const changed = new Set(faults.map(({ day }) => monthOf(day)).filter(isDue));
   if (changed.size > 0)
     await db.openLedgerIncident(store.db, `months to drop differ from their seals: ${[...changed].join(', ')}`);
-  for (const { month, operations } of due) {
+  for (const { month, announcedAt, operations } of due) {
     if (changed.has(month) && !evenIfChanged) continue;
-    if (await db.dropExpiredMonth(store.sql, { month, by }))
+    if (await db.dropExpiredMonth(store.sql, { month, announcedAt, by }))
       log.info({ month, operations, by }, 'dropped a month of operations that exceeded its retention');
   }
   if (changed.size > 0 && !evenIfChanged)

@@ -135,9 +135,9 @@ test('statements over several projects use only constructs that a cluster accept
     const asked = { controlPlane: '1', organizationIds: ['o'], servedSince: since, triedSince: since, overlapMs: 1000 };
     await listProjectsToWalk(db, asked);
     await setOperationRetention(sql, Date.now() - Date.UTC(2020, 2, 1));
-    await announceExpiredMonths(sql);
+    const announced = await announceExpiredMonths(sql);
     await store.sql`update keywarden.operation_drop set announced_at = announced_at - interval '1 day'`;
-    await dropExpiredMonth(sql, { month: '2020-01', by: 'ada' });
+    for (const each of announced) await dropExpiredMonth(sql, { ...each, by: 'ada' });
   });
   const over = seen.filter((each) => !isBound(each));
   expect(over.length).toBeGreaterThan(lists.length);

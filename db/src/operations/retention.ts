@@ -3,7 +3,7 @@ import { sql as raw } from 'drizzle-orm';
 import { z } from 'zod';
 import { toInstant } from '../schema/columns.ts';
 import { operationRetention } from '../schema/operations.ts';
-import { builderOf, hasTable, type Sql, sqlState } from '../sql.ts';
+import { builderOf, type Sql, sqlState } from '../sql.ts';
 
 /** A month of operations that is over its retention. */
 const expiredMonth = z.object({
@@ -36,16 +36,25 @@ export async function announceExpiredMonths(sql: Sql): Promise<ExpiredMonth[]> {
   return rows.map((row) => expiredMonth.parse(row));
 }
 
-/** Drops a month that a dry run announced a day ago. Returns whether it did: another process may have. Throws a UserError if the database refuses. */
-export async function dropExpiredMonth(sql: Sql, { month, by }: { month: string; by: string }): Promise<boolean> {
+/**
+ * Drops a month on the ground of an announcement, which is a day old. Returns whether it did: another process may have, and its month may be there again.
+ * Throws a UserError if the database refuses.
+ */
+export async function dropExpiredMonth(
+  sql: Sql,
+  { month, announcedAt, by }: { month: string; announcedAt: string; by: string },
+): Promise<boolean> {
+  const day = `${month}-01`;
   try {
-    await sql`select keywarden.drop_operation_month(${`${month}-01`}::text::date, ${by})`;
+    await sql`select keywarden.drop_operation_month(${day}::text::date, ${by})`;
     return true;
   } catch (error) {
-    const mayBeGone = [sqlState.insufficientPrivilege, sqlState.undefinedTable].some((code) => code === codeOf(error));
-    if (mayBeGone && !(await hasTable(sql, `keywarden.operation_${month.replace('-', '_')}`))) return false;
     const why = whyKept[codeOf(error)];
     if (why === undefined) throw error;
+    const [dropped] = await sql`
+      select from keywarden.operation_drop
+      where month = ${day}::text::date and (dropped_at is not null or announced_at > ${announcedAt}::text::timestamptz)`;
+    if (dropped !== undefined) return false;
     throw new UserError('retention', `The operations of ${month} were not dropped${why}.`, { cause: error });
   }
 }
@@ -53,6 +62,7 @@ export async function dropExpiredMonth(sql: Sql, { month, by }: { month: string;
 /** Why the database does not drop a month, by the code of the error. */
 const whyKept: Record<string, string> = {
   [sqlState.lockNotAvailable]: ' because they are being read; try again later',
+  [sqlState.undefinedTable]: ': its tables are not there',
   [sqlState.insufficientPrivilege]: ': they are within their retention, or no dry run announced them a day ago',
 };
 

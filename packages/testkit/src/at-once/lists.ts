@@ -119,8 +119,8 @@ const projects: Noun = {
     dropExpiredMonths: always(async ({ daemon, store }) => {
       await db.announceExpiredMonths(daemon.sql);
       await store.sql`update keywarden.operation_drop set announced_at = now() - interval '1 day' where announced_at > now() - interval '1 hour'`;
-      for (const { month } of await db.announceExpiredMonths(daemon.sql))
-        await db.dropExpiredMonth(daemon.sql, { month, by: 'ada' });
+      for (const each of await db.announceExpiredMonths(daemon.sql))
+        await db.dropExpiredMonth(daemon.sql, { ...each, by: 'ada' });
     }),
   },
 };
