@@ -18,6 +18,10 @@ begin
   delete from operation_pruned where created_at <@ lasts;
   update operation_coverage set known = known - tstzmultirange(lasts) where known && lasts;
   -- The time after the lock: a seal that was made meanwhile is earlier.
-  update operation_drop set dropped_at = clock_timestamp(), dropped_by = who where month = which;
+  update operation_drop set dropped_at = clock_timestamp(), dropped_by = who
+  where month = which and dropped_at is null and announced_at <= now() - interval '23 hours';
+  if not found then
+    raise exception '% was dropped meanwhile, and added again', to_char(which, 'YYYY-MM') using errcode = 'insufficient_privilege';
+  end if;
 end
 $$;

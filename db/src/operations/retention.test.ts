@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await store.close());
 
-const drop = async (month: string, announcedAt = new Date().toISOString()) =>
+const drop = async (month: string, announcedAt = 'infinity') =>
   await dropExpiredMonth(sql, { month, announcedAt, by: 'ada' });
 const aDayPasses = async () =>
   await store.sql`update keywarden.operation_drop set announced_at = announced_at - interval '1 day'`;
@@ -140,6 +140,22 @@ test('a month that two processes drop and a third announces at once is dropped o
   expect(await drop('2020-02')).toBe(false);
   const by = await store.sql`select dropped_by from keywarden.operation_drop where month = '2020-02-01'`;
   expect(by).toEqual([{ dropped_by: 'the daemon' }]);
+});
+
+test('a month that is dropped and added again while another process waits to drop it is kept', async () => {
+  await makeOperationPartitions(sql, ['2020-02']);
+  await announceExpiredMonths(sql);
+  await aDayPasses();
+  let second: Promise<boolean> | undefined;
+  await sql.begin(async (tx) => {
+    await tx`select keywarden.drop_operation_month('2020-02-01', 'the daemon')`;
+    await tx`select keywarden.make_operation_partitions('{2020-02-01}')`;
+    second = drop('2020-02');
+    await store.untilBlocked(second);
+  });
+  expect(await second).toBe(false);
+  const [month] = await sql`select to_regclass('keywarden.operation_2020_02')::text as name`;
+  expect(month?.name).toBe('keywarden.operation_2020_02');
 });
 
 test('P3: a month is not dropped while an answer is written that claims it and has not read it yet', async () => {

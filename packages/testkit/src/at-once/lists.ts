@@ -117,10 +117,12 @@ const projects: Noun = {
       await db.makeOperationPartitions(daemon.sql, [`2011-0${month}`, '2011-12'], 20);
     }),
     dropExpiredMonths: always(async ({ daemon, store }) => {
-      await db.announceExpiredMonths(daemon.sql);
-      await store.sql`update keywarden.operation_drop set announced_at = now() - interval '1 day' where announced_at > now() - interval '1 hour'`;
+      for (const { month } of await db.announceExpiredMonths(daemon.sql))
+        await store.sql`
+          update keywarden.operation_drop set announced_at = now() - interval '1 day'
+          where month = ${`${month}-01`} and announced_at > now() - interval '1 hour'`;
       for (const each of await db.announceExpiredMonths(daemon.sql))
-        await db.dropExpiredMonth(daemon.sql, { ...each, by: 'ada' });
+        if (each.isDue) await db.dropExpiredMonth(daemon.sql, { ...each, by: 'ada' });
     }),
   },
 };
