@@ -1,12 +1,16 @@
 -- Writes a page of a project's operations: its rows, what it proves (A2), what it shows and cannot be read, and how far the walk has come. The daemon calls it
 -- with named arguments. Without `walk_began`, no walk has read the rows. The days that it changes are sealed again.
+--
+-- The fields of an operation stand in the tables alone. {o.* as old_*} is `o.action as old_action, o.branch_id as old_branch_id` and so on, one part for each.
+do $make$
+declare
+  made text := $function$
 create or replace function keywarden.save_operation_page(
   project bigint,
   -- The rows, oldest first: one array a column.
-  ids uuid[], branch_ids text[], endpoint_ids text[], actions text[], statuses text[], failures_counts bigint[], errors text[], retry_ats timestamptz[],
-  created_ats timestamptz[], updated_ats timestamptz[], durations bigint[], extras jsonb[],
+  each_id uuid[], each_created_at timestamptz[], {each_* <type>[]},
   -- The order of the rows of one time (operation.place). Null means 0.
-  places int[],
+  each_place int[],
   -- The times of the first and the last row.
   oldest timestamptz, newest timestamptz,
   proved tstzrange,
@@ -46,61 +50,42 @@ begin
   set local plan_cache_mode = auto;
   -- Where nothing is stored, there is nothing to compare with, which saves half the work. Functions in the list of a select run in step, row by row; in
   -- `from`, each would store its result first.
-  insert into operation (project_number, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at,
-    updated_at, total_duration_ms, extra, place)
-  select project, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at, updated_at, total_duration_ms,
-    extra, coalesce(place, 0)
+  insert into operation (project_number, id, created_at, {*}, place)
+  select project, id, created_at, {*}, coalesce(place, 0)
   from (
-    select unnest(ids) as id, unnest(branch_ids) as branch_id, unnest(endpoint_ids) as endpoint_id, unnest(actions) as action, unnest(statuses) as status,
-      unnest(failures_counts) as failures_count, unnest(errors) as error, unnest(retry_ats) as retry_at, unnest(created_ats) as created_at,
-      unnest(updated_ats) as updated_at, unnest(durations) as total_duration_ms, unnest(extras) as extra, unnest(places) as place
+    select unnest(each_id) as id, unnest(each_created_at) as created_at, {unnest(each_*) as *}, unnest(each_place) as place
   ) t
   where stored_from is null or created_at < stored_from or created_at >= stored_below;
   get diagnostics inserted = row_count;
   changed := 0;
-  if stored_from is not null and inserted < cardinality(ids) then
+  if stored_from is not null and inserted < cardinality(each_id) then
   set local plan_cache_mode = force_custom_plan;
   with incoming as materialized (
-    select id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at, updated_at, total_duration_ms, extra,
-      coalesce(place, 0) as place, row
-    from unnest(ids, branch_ids, endpoint_ids, actions, statuses, failures_counts, errors, retry_ats, created_ats,
-      updated_ats, durations, extras, places) with ordinality as t(id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, created_at,
-      updated_at, total_duration_ms, extra, place, row)
+    select id, created_at, {*}, coalesce(place, 0) as place, row
+    from unnest(each_id, each_created_at, {each_*}, each_place) with ordinality as t(id, created_at, {*}, place, row)
     where created_at >= stored_from and created_at < stored_below
   ), differing as materialized (
-    select i.*, o.id is null as is_new, o.created_at as old_created_at, o.branch_id as old_branch_id, o.endpoint_id as old_endpoint_id, o.action as old_action,
-      o.status as old_status, o.failures_count as old_failures_count, o.error as old_error, o.retry_at as old_retry_at,
-      o.updated_at as old_updated_at, o.total_duration_ms as old_total_duration_ms, o.extra as old_extra, o.seen_at as old_seen_at
+    select i.*, o.id is null as is_new, o.created_at as old_created_at, {o.* as old_*}, o.seen_at as old_seen_at
     -- Never an inner join: without statistics of a young month, its plan begins with the stored rows and compares each with the whole page.
     from incoming i
       left join operation o on o.project_number = project and o.id = i.id and o.created_at >= stored_from and o.created_at < stored_below
         and date_trunc('second', o.created_at) = date_trunc('second', i.created_at)
     where o.id is null
       or case when (i.status = any(terminal)) = (o.status = any(terminal)) then i.updated_at >= o.updated_at else i.status = any(terminal) end
-      and (o.branch_id, o.endpoint_id, o.action, o.status, o.failures_count, o.error, o.retry_at, o.updated_at, o.total_duration_ms, o.extra)
-        is distinct from (i.branch_id, i.endpoint_id, i.action, i.status, i.failures_count, i.error, i.retry_at, i.updated_at,
-          i.total_duration_ms, i.extra)
+      and ({o.*}) is distinct from ({i.*})
   ), kept as (
-    insert into operation_version (project_number, created_at, id, branch_id, endpoint_id, action, status, failures_count, error,
-      retry_at, updated_at, total_duration_ms, extra, seen_at)
-    select project, old_created_at, id, old_branch_id, old_endpoint_id, old_action, old_status, old_failures_count, old_error, old_retry_at,
-      old_updated_at, old_total_duration_ms, old_extra, old_seen_at
-    from differing where not is_new
+    insert into operation_version (project_number, created_at, id, {*}, seen_at)
+    select project, old_created_at, id, {old_*}, old_seen_at from differing where not is_new
     returning 1
   ), replaced as (
-    update operation o set branch_id = d.branch_id, endpoint_id = d.endpoint_id, action = d.action, status = d.status,
-      failures_count = d.failures_count, error = d.error, retry_at = d.retry_at, updated_at = d.updated_at,
-      total_duration_ms = d.total_duration_ms, extra = d.extra, seen_at = now()
+    update operation o set {* = d.*}, seen_at = now()
     from differing d
     where not d.is_new and o.project_number = project and o.created_at = d.old_created_at and o.id = d.id
       and o.created_at >= stored_from and o.created_at < stored_below and o.status = d.old_status and o.updated_at = d.old_updated_at and o.seen_at = d.old_seen_at
     returning 1
   ), added as (
-    insert into operation (project_number, created_at, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at,
-      updated_at, total_duration_ms, extra, place)
-    select project, created_at, id, branch_id, endpoint_id, action, status, failures_count, error, retry_at, updated_at,
-      total_duration_ms, extra, place
-    from differing where is_new order by created_at, row
+    insert into operation (project_number, created_at, id, {*}, place)
+    select project, created_at, id, {*}, place from differing where is_new order by created_at, row
     returning 1
   )
   select inserted + count(*) filter (where is_new), count(*) filter (where not is_new), (select count(*) from replaced)
@@ -109,10 +94,10 @@ begin
     -- On a cluster, the commit of another page has become visible meanwhile. The page is compared with it again.
     raise exception 'another page has changed these operations' using errcode = 'serialization_failure';
   end if;
-  if cardinality(places) > 0 then
+  if cardinality(each_place) > 0 then
     -- This page shows more operations of one instant than the page before. Operations higher in the list get a higher place.
     update operation o set place = i.place
-    from unnest(ids, created_ats, places) i(id, created_at, place)
+    from unnest(each_id, each_created_at, each_place) i(id, created_at, place)
     where i.place > 0 and o.project_number = project and o.created_at >= stored_from and o.created_at < stored_below
       and o.created_at = i.created_at and o.id = i.id and o.place < i.place;
   end if;
@@ -129,4 +114,18 @@ begin
     perform keywarden.save_walk(project, walk_began, walk_floor, next_cursor, next_below, reached, is_end);
   end if;
 end
-$$;
+$$
+$function$;
+  part text;
+  fields text;
+begin
+  for part in select distinct m[1] from regexp_matches(made, '\{([^{}]*\*[^{}]*)\}', 'g') m loop
+    select string_agg(replace(replace(part, '*', o.attname), '<type>', format_type(o.atttypid, o.atttypmod)), ', ' order by o.attname collate "C") into fields
+    from pg_attribute o join pg_attribute v using (attname)
+    where o.attrelid = 'keywarden.operation'::regclass and v.attrelid = 'keywarden.operation_version'::regclass
+      and o.attnum > 0 and not o.attisdropped and o.attname not in ('project_number', 'created_at', 'id', 'seen_at');
+    made := replace(made, '{' || part || '}', fields);
+  end loop;
+  execute made;
+end
+$make$;

@@ -27,6 +27,9 @@ export const formerFunctions = [
   // Before it had `places`.
   `keywarden.save_operation_page(bigint, uuid[], text[], text[], text[], text[], bigint[], text[], timestamptz[], timestamptz[], timestamptz[], bigint[],
     jsonb[], timestamptz, timestamptz, tstzrange, jsonb, timestamptz, timestamptz, text, timestamptz, timestamptz, boolean)`,
+  // Before its arrays had the names of the columns.
+  `keywarden.save_operation_page(bigint, uuid[], text[], text[], text[], text[], bigint[], text[], timestamptz[], timestamptz[], timestamptz[], bigint[],
+    jsonb[], integer[], timestamptz, timestamptz, tstzrange, jsonb, timestamptz, timestamptz, text, timestamptz, timestamptz, boolean)`,
 ];
 
 const folder = new URL('../functions/', import.meta.url);
