@@ -48,14 +48,24 @@ function judge(policy: Policy, facts: Facts, { key, timed: { scope }, findings, 
     identityHold(key) ??
     scopeHold(policy, scope, key.kind);
   if (held !== null) return stays(held);
-  const holds = flagging.map((finding) => holdFinding(policy, { finding, key, scope }));
-  const free = flagging.filter((_finding, index) => holds[index] === null);
-  if (free.length === 0) return stays(holds[0] ?? null);
-  const kept = flagging.flatMap((finding, index) => {
-    const hold = holds[index] ?? null;
-    return hold === null ? [] : [{ finding, hold }];
-  });
+  const { free, kept } = holdEach(flagging, (finding) => holdFinding(policy, finding, scope));
+  if (free.length === 0) return stays(kept[0]?.hold ?? null);
   return { key, findings: free, announcing: free, kept, held: null };
+}
+
+/** Returns the findings that nothing holds, and each other one with its hold. */
+function holdEach(
+  findings: Finding[],
+  holdOf: (finding: Finding) => Hold | null,
+): Pick<Verdict, 'kept'> & { free: Finding[] } {
+  const free: Finding[] = [];
+  const kept: Verdict['kept'] = [];
+  for (const finding of findings) {
+    const hold = holdOf(finding);
+    if (hold === null) free.push(finding);
+    else kept.push({ finding, hold });
+  }
+  return { free, kept };
 }
 
 /** Returns a hold for kinds that Keywarden only reports. A person revokes them in the control plane. */
@@ -72,19 +82,13 @@ export function inRotation({ lineage }: KeyFacts): Hold | null {
   return { kind: 'in_rotation', text: `it is ${what} of rotation ${id}, and only that rotation can revoke it` };
 }
 
-interface Flagged {
-  finding: Finding;
-  key: KeyFacts;
-  scope: ScopeFacts;
-}
-
 /** Returns why one rule must not revoke the key; another rule still may. */
-function holdFinding(policy: Policy, flagged: Flagged): Hold | null {
-  return exempt(flagged) ?? seenOnce(flagged) ?? watchedTooShort(policy, flagged) ?? inUse(policy, flagged);
+function holdFinding(policy: Policy, finding: Finding, scope: ScopeFacts): Hold | null {
+  return exempt(finding) ?? seenOnce(finding, scope) ?? watchedTooShort(policy, finding) ?? inUse(policy, finding);
 }
 
-function exempt({ finding, key }: Flagged): Hold | null {
-  const found = exemptionOf(key, finding.rule.name);
+function exempt({ rule, key }: Finding): Hold | null {
+  const found = exemptionOf(key, rule.name);
   return found === undefined ? null : { kind: 'exempt', text: exemptionInWords(found) };
 }
 
@@ -93,8 +97,8 @@ export function exemptionInWords({ number, grantedBy, until, reason }: Exemption
 }
 
 /** Returns a hold until two complete listings in a row show the key. The second must have begun after the first ended. */
-function seenOnce({ finding, key, scope: { priorListedAt } }: Flagged): Hold | null {
-  if (!restsOnUse(finding.rule) || hasSeen(priorListedAt, key)) return null;
+function seenOnce({ rule, key }: Finding, { priorListedAt }: ScopeFacts): Hold | null {
+  if (!restsOnUse(rule) || hasSeen(priorListedAt, key)) return null;
   return { kind: 'seen_once', text: 'only one complete listing shows it so far; use is judged on two in a row' };
 }
 
@@ -103,9 +107,8 @@ export function hasSeen(listedAt: string | null, { presentSince }: Pick<KeyFacts
   return listedAt !== null && compareInstants(presentSince, listedAt) <= 0;
 }
 
-function watchedTooShort(policy: Policy, { finding, key }: Flagged): Hold | null {
-  const wanted = policy.min_observation;
-  if (wanted === undefined || finding.nowMs - toMs(key.firstSeenAt) >= wanted.ms) return null;
+function watchedTooShort({ min_observation: wanted }: Policy, { key, nowMs }: Finding): Hold | null {
+  if (wanted === undefined || nowMs - toMs(key.firstSeenAt) >= wanted.ms) return null;
   return {
     kind: 'watched_too_short',
     text: `it was first observed at ${key.firstSeenAt}, less than ${wanted.text} ago`,
@@ -113,14 +116,11 @@ function watchedTooShort(policy: Policy, { finding, key }: Flagged): Hold | null
 }
 
 /** R8: returns a hold for a key in use, unless the rule sets even_in_use. A rule on inactivity flags no such key. */
-function inUse(policy: Policy, { finding, key }: Flagged): Hold | null {
-  if (key.use.state === 'never' || finding.rule.even_in_use) return null;
-  if (key.use.state === 'unknown') return { kind: 'unknown', text: 'its last use is unknown, and it may be in use' };
-  if (finding.nowMs - toMs(key.use.at) > policy.active_within.ms) return null;
-  return {
-    kind: 'in_use',
-    text: `it was used within ${policy.active_within.text}, and no rule that flags it sets even_in_use`,
-  };
+function inUse({ active_within: within }: Policy, { key: { use }, rule, nowMs }: Finding): Hold | null {
+  if (use.state === 'never' || rule.even_in_use) return null;
+  if (use.state === 'unknown') return { kind: 'unknown', text: 'its last use is unknown, and it may be in use' };
+  if (nowMs - toMs(use.at) > within.ms) return null;
+  return { kind: 'in_use', text: `it was used within ${within.text}, and no rule that flags it sets even_in_use` };
 }
 
 /** R2: keeps one key of each organization. If all of its keys are flagged, the most recently used one stays. */
@@ -145,17 +145,14 @@ function keepOnePerOrganization(facts: Facts, verdicts: Verdict[]): Verdict[] {
 /** R9: holds a key until all notices of one of its rules were accepted and their grace period is over. */
 function holdUnannounced(verdict: Verdict): Verdict {
   if (verdict.held !== null) return verdict;
-  const graces = verdict.findings.map((finding) => ({ finding, grace: graceEnd(finding) }));
-  const isOver = ({ finding, grace }: (typeof graces)[number]) => grace.endMs !== null && grace.endMs <= finding.nowMs;
-  const over = graces.filter(isOver).map(({ finding }) => finding);
-  const waiting = graces
-    .filter((each) => !isOver(each))
-    .map((each) => ({ finding: each.finding, hold: unannounced(each.grace) }));
-  if (over.length > 0) return { ...verdict, findings: over, kept: [...verdict.kept, ...waiting] };
-  return { ...verdict, held: waiting[0]?.hold ?? null };
+  const { free, kept } = holdEach(verdict.findings, unannounced);
+  if (free.length > 0) return { ...verdict, findings: free, kept: [...verdict.kept, ...kept] };
+  return { ...verdict, held: kept[0]?.hold ?? null };
 }
 
-function unannounced({ endMs, missing }: ReturnType<typeof graceEnd>): Hold {
+function unannounced(finding: Finding): Hold | null {
+  const { endMs, missing } = graceEnd(finding);
+  if (endMs !== null && endMs <= finding.nowMs) return null;
   const text =
     endMs === null
       ? `its ${missing} notice was not accepted yet`
