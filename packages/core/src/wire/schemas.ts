@@ -25,12 +25,10 @@ export type WireOperation = z.output<typeof operationSchema>;
 export const oneOperationSchema = z.object({ operation: operationSchema });
 
 /** The response to creating a branch: the branch, and the operations that create it. */
-export const createdBranchSchema = z
-  .object({
-    branch: wireRecord({ id: z.string(), name: z.string(), parent_id: optional(z.string()), created_at: instant }),
-    operations: z.array(operationSchema),
-  })
-  .transform(({ branch, operations }) => ({ branch, operations }));
+export const createdBranchSchema = z.object({
+  branch: wireRecord({ id: z.string(), name: z.string(), parent_id: optional(z.string()), created_at: instant }),
+  operations: z.array(operationSchema),
+});
 export type WireCreatedBranch = z.output<typeof createdBranchSchema>;
 
 export const projectSchema = wireRecord({
