@@ -3,15 +3,10 @@ import { leastQuietMs } from '../policy/schema.ts';
 import { daysInWords, toMs } from '../values/index.ts';
 import { currentMint, type Rotation, type RotationFacts } from './rotation.ts';
 
-/** Returns how long the old key must be quiet: as configured, at least 7 days and twice its longest observed gap (T1). */
-function quietNeededMs({ quietForMs }: Pick<Rotation, 'quietForMs'>, longestGapMs: number): number {
-  return Math.max(leastQuietMs, quietForMs, 2 * longestGapMs);
-}
-
 /**
  * T1: returns why the old key may not be retired yet, or null if it may. Its successor must have been delivered and then seen in use. The old key
- * must have been quiet for long enough, counted from the delivery at the earliest. Two listings an hour apart must show both keys. Anything unknown
- * is a reason to wait.
+ * must have been quiet as long as configured, at least 7 days and twice its longest observed gap, counted from the delivery at the earliest. Two
+ * listings an hour apart must show both keys. Anything unknown is a reason to wait.
  */
 export function whyNotAdopted(rotation: Rotation, facts: RotationFacts): string | null {
   const { nowMs, old, successor } = facts;
@@ -26,7 +21,7 @@ export function whyNotAdopted(rotation: Rotation, facts: RotationFacts): string 
   if (successor.use.state === 'never' || !(toMs(successor.use.at) > deliveredMs))
     return 'no use of its successor was observed';
   if (facts.replicasBehind > 0) return `${facts.replicasBehind} of Keywarden's own processes do not use it yet`;
-  const neededMs = quietNeededMs(rotation, facts.longestGapMs);
+  const neededMs = Math.max(leastQuietMs, rotation.quietForMs, 2 * facts.longestGapMs);
   const quietMs = nowMs - Math.max(deliveredMs, old.use.state === 'used' ? toMs(old.use.at) : 0);
   if (!(quietMs >= neededMs)) {
     const left = daysInWords(neededMs - quietMs);
