@@ -33,8 +33,7 @@ type NotMinted = Skip | null;
 
 /** Mints a successor: lists the scope, commits the intent, creates the key, commits its id, and delivers the secret, which exists only here. */
 export async function mintAndDeliver(context: Context, rotation: StoredRotation, run: Run): Promise<NotMinted> {
-  const { rule, via } = rotation;
-  const unwanted = unwantedRotationHold(context.config.policy, run.facts, { number: rotation.key.number, rule, via });
+  const unwanted = unwantedRotationHold(context.config.policy, run.facts, rotation);
   if (unwanted !== null) return notNow(unwanted);
   const minter = await findMinter(context, rotation.key, run.connections);
   // A connection that was not usable in this pass may be the one that can mint.

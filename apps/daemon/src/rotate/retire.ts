@@ -62,9 +62,8 @@ async function judgeRetirement(
   // R2: a connection's own key is retired only by its own rotation, once the connections that take their key from that file use the successor.
   const moved = ownUsers(rotation.sink, connections).filter(({ ownKeyId }) => ownKeyId !== id);
   const exceptOwnOf = new Set(moved.map(({ name }) => name));
-  const { rule, via } = rotation;
   const why =
     revocationHold(config.policy, facts, { scope, number: key, id, exceptOwnOf })?.text ??
-    unwantedRotationHold(config.policy, facts, { number: key, rule, via });
+    unwantedRotationHold(config.policy, facts, rotation);
   return why === null ? { rotation, policySha256, restsOnMembers: false } : notNow(why);
 }

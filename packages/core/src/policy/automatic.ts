@@ -3,7 +3,7 @@ import { sha256 } from '../values/json.ts';
 import { toMs } from '../values/time.ts';
 import { mentions } from './condition-schema.ts';
 import { makeMatch } from './evaluate.ts';
-import { exemptionOf, type Facts, type ScopeFacts } from './facts.ts';
+import { exemptionOf, type Facts, type KeyFacts, type ScopeFacts } from './facts.ts';
 import type { Finding } from './finding.ts';
 import { hasSeen } from './guard.ts';
 import { useInFlightHold, type Verdict } from './holds.ts';
@@ -108,7 +108,7 @@ const brokenInWords = 'the breaker of its scope is open, until a person applies 
 export function unwantedRotationHold(
   policy: Policy,
   facts: Facts,
-  { number, rule: name, via }: { number: string; rule: string | null; via: string },
+  { key: { number }, rule: name, via }: { key: Pick<KeyFacts, 'number'>; rule: string | null; via: string },
 ): string | null {
   if (via !== 'policy') return null;
   const rule = policy.rules.find((each) => each.name === name && each.rotation !== undefined);

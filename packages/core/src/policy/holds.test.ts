@@ -86,7 +86,7 @@ test('R6: a rotation that the policy began needs the policy’s current consent;
       ],
     });
   const facts = makeFacts([makeKey(98, { kind: 'personal', scope: '1/user:ada' }), key]);
-  const begun = { number: key.number, rule: 'old', via: 'policy' };
+  const begun = { key, rule: 'old', via: 'policy' };
   expect(unwantedRotationHold(rotating({}), facts, begun)).toBeNull();
   expect(unwantedRotationHold(rotating({ mode: 'plan' }), facts, begun)).toMatch(/no longer rotates/);
   expect(unwantedRotationHold(rotating({}, {}), facts, begun)).toMatch(/no longer in mode: enforce/);
