@@ -71,12 +71,12 @@ export async function applyPlan(
       ? approver.approval
       : (await recordApproval(context.store.db, { planId, ...approver })).number;
   const part = context.progress.part(`plan ${planId}`, 'keys');
-  const run = { refused: new Set<string>(), membersListedMs: new Map<string, number>() };
+  const run = { connections, refused: new Set<string>(), membersListedMs: new Map<string, number>() };
   for (const [index, item] of remaining.entries()) {
     part.update(index, remaining.length);
     Object.assign(applied, await whyNotNext(context, { planId, via: approver.via }));
     if (applied.stopped !== null) break;
-    const result = await applyItem(context, { item, planId, approval, via: approver.via, connections, ...run }).catch(
+    const result = await applyItem(context, { item, planId, approval, via: approver.via, run }).catch(
       (error: unknown) => (context.signal.aborted && isAbort(error) ? null : lostItem(context, item, error)),
     );
     // The signal has ended the wait for a lock. All of them are taken before the intent, so nothing was called.

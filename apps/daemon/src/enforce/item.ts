@@ -1,10 +1,9 @@
 import { isSameReason, mentions, type PlanItem, useInFlightHold } from '@keywarden/core/policy';
 import type { PlanApprovalVia } from '@keywarden/db/daemon';
-import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { revokeGuarded } from './guarded-revocation.ts';
 import { judgeScope } from './plan.ts';
-import { type Listed, type MayGo, notNow, type Revocation, type Skip } from './revocation-task.ts';
+import { type Listed, type MayGo, notNow, type Revocation, type RevocationRun, type Skip } from './revocation-task.ts';
 import { whyNotApproved, whyStopAutomatic } from './standing.ts';
 
 export interface AppliedItem extends Revocation {
@@ -13,28 +12,22 @@ export interface AppliedItem extends Revocation {
   storeFailure?: string;
 }
 
-export interface ItemTask {
+interface ItemTask {
   item: PlanItem;
   planId: string;
   approval: string;
   /** How the plan was approved. `enforcement`: by no person, so the conditions of automatic revocation are judged again, too (R6). */
   via: PlanApprovalVia;
-  connections: Connection[];
-  /** Names of connections whose credential was refused in this run. */
-  refused: Set<string>;
-  /** When this run last listed the members of each organization, in ms. */
-  membersListedMs: Map<string, number>;
+  run: RevocationRun;
 }
 
 /** Revokes the key of one item if it is still flagged for a reason that its plan names. */
 export async function applyItem(context: Context, task: ItemTask): Promise<AppliedItem> {
-  const { item, planId, approval, via, connections, refused, membersListedMs } = task;
+  const { item, planId, approval, via, run } = task;
   const revocation = await revokeGuarded(context, {
     key: item.key,
     cause: { planId, approval },
-    connections,
-    refused,
-    membersListedMs,
+    ...run,
     repeats: true,
     whyStop: () => whyStopAutomatic(context, via),
     judge: (listed) => judgeItem(context, task, listed),
@@ -45,28 +38,30 @@ export async function applyItem(context: Context, task: ItemTask): Promise<Appli
 /** Judges by the policy in force now (R1). The approval covers the reason: another rule's finding is not what the person approved. */
 async function judgeItem(
   context: Context,
-  { item, planId, via, connections }: ItemTask,
+  { item, planId, via, run }: ItemTask,
   { scopeReference }: Listed,
 ): Promise<Skip | MayGo> {
   const whyNot = await whyNotApproved(context, planId, via);
   if (whyNot !== null) return notNow(whyNot);
-  const judged = await judgeScope(context, connections, scopeReference);
+  const judged = await judgeScope(context, run.connections, scopeReference);
   const incident = judged.facts.scopes.map(useInFlightHold).find((hold) => hold !== null);
   if (via === 'report' && incident !== undefined) return notNow(incident.text);
-  const why = whyItStays(judged, { item, via });
+  const verdict = judged.verdicts.find(({ key }) => key.number === item.key.number);
+  if (verdict === undefined) return { why: 'no rule of the policy in force flags it any more', isFinal: true };
+  const why = whyItStays(verdict, judged, { item, via });
   if (why !== null) return { why, isFinal: true };
-  const findings = judged.verdicts.find(({ key }) => key.number === item.key.number)?.findings ?? [];
-  const restsOnMembers = findings.some(({ rule }) => mentions(rule.condition, ['creator_left']));
+  const restsOnMembers = verdict.findings.some(({ rule }) => mentions(rule.condition, ['creator_left']));
   return { policySha256: judged.policySha256, restsOnMembers };
 }
 
+type Judged = Awaited<ReturnType<typeof judgeScope>>;
+
 /** Returns why a key must stay on current facts; null if it may be revoked for a reason that the plan names. */
 function whyItStays(
-  { verdicts, automatic }: Awaited<ReturnType<typeof judgeScope>>,
+  verdict: Judged['verdicts'][number],
+  { automatic }: Judged,
   { item, via }: Pick<ItemTask, 'item' | 'via'>,
 ): string | null {
-  const verdict = verdicts.find(({ key }) => key.number === item.key.number);
-  if (verdict === undefined) return 'no rule of the policy in force flags it any more';
   if (verdict.key.id !== item.key.id || verdict.key.scope !== item.key.scope)
     return 'the plan names another key than the store';
   if (verdict.held !== null) return verdict.held.text;

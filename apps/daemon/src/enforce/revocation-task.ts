@@ -33,16 +33,20 @@ export interface Listed {
   key: WireKey | WireCredential;
 }
 
-export interface GuardedRevocation {
-  key: { number: string; id: string; scope: string };
-  cause: RevocationCause;
+/** What the revocations of one run share. */
+export interface RevocationRun {
   connections: Connection[];
   /** Names of connections whose credential was refused in this run. */
   refused: Set<string>;
-  /** Whether a call for which the control plane was too busy is repeated in this run. */
-  repeats: boolean;
   /** When this run last listed the members of each organization, in ms. */
   membersListedMs: Map<string, number>;
+}
+
+export interface GuardedRevocation extends RevocationRun {
+  key: { number: string; id: string; scope: string };
+  cause: RevocationCause;
+  /** Whether a call for which the control plane was too busy is repeated in this run. */
+  repeats: boolean;
   /** Returns why the pass stops, or null. It is asked after the intent, too: a failover in between may have brought an older store (R10). */
   whyStop: () => Promise<string | null>;
   /** Judges the key on current facts (R1). Returns why it must stay, or the policy by which it may be revoked. */
