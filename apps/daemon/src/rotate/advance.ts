@@ -64,7 +64,7 @@ async function take(
   run: Run,
 ): Promise<string | null> {
   const { sql } = context.store;
-  const at = atOf(rotation, run);
+  const at = atOf(context, rotation, run);
   switch (step.do) {
     case 'wait':
       return step.why;
@@ -80,7 +80,7 @@ async function take(
       if (outcome === 'skipped' && isOverdue(rotation, nowMsOf(run, rotation.key.scopeKey)))
         await advanceRotation(sql, rotation, { event: 'retirement_overdue', why, at });
       if (outcome !== 'revoked') return why;
-      await advanceRotation(sql, retiring, { event: 'retired', at: atOf(rotation, run) });
+      await advanceRotation(sql, retiring, { event: 'retired', at: atOf(context, rotation, run) });
       return null;
     }
     case 'move': {
@@ -94,8 +94,8 @@ async function take(
 }
 
 /** Returns the control plane's current time; if it is unknown, the local time. */
-export function atOf({ key }: StoredRotation, run: Run): string {
+export function atOf({ now }: Context, { key }: StoredRotation, run: Run): string {
   const connection = run.connections.find(({ controlPlane }) => controlPlane === key.controlPlane);
   if (connection !== undefined) return controlPlaneNow(connection);
-  return new Date(nowMsOf(run, key.scopeKey) ?? run.now()).toISOString();
+  return new Date(nowMsOf(run, key.scopeKey) ?? now()).toISOString();
 }

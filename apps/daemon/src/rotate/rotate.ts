@@ -39,16 +39,18 @@ export interface RotateRequest {
 export async function rotate(context: Context, connections: Connection[], request?: RotateRequest): Promise<Rotated> {
   return await withProcessLock(context, 'rotations', async (context) => {
     const { facts, judgements } = await planKeys(context, connections);
-    const isRequested = request !== undefined;
-    const lists = { refused: new Set<string>(), failedSinks: new Map<string, string>() };
     const { whyNotAutomatic } = await readPermissions(context);
     const why = request === undefined ? whyNotAutomatic : await whyPaused(context);
-    const asked = {
-      isRequested,
+    const run: Run = {
+      connections,
+      facts,
+      judgements,
+      refused: new Set(),
+      failedSinks: new Map(),
+      isRequested: request !== undefined,
       wholeSince: whyNotAutomatic === null ? await wholeSince(context) : null,
       stopped: null,
     };
-    const run: Run = { connections, now: context.now, facts, judgements, ...lists, ...asked };
     return await reportBetweenMarks(context, async () => {
       if (why !== null) return { opened: [], moved: [], orphans: [], why };
       const { opened, moved, lineages } =
@@ -123,7 +125,7 @@ async function afterOrphans(
       again.push(rotation);
       continue;
     }
-    const kept = { event: 'orphan_kept', why: stays.why, at: atOf(rotation, run) } as const;
+    const kept = { event: 'orphan_kept', why: stays.why, at: atOf(context, rotation, run) } as const;
     over.push({ rotation: (await db.advanceRotation(context.store.sql, rotation, kept)) ?? rotation, waits: null });
   }
   return [...(await advanceAll(context, again, run)), ...over];

@@ -1,19 +1,14 @@
 import type { Facts, Judgement } from '@keywarden/core/policy';
-import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
 import { whyPaused } from '../enforce/guarded-revocation.ts';
+import type { RevocationRun } from '../enforce/revocation-task.ts';
 import { whyStopAutomatic } from '../enforce/standing.ts';
 
 /** One pass over rotations. */
-export interface Run {
-  connections: Connection[];
-  /** The local clock, in ms. */
-  now: () => number;
+export interface Run extends Pick<RevocationRun, 'connections' | 'refused'> {
   /** The policy's facts on the keys, as they were listed for this pass. */
   facts: Facts;
   judgements: Judgement[];
-  /** Names of connections whose credential was refused in this run. */
-  refused: Set<string>;
   /** Sinks that failed to take a secret in this run, with the reason. No other secret is minted for them. */
   failedSinks: Map<string, string>;
   /** Whether a person requested the pass. Then the conditions for automatic actions do not stop it. */
