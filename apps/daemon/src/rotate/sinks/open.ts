@@ -34,23 +34,12 @@ export function listMixedSinks({
 }: Pick<Config, 'sinks'> & { connections: Pick<Config['connections'][number], 'identity'>[] }): string[] {
   if (new Set(connections.map(({ identity }) => identity)).size < 2) return [];
   return sinks.flatMap((sink) => {
-    const words = mixableOf(sink);
+    // A file belongs to one lineage.
+    const words = sink.kind === 'file' ? '' : sink.command.join(' ');
     return ofLineage.test(words) && !ofMore.test(words)
       ? [`the command of sink ${sink.name} does not tell control planes apart; add {control_plane} beside {lineage}`]
       : [];
   });
-}
-
-/** Returns the part of a sink that could give one place to the keys of two control planes. A file belongs to one lineage. */
-function mixableOf(sink: Sink): string {
-  switch (sink.kind) {
-    case 'file':
-      return '';
-    case 'command':
-      return sink.command.join(' ');
-    default:
-      return sink satisfies never;
-  }
 }
 
 /** Replaces each name in braces by the key's value. A value can be any text: it cannot lead to another folder or become an option. */
