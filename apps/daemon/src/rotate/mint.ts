@@ -63,7 +63,7 @@ export async function whySinkWaits(
   { store, config }: Context,
   { sink: name, lineage }: Pick<StoredRotation, 'sink' | 'lineage'>,
   sink: OpenSink,
-): Promise<{ why: string; isFinal: boolean } | null> {
+): Promise<Skip | null> {
   if ((await countUnclear(store.db, name)) >= mostUnclear)
     return notNow(`it is unknown whether it has ${mostUnclear} earlier secrets; run keywarden rotations`);
   if (sink.file !== null && ownConnectionOf(name) === null) {

@@ -1,12 +1,6 @@
 import { type Rule, rotationDefaults } from '@keywarden/core/policy';
+import type { StoredRotation } from '@keywarden/db/daemon';
 import type { Connection } from '../connect.ts';
-
-/** How a key is rotated, and where its successor's secret goes. */
-export interface RotationSettings {
-  sink: string;
-  quietForMs: number;
-  adoptWithinMs: number;
-}
 
 /** The sink of a connection's own key is that connection's file. */
 const ownPrefix = 'connection ';
@@ -26,7 +20,7 @@ export function ownUsers(sink: string, connections: Connection[]): Connection[] 
 export function settingsFor(
   key: { id: string; controlPlane: string },
   { connections, rule, sink }: { connections: Connection[]; rule: Rule | undefined; sink: string | undefined },
-): RotationSettings | { whyNot: string } {
+): Pick<StoredRotation, 'sink' | 'quietForMs' | 'adoptWithinMs'> | { whyNot: string } {
   const { quiet_for: quietFor, adopt_within: adoptWithin, sink: ofRule } = rule?.rotation ?? {};
   const times = {
     quietForMs: (quietFor ?? rotationDefaults.quiet_for).ms,
