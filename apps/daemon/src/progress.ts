@@ -1,4 +1,3 @@
-import type { Logger } from '@keywarden/runtime';
 import { SingleBar } from 'cli-progress';
 
 /** Shows a job's progress on standard error: a bar on a terminal, elsewhere a plain line at the end of a part. */
@@ -18,16 +17,12 @@ export const silentProgress: Progress = {
   note: () => undefined,
 };
 
-export function createProgress(stream: NodeJS.WriteStream): Progress {
-  return stream.isTTY ? barProgress(stream) : lineProgress((line) => void stream.write(`${line}\n`));
-}
-
-/** Shows a daemon's progress: a bar on a terminal, elsewhere as lines of its log, which has no others. */
-export function createDaemonProgress(stream: NodeJS.WriteStream, log: Logger): Progress {
-  return stream.isTTY ? barProgress(stream) : lineProgress((line) => log.info(line));
-}
-
-function lineProgress(note: Progress['note']): Progress {
+/** Returns the progress on a stream. Without a terminal, `note` gets the lines. */
+export function createProgress(
+  stream: NodeJS.WriteStream,
+  note: Progress['note'] = (line) => void stream.write(`${line}\n`),
+): Progress {
+  if (stream.isTTY) return barProgress(stream);
   return { note, part: (label) => ({ update: () => undefined, end: (summary) => note(`${label}: ${summary}`) }) };
 }
 

@@ -16,7 +16,7 @@ import {
 import { type Config, parseConfig, readConfig } from '@keywarden/runtime/config';
 import { openBudgets } from '../connect.ts';
 import type { Context } from '../context.ts';
-import { createDaemonProgress, createProgress } from '../progress.ts';
+import { createProgress } from '../progress.ts';
 
 export interface Needs {
   needsControlPlane?: boolean;
@@ -79,7 +79,8 @@ export async function withContext<T>(
       config,
       environment,
       log,
-      progress: isDaemon ? createDaemonProgress(process.stderr, log) : createProgress(process.stderr),
+      // A daemon's log has no other lines than its own.
+      progress: createProgress(process.stderr, isDaemon ? (line) => log.info(line) : undefined),
       signal,
       now: Date.now,
       limiters: new Map(),
