@@ -1,4 +1,4 @@
-import { addAll, collect, hasCode, type ProjectPage } from '@keywarden/core/client';
+import { collect, hasCode } from '@keywarden/core/client';
 import { before, countOf, someOf, toMs } from '@keywarden/core/values';
 import { listProjectsToWalk, saveDeletedProjects, saveProjects, type WalkedProject } from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
@@ -75,18 +75,13 @@ async function syncProjectsOf(
   const { store, signal } = context;
   const { client, controlPlane } = connection;
   const seenAt = controlPlaneNow(connection);
-  const unavailableIds: string[] = [];
   const begunMs = connection.time.now();
-  const answer = await collect(noteUnavailable(client.projects(organizationId, { signal }), unavailableIds));
+  const answer = await collect(client.projects(organizationId, { signal }));
   // Coverage begins at a project's creation. An impossible creation time is not stored, and the project is kept all the same.
   const [possible, others] = partition(answer.items, ({ createdAt }) => isPossible(createdAt, toMs(seenAt)));
-  for (const { id } of others) unavailableIds.push(id);
   const { rejected } = answer;
   await keepRejected(context, connection, { list: 'projects', place: organizationId, rejected, counts });
-  addAll(
-    unavailableIds,
-    rejected.flatMap(({ id }) => id ?? []),
-  );
+  const unavailableIds = [...answer.unavailableIds, ...[...others, ...rejected].flatMap(({ id }) => id ?? [])];
   const isWhole = rejected.every(({ id }) => id !== null);
   // A cached response concludes nothing about which projects exist.
   if (whyStale(connection, { ...answer, begunMs }) === null) {
@@ -141,13 +136,6 @@ async function discoverDeleted(
     return isPossible(createdAt, nowMs) && isPossible(deletedAt, nowMs) && toMs(deletedAt) >= toMs(createdAt);
   });
   await saveDeletedProjects(store.sql, { controlPlane, seenAt, organizationId }, deleted);
-}
-
-async function* noteUnavailable(pages: AsyncIterable<ProjectPage>, into: string[]): AsyncGenerator<ProjectPage> {
-  for await (const page of pages) {
-    addAll(into, page.unavailableIds);
-    yield page;
-  }
 }
 
 const firstMs = Date.parse('2000-01-01T00:00:00Z');

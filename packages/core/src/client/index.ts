@@ -6,7 +6,6 @@ export { createMemoryStore, type LimiterStore } from './limiter-store.ts';
 export type { Budget } from './limits.ts';
 export type { AuthAnswer } from './organization-calls.ts';
 export { addAll, collect, items, olderOf, type Page, type RejectedRow, type ResponseAge } from './pagination.ts';
-export type { ProjectPage } from './replies.ts';
 export { readRetryAfterMs } from './retry.ts';
 export { type BudgetRows, createSharedStore } from './shared-limiter-store.ts';
 export type { ClientOptions, Hooks } from './transport.ts';

@@ -1,6 +1,6 @@
 import * as wire from '../wire/schemas.ts';
-import { type CallOptions, followPages, type ListOptions, type Page } from './pagination.ts';
-import { fetchPages, fetchProjects, type ProjectPage, parse, parseWrite } from './replies.ts';
+import type { CallOptions, ListOptions, Page } from './pagination.ts';
+import { fetchPages, parse, parseWrite } from './replies.ts';
 import type { Call } from './transport.ts';
 
 /** The response of `GET /auth`, with the control plane's Date and the name that its server reports. `limits` is `off` for a sandbox without limits. */
@@ -51,12 +51,10 @@ export function organizationCalls(call: Call) {
     /** Lists an organization's projects in pages, newest first; `limit` is at most 400. `unavailableIds` names the projects that a response left out. */
     projects(
       organizationId: string,
-      { limit = 400, cursor: first, recoverable = false, signal }: ListOptions & { recoverable?: boolean } = {},
-    ): AsyncGenerator<ProjectPage, void> {
-      return followPages((cursor) => {
-        const query = { org_id: organizationId, limit, cursor, recoverable: recoverable ? 'true' : undefined };
-        return fetchProjects(call, { route: '/projects', query, signal });
-      }, first);
+      { limit = 400, cursor, recoverable = false, signal }: ListOptions & { recoverable?: boolean } = {},
+    ): AsyncGenerator<Page<wire.WireProject>, void> {
+      const query = { org_id: organizationId, limit, cursor, recoverable: recoverable ? 'true' : undefined };
+      return fetchPages(call, { route: '/projects', query, signal }, { list: 'projects', item: wire.projectSchema });
     },
 
     /**

@@ -99,14 +99,13 @@ export async function* items<T>(pages: AsyncIterable<Page<T>>): AsyncGenerator<T
 }
 
 /**
- * Returns all rows of a list, the unreadable rows, and the age of its responses together. Everything in the list existed after their Date. Throws
+ * Returns all rows of a list, the unreadable rows, the ids of missing ones, and the age of its responses together. Everything in the list existed after their Date. Throws
  * `invalid_response` for a list that does not end.
  */
-export async function collect<T>(
-  pages: AsyncIterable<Page<T>>,
-): Promise<{ items: T[]; rejected: RejectedRow[] } & ResponseAge> {
+export async function collect<T>(pages: AsyncIterable<Page<T>>): Promise<Required<Omit<Page<T>, 'cursor' | 'length'>>> {
   const rows: T[] = [];
   const rejected: RejectedRow[] = [];
+  const unavailableIds: string[] = [];
   const known = new Set<unknown>();
   let repeated = 0;
   let length = 0;
@@ -121,6 +120,7 @@ export async function collect<T>(
       known.add(idOf(item));
     }
     addAll(rejected, page.rejected ?? []);
+    addAll(unavailableIds, page.unavailableIds ?? []);
     if (rows.length + rejected.length > mostRows)
       throw new ControlPlaneError('invalid_response', `a list has more than ${mostRows} rows`);
     // Rows that arrive meanwhile push others to the next page, which then shows them again.
@@ -129,7 +129,7 @@ export async function collect<T>(
       throw new ControlPlaneError('invalid_response', 'a list shows the same rows again and again');
     age = olderOf(age ?? page, page);
   }
-  return { items: rows, rejected, dateMs: age?.dateMs ?? null, ageMs: age?.ageMs ?? 0 };
+  return { items: rows, rejected, unavailableIds, dateMs: age?.dateMs ?? null, ageMs: age?.ageMs ?? 0 };
 }
 
 /** Adds rows of a list to others. Hundreds of thousands as the arguments of one call overflow the stack. */

@@ -6,11 +6,6 @@ import { ControlPlaneError } from './errors.ts';
 import { followPages, type Page, type RejectedRow } from './pagination.ts';
 import type { Call, CallOptions, Reply } from './transport.ts';
 
-/** A page of projects. `unavailableIds` names the projects that the response left out. */
-export interface ProjectPage extends Page<wire.WireProject> {
-  unavailableIds: string[];
-}
-
 // Created once: zod compiles each schema when it is first used.
 const pageSchema = z.object({ pagination: wire.paginationSchema });
 const unavailableSchema = z.object({ unavailable_project_ids: z.array(z.string()).nullish() });
@@ -56,13 +51,6 @@ export async function fetchPageEnd<T extends { id: string }>(
   return { count: items.length, lastId: shape.item.safeParse(items.at(-1)).data?.id ?? null, cursor };
 }
 
-/** Returns one page of an organization's projects. */
-export async function fetchProjects(call: Call, request: Request): Promise<ProjectPage> {
-  const reply = await call({ method: 'GET', ...request });
-  const unavailableIds = parse(unavailableSchema, reply, request.route).unavailable_project_ids ?? [];
-  return { ...readPage(reply, request.route, { list: 'projects', item: wire.projectSchema }), unavailableIds };
-}
-
 /** Reads a page. A list of keys is a bare array, which is the whole list, or an object with the list's name and perhaps a pagination. */
 function readPage<T>(reply: Reply, route: string, { list, item, hasSecrets = false }: Shape<T>): Page<T> {
   const { json, length, dateMs, ageMs } = reply;
@@ -75,7 +63,9 @@ function readPage<T>(reply: Reply, route: string, { list, item, hasSecrets = fal
   if (found === undefined) throw invalid(reply, `${route} returned no list of ${list}`);
   const { pagination } = parse(pageSchema, reply, route);
   const rows = readRows({ ...reply, json: Reflect.get(Object(json), found) }, route, { item, hasSecrets });
-  return { ...rows, cursor: pagination, ...rest };
+  const page = { ...rows, cursor: pagination, ...rest };
+  if (list !== 'projects') return page;
+  return { ...page, unavailableIds: parse(unavailableSchema, reply, route).unavailable_project_ids ?? [] };
 }
 
 /** Reads the rows of a list. Keeps unreadable rows apart and reads all others. */
