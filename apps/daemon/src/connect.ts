@@ -1,4 +1,5 @@
 import {
+  type ClientOptions,
   type ControlPlaneClient,
   ControlPlaneError,
   createClient,
@@ -15,8 +16,8 @@ import {
 import { createBudgetRows, saveConnection } from '@keywarden/db/daemon';
 import type { Sql, Store } from '@keywarden/db/store';
 import { certificateFault, isLoopback, type Logger, UserError, usageError } from '@keywarden/runtime';
-import { type Config, type ConnectionConfig, readCredential } from '@keywarden/runtime/config';
-import type { Observer } from './observe/observer.ts';
+import { type ConnectionConfig, readCredential } from '@keywarden/runtime/config';
+import type { Context } from './context.ts';
 
 /** A connection that has authenticated. */
 export interface Connection {
@@ -48,22 +49,11 @@ export interface Connection {
 /** The facts that a connection learns when it authenticates, before anything is stored. */
 export type Identity = Omit<Connection, 'controlPlane'>;
 
-/** One limiter an account (L1), for the lifetime of the process. */
-export type Limiters = Map<string, Limiter>;
-
-export interface OpenOptions {
-  config: Config;
-  limiters: Limiters;
-  signal: AbortSignal;
-  replica: string | null;
-  time?: Time;
-  /** For tests: the client's fetch function, and its random number from 0 to 1. */
-  fetch?: typeof fetch;
-  random?: () => number;
-  observer?: Observer;
-  /** Counts requests across all processes of the store; by default, each limiter counts its own. */
-  budgets?: LimiterStore;
-}
+/** What connections are opened with. Without `budgets`, each limiter counts its own requests. */
+export interface OpenOptions
+  extends Pick<Context, 'config' | 'limiters' | 'signal' | 'replica' | 'observer'>,
+    Partial<Pick<Context, 'budgets'>>,
+    Pick<ClientOptions, 'time' | 'fetch' | 'random'> {}
 
 /**
  * Authenticates every connection. A connection that fails does not stop the others (R7): its error is passed to `onFailure`, which may
@@ -158,7 +148,7 @@ export async function identify(
 }
 
 /** Returns the account's limiter. It also counts the request that identified the credential. */
-async function limiterFor(limiters: Limiters, options: LimiterOptions): Promise<Limiter> {
+async function limiterFor(limiters: Context['limiters'], options: LimiterOptions): Promise<Limiter> {
   const limiter = limiters.get(options.account) ?? createLimiter(options);
   limiters.set(options.account, limiter);
   await limiter.record('GET /auth');

@@ -1,8 +1,7 @@
-import type { LimiterStore } from '@keywarden/core/client';
+import type { Limiter, LimiterStore } from '@keywarden/core/client';
 import type { Lease, Store } from '@keywarden/db/store';
 import { type Environment, type Logger, linkSignals } from '@keywarden/runtime';
 import type { Config } from '@keywarden/runtime/config';
-import type { Limiters } from './connect.ts';
 import type { Observer } from './observe/observer.ts';
 import type { Progress } from './progress.ts';
 
@@ -16,7 +15,8 @@ export interface Context {
   signal: AbortSignal;
   /** The local clock, in ms since 1970. A connection has the control plane's clock (control-plane-clock.ts). */
   now: () => number;
-  limiters: Limiters;
+  /** One limiter an account (L1), for the lifetime of the process. */
+  limiters: Map<string, Limiter>;
   /** Reads the configuration file again. Absent for commands, which read it once. Throws a UserError. */
   rereadConfig?: () => Config;
   /** Counts requests across all processes of the store. */
