@@ -41,11 +41,15 @@ export interface WalkState {
   followed: { at: string; cursors: Set<string> };
 }
 
-/** Where a walk begins: see `Walk`. */
-interface Beginning {
+/** Where a walk begins. */
+export interface Beginning {
+  /** Where an interrupted walk stopped; null begins at the newest operation. */
   from: OpenWalk | null;
+  /** The walk may stop below this; null continues to the end. A resumed walk keeps its original floor. */
   floor: string | null;
+  /** The number of rows of the first page. */
   firstLimit: number;
+  /** The control plane's largest page. */
   maxLimit: number;
 }
 

@@ -1,11 +1,12 @@
 import type { RejectedRow } from '@keywarden/core/client';
 import { compareInstants } from '@keywarden/core/values';
 import type { WireOperation } from '@keywarden/core/wire';
-import type { OpenWalk, UnreadRow } from '@keywarden/db/daemon';
+import type { UnreadRow } from '@keywarden/db/daemon';
 import { endOfDigits } from './digits.ts';
 import { assertDescends, CursorError, rowOf, withoutImpossible } from './page-checks.ts';
 import {
   attempts,
+  type Beginning,
   beginWalk,
   type CheckedPage,
   describePage,
@@ -16,22 +17,14 @@ import {
 } from './state.ts';
 import { fetchWhole, type WalkedClient, type WholePage } from './whole-page.ts';
 
-export interface Walk {
+export interface Walk extends Beginning {
   projectId: string;
   /** When the project was created: its operations are younger. */
   projectCreatedAt: string;
-  /** Where an interrupted walk stopped; null begins at the newest operation. */
-  from: OpenWalk | null;
-  /** The walk may stop below this; null continues to the end. A resumed walk keeps its original floor. */
-  floor: string | null;
-  /** The number of rows of the first page. */
-  firstLimit: number;
   /** The most rows that a page of this service has shown recently. The walk raises it. */
   seen: { largestPage: number };
   /** Returns whether the list is known to end with these rows of its newest page. Absent if only a response can show that. */
   isKnownEnd?: (operations: WireOperation[]) => Promise<boolean>;
-  /** The control plane's largest page. */
-  maxLimit: number;
   /** Returns the Date of a response to a request made at `begunMs`, as RFC 3339. Throws if a cache kept the response. */
   datedAt: (answer: { dateMs: number | null; ageMs: number }, begunMs: number) => string;
   /** The local clock, in ms. */
