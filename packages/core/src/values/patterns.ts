@@ -10,8 +10,6 @@ export function makeGlobTest(pattern: string): (text: string) => boolean {
   return (text) => expression.test(text);
 }
 
-type Network = ReturnType<typeof parseNetwork>;
-
 /** Returns whether a text is an IPv4 or IPv6 address or CIDR range. An IPv4 address has four decimal parts: others read 10.1 as 10.0.0.1. */
 export function isNetwork(text: string): boolean {
   const { IPv4, IPv6 } = ipaddr;
@@ -26,7 +24,7 @@ export function makeNetworkTest(networks: string[]): (address: string) => boolea
   return (text) => {
     if (!ipaddr.isValid(text)) return undefined;
     const address = ipaddr.process(text); // treats an IPv4-mapped IPv6 address as IPv4
-    return parsed.some((network) => isIn(address, network));
+    return parsed.some(({ address: first, bits }) => address.kind() === first.kind() && address.match(first, bits));
   };
 }
 
@@ -52,8 +50,4 @@ function parseNetwork(text: string) {
   if (address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress() && (bits ?? 128) >= 96)
     return { address: address.toIPv4Address(), bits: (bits ?? 128) - 96 };
   return { address, bits: bits ?? (address.kind() === 'ipv4' ? 32 : 128) };
-}
-
-function isIn(address: ReturnType<typeof ipaddr.process>, network: Network): boolean {
-  return address.kind() === network.address.kind() && address.match(network.address, network.bits);
 }
