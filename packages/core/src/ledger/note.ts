@@ -42,7 +42,7 @@ export interface OpenedNote {
 export function createSigningKey(name: string, kind: NoteKeyKind): string {
   const seed = randomBytes(32);
   const { verifier } = signerOf(name, kind, seed);
-  return `PRIVATE+KEY+${name}+${verifier.id}+${encodeKey(kind, seed)}`;
+  return `PRIVATE+KEY+${name}+${verifier.id}+${typedKey(kind, seed).toString('base64')}`;
 }
 
 /** Reads a private key. Returns null for a text that is none. */
@@ -170,7 +170,7 @@ function signerOf(name: string, kind: NoteKeyKind, seed: Buffer): Signer {
 
 function verifierOf(name: string, kind: NoteKeyKind, bytes: Buffer): Verifier {
   const publicKey = createPublicKey({ key: Buffer.concat([spkiPrefix, bytes]), format: 'der', type: 'spki' });
-  const typed = Buffer.concat([Uint8Array.of(typeBytes[kind]), bytes]);
+  const typed = typedKey(kind, bytes);
   const id = createHash('sha256').update(`${name}\n`).update(typed).digest('hex').slice(0, 8);
   return { text: `${name}+${id}+${typed.toString('base64')}`, name, kind, id, publicKey };
 }
@@ -179,9 +179,7 @@ function verifierOf(name: string, kind: NoteKeyKind, bytes: Buffer): Verifier {
 const pkcs8Prefix = Buffer.from('302e020100300506032b657004220420', 'hex');
 const spkiPrefix = Buffer.from('302a300506032b6570032100', 'hex');
 
-function encodeKey(kind: NoteKeyKind, bytes: Buffer): string {
-  return Buffer.concat([Uint8Array.of(typeBytes[kind]), bytes]).toString('base64');
-}
+const typedKey = (kind: NoteKeyKind, bytes: Buffer) => Buffer.concat([Uint8Array.of(typeBytes[kind]), bytes]);
 
 function decodeKey(text: string | undefined): { kind: NoteKeyKind; bytes: Buffer } | null {
   const bytes = decodeBase64(text);
