@@ -45,6 +45,8 @@ interface Waiter {
  */
 export function createLimiter({ account, share, time, store = createMemoryStore() }: LimiterOptions): Limiter {
   if (!(share > 0 && share <= 1)) throw new RangeError(`share must be above 0 and at most 1, and ${share} is not`);
+  // A minute of an account has the same budget for all routes.
+  const [perMinute] = budgetsOf(account, '', share);
   const queues = new Map<string, Waiter[]>();
   let isPumping = false;
   let wake = new AbortController();
@@ -123,14 +125,12 @@ export function createLimiter({ account, share, time, store = createMemoryStore(
       });
     },
     async left() {
-      const [perMinute] = budgetsOf(account, '', share);
       return Math.max(0, await store.left([perMinute], time.now()));
     },
     async record(route) {
       await store.add(budgets(route), time.now());
     },
     limited(retryAfterMs) {
-      const [perMinute] = budgetsOf(account, '', share);
       // This process applies the 429 at once. If the store cannot share it, each other replica gets a 429 of its own.
       void Promise.resolve(store.limited(perMinute, time.now(), retryAfterMs)).catch(() => undefined);
     },
