@@ -129,7 +129,7 @@ const listSalted = (content: EventContent): { name: string; hash: string }[] =>
 export const readLeaf = (text: string): z.output<typeof leafSchema> | null => parseCanonical(leafSchema, text);
 
 /** Reads canonical JSON, which all readers understand alike; null for any other text. */
-function parseCanonical<T>(schema: z.ZodType<T>, text: string): T | null {
+export function parseCanonical<T>(schema: z.ZodType<T>, text: string): T | null {
   try {
     const parsed = schema.safeParse(JSON.parse(text));
     return parsed.success && canonicalJson(parsed.data as object) === text ? parsed.data : null;

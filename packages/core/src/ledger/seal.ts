@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { addDays, canonicalJson, compareInstants, isInstant, startOfDay } from '../values/index.ts';
+import { addDays, compareInstants, isInstant, startOfDay } from '../values/index.ts';
 import { type Hash, rootOfLeaves } from './merkle.ts';
 import { hashOperation, isSealed, readMembers } from './operations.ts';
-import type { LoggedEvent, ProvenEvent } from './receipt.ts';
+import { type LoggedEvent, type ProvenEvent, parseCanonical } from './receipt.ts';
 
 /** A time in the form of the ledger, which all readers understand alike. */
 const instant = z.string().refine((at) => isInstant(at) && /:\d\d(\.\d{0,5}[1-9])?Z$/.test(at));
@@ -60,33 +60,23 @@ export function readSeal({ type, subject, recorded, content }: LoggedEvent): Sea
   const { sealed_at: sealedAt, ...seal } = read.data;
   if (subject !== `operation_seal/${seal.number}` || seal.replaces === seal.number) return null;
   if ([sealedAt, recorded].some((at) => compareInstants(at, endOf(seal.day)) < 0)) return null;
-  try {
-    const gaps = readIntervals(seal.gaps);
-    const covered = readIntervals(seal.covered);
-    if (covered.some(({ reason }) => !emptyReasons.includes(reason))) return null;
-    const [begin, end] = [startOfDay(seal.day), endOf(seal.day)];
-    const isWithin = (at: string) => compareInstants(at, begin) >= 0 && compareInstants(at, end) < 0;
-    const before = covered.find(({ reason, to }) => reason === 'not_created' && isWithin(to));
-    const after = covered.find(({ reason, from }) => reason === 'deleted' && isWithin(from));
-    return {
-      ...seal,
-      operations: Number(seal.operations),
-      gaps,
-      unclaimed: listUnclaimed(seal.day, [...covered, ...gaps]),
-      createdAt: before?.to ?? null,
-      deletedAt: after?.from ?? null,
-      sealedAt,
-    };
-  } catch {
-    return null;
-  }
-}
-
-/** Reads intervals from canonical JSON, which all readers understand alike. Throws an Error for any other text. */
-function readIntervals(text: string): Interval[] {
-  const parsed: unknown = JSON.parse(text);
-  if (canonicalJson(parsed as object) !== text) throw new SyntaxError('it is no canonical JSON');
-  return intervals.parse(parsed);
+  const gaps = parseCanonical(intervals, seal.gaps);
+  const covered = parseCanonical(intervals, seal.covered);
+  if (gaps === null || covered === null) return null;
+  if (covered.some(({ reason }) => !emptyReasons.includes(reason))) return null;
+  const [begin, end] = [startOfDay(seal.day), endOf(seal.day)];
+  const isWithin = (at: string) => compareInstants(at, begin) >= 0 && compareInstants(at, end) < 0;
+  const before = covered.find(({ reason, to }) => reason === 'not_created' && isWithin(to));
+  const after = covered.find(({ reason, from }) => reason === 'deleted' && isWithin(from));
+  return {
+    ...seal,
+    operations: Number(seal.operations),
+    gaps,
+    unclaimed: listUnclaimed(seal.day, [...covered, ...gaps]),
+    createdAt: before?.to ?? null,
+    deletedAt: after?.from ?? null,
+    sealedAt,
+  };
 }
 
 const endOf = (day: string) => startOfDay(addDays(day, 1));
