@@ -66,16 +66,6 @@ export async function assertStoreNotAhead(
   );
 }
 
-/**
- * Throws if the database's clock is behind this machine's by more than allowed: a month that is named now would have a time in the past, and would be dropped
- * once the clock is right, before a person had a day to keep it.
- */
-export async function assertStoreNotBehind(context: Pick<Context, 'store' | 'config' | 'now'>): Promise<void> {
-  const why = await whyStoreBehind(context);
-  if (why === null) return;
-  throw new UserError('clock', `No month was named or dropped, because ${why}; correct the clock that is wrong.`);
-}
-
 /** Returns how far the database's clock is behind this machine's, in words; null if that is allowed. Until it is right, what has expired seems valid. */
 export async function whyStoreBehind(context: Pick<Context, 'store' | 'config' | 'now'>): Promise<string | null> {
   const aheadMs = await storeAheadMs(context);

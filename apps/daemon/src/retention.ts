@@ -2,7 +2,7 @@ import { countOf, dayMs, monthOf } from '@keywarden/core/values';
 import * as db from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
 import type { Context } from './context.ts';
-import { assertStoreNotAhead, assertStoreNotBehind } from './control-plane-clock.ts';
+import { assertStoreNotAhead, whyStoreBehind } from './control-plane-clock.ts';
 
 /** Returns the months that exceed `retention.operations`. Throws if the database has another retention, or a clock that is behind. */
 export async function findExpiredMonths(
@@ -16,7 +16,10 @@ export async function findExpiredMonths(
       'retention',
       `retention.operations is ${configured?.text ?? 'not set'} and the database keeps operations ${inWords(enforced)}; only its owner may change that: run keywarden migrate as the owner.`,
     );
-  if (enforced !== null) await assertStoreNotBehind(context);
+  // A month that is named now would have a time in the past, and would be dropped once the clock is right, before a person had a day to keep it.
+  const why = enforced === null ? null : await whyStoreBehind(context);
+  if (why !== null)
+    throw new UserError('clock', `No month was named or dropped, because ${why}; correct the clock that is wrong.`);
   return await db.announceExpiredMonths(store.sql);
 }
 
