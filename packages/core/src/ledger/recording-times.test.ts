@@ -5,12 +5,13 @@ const day = '2026-05-01T';
 const msOf = (time: string) => Date.parse(day + time);
 
 test('a time of recording more than an hour before an earlier one contradicts the order, also after many small steps back', () => {
-  const order = createTimeOrder();
+  const nowMs = msOf('12:01:00Z');
+  const order = createTimeOrder({ nowMs });
   expect(order.latestMs()).toBeNull();
   const times = ['12:00:00.5Z', '11:00:00.5Z', '11:00:00.4Z', '10:30:00Z', '12:00:01Z', '11:00:01Z', '11:00:00Z'];
   expect(times.map((time) => order.contradicts(day + time))).toEqual([false, false, true, true, false, false, true]);
   expect([undefined, 'never'].map((recorded) => order.contradicts(recorded))).toEqual([true, true]);
-  const next = createTimeOrder({ latestMs: order.latestMs() });
+  const next = createTimeOrder({ nowMs, latestMs: order.latestMs() });
   expect(next.contradicts(`${day}11:00:00Z`)).toBe(true);
 });
 

@@ -47,13 +47,7 @@ export interface TimeOrder {
 }
 
 /** Returns an order that begins after `latestMs`. A time after `nowMs` says nothing about later events: it is false, or the clock has been set back since. */
-export function createTimeOrder({
-  nowMs = Number.POSITIVE_INFINITY,
-  latestMs = null,
-}: {
-  nowMs?: number;
-  latestMs?: number | null | undefined;
-} = {}): TimeOrder {
+export function createTimeOrder({ nowMs, latestMs = null }: { nowMs: number; latestMs?: number | null }): TimeOrder {
   let latest = latestMs === null || latestMs > nowMs ? Number.NEGATIVE_INFINITY : latestMs;
   return {
     contradicts: (recorded) => {
