@@ -72,19 +72,12 @@ export async function readDocument({ store }: Pick<Context, 'store'>, planId: st
   const plan = await readPlan(store.db, planId);
   if (plan === undefined)
     throw usageError(`There is no plan ${planId}; make one with keywarden plan, which prints its id.`);
-  if (sha256(plan.document) !== plan.sha256)
-    throw new UserError(
-      'plan',
-      `Plan ${planId} is not what it was when it was made; make a new one with keywarden plan.`,
-    );
+  const refused = (why: string) => new UserError('plan', `Plan ${planId} ${why}; make a new one with keywarden plan.`);
+  if (sha256(plan.document) !== plan.sha256) throw refused('is not what it was when it was made');
   // The text is what makePlan wrote: its hash proves it.
   const document = JSON.parse(plan.document) as PlanDocument;
-  if (document.version === planVersion) {
-    if (plan.approves !== null && isApprovedContent(document, { id: planId, approves: plan.approves })) return document;
-    throw new UserError('plan', `Plan ${planId} is not what its id stands for; make a new one with keywarden plan.`);
-  }
-  throw new UserError(
-    'plan',
-    `Plan ${planId} was made by another version of Keywarden; make a new one with keywarden plan.`,
-  );
+  if (document.version !== planVersion) throw refused('was made by another version of Keywarden');
+  if (plan.approves === null || !isApprovedContent(document, { id: planId, approves: plan.approves }))
+    throw refused('is not what its id stands for');
+  return document;
 }
