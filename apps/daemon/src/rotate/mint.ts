@@ -114,18 +114,13 @@ async function create(
       if (stopped !== null) return notNow(stopped);
       caller = minter;
       const created = await call(minter, { key, name: mint.name, signal });
-      // The use of that other key would retire the old one (T1).
-      if (listing.keys.some(({ id }) => id === created.id))
-        throw new ControlPlaneError('outcome_unknown', 'the response to a mint names a key that existed before');
-      if (created.projectId !== key.projectId)
-        throw new ControlPlaneError(
-          'outcome_unknown',
-          'the response to a mint names a key of another project, or of the whole organization',
-        );
       const { id: keyId, secret } = created;
-      // The secret of another rotation, or of a key that was revoked as an orphan, must not be delivered.
-      if (await isMinted(store.db, begun, keyId))
-        throw new ControlPlaneError('outcome_unknown', 'the response to a mint names the key of an earlier mint');
+      // The use of another key would retire the old one (T1), and the secret of another rotation must not be delivered. The listings decide.
+      const isOther =
+        listing.keys.some(({ id }) => id === keyId) ||
+        created.projectId !== key.projectId ||
+        (await isMinted(store.db, begun, keyId));
+      if (isOther) return null;
       const minted = { event: 'minted', keyId, ...path, at: controlPlaneNow(minter) } as const;
       const moved = await advanceRotation(store.sql, begun, minted);
       // A store that lost the id lacks this mark too: without the id, no sink has the secret.
