@@ -25,8 +25,8 @@ export function createWitness(witness: Witness): Hono {
   app.post('/add-checkpoint', bodyLimit({ maxSize: 100_000, onError: answerTooLarge }), async (c) => {
     const body = await c.req.text();
     // Nothing runs between what is read of the last checkpoint and what is written: two requests cannot pass each other.
-    const { status, text, isSize = false } = addCheckpoint(witness, body);
-    return c.body(text, status, { 'content-type': isSize ? 'text/x.tlog.size' : 'text/plain; charset=utf-8' });
+    const { status, text } = addCheckpoint(witness, body);
+    return c.body(text, status, { 'content-type': status === 409 ? 'text/x.tlog.size' : 'text/plain; charset=utf-8' });
   });
   app.get('/healthz', (c) => c.json({ status: 'ok' }));
   app.notFound((c) => c.text('Not found. The route is POST /add-checkpoint (c2sp.org/tlog-witness).\n', 404));
@@ -41,8 +41,8 @@ export function holdWitnessFolder(folder: string): () => void {
 
 interface Answer {
   status: 200 | 400 | 403 | 404 | 409 | 422;
+  /** With 409, the size of the last checkpoint that it cosigned. */
   text: string;
-  isSize?: boolean;
 }
 
 function addCheckpoint({ signer, logs, folder, now }: Witness, body: string): Answer {
@@ -61,7 +61,7 @@ function addCheckpoint({ signer, logs, folder, now }: Witness, body: string): An
   if (oldSize > checkpoint.size) return { status: 400, text: 'The old size is larger than that of the checkpoint.\n' };
   const last = readLast(folder, origin);
   const isOther = oldSize === checkpoint.size && last !== null && !ledger.isSameHash(last.root, checkpoint.root);
-  if (oldSize !== (last?.size ?? 0) || isOther) return { status: 409, text: `${last?.size ?? 0}\n`, isSize: true };
+  if (oldSize !== (last?.size ?? 0) || isOther) return { status: 409, text: `${last?.size ?? 0}\n` };
   if (last === null ? proof.length > 0 : !ledger.isConsistent(last, checkpoint, proof))
     return { status: 422, text: 'The checkpoint does not continue the last one that this witness cosigned.\n' };
   if (last === null || checkpoint.size > last.size)
