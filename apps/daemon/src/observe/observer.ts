@@ -100,7 +100,8 @@ export async function readFigures(sql: Sql, witnesses: string[]): Promise<Figure
 
 /** Renders the store's figures from a new registry: one that leaves the store leaves the output, and a missing one is not zero. */
 async function renderFigures({ figures, queues }: Figures): Promise<string> {
-  const registers = [new Registry()];
+  const registry = new Registry();
+  const registers = [registry];
   for (const [name, help] of Object.entries(gauges)) {
     const own = figures.filter((figure) => figure.name === name);
     const [first] = own;
@@ -125,5 +126,5 @@ async function renderFigures({ figures, queues }: Figures): Promise<string> {
     jobs.set({ kind, state: 'running' }, running);
     if (oldestSeconds !== null) oldest.set({ kind }, oldestSeconds);
   }
-  return (await Promise.all(registers.map((registry) => registry.metrics()))).join('\n');
+  return await registry.metrics();
 }
