@@ -52,28 +52,24 @@ export async function fetchPageEnd<T extends { id: string }>(
 }
 
 /** Reads a page. A list of keys is a bare array, which is the whole list, or an object with the list's name and perhaps a pagination. */
-function readPage<T>(reply: Reply, route: string, { list, item, hasSecrets = false }: Shape<T>): Page<T> {
+function readPage<T>(reply: Reply, route: string, shape: Shape<T>): Page<T> {
+  const { list } = shape;
   const { json, length, dateMs, ageMs } = reply;
   const rest = { length, dateMs, ageMs };
   // Only keys are documented as a bare list. For other lists, an empty array would falsely mean that there are no rows.
-  if (list === 'keys' && Array.isArray(json))
-    return { ...readRows(reply, route, { item, hasSecrets }), cursor: null, ...rest };
+  if (list === 'keys' && Array.isArray(json)) return { ...readRows(reply, route, shape), cursor: null, ...rest };
   const names = list === 'keys' ? ['keys', 'api_keys'] : [list];
   const found = typeof json === 'object' && json !== null ? names.find((name) => name in json) : undefined;
   if (found === undefined) throw invalid(reply, `${route} returned no list of ${list}`);
   const { pagination } = parse(pageSchema, reply, route);
-  const rows = readRows({ ...reply, json: Reflect.get(Object(json), found) }, route, { item, hasSecrets });
+  const rows = readRows({ ...reply, json: Reflect.get(Object(json), found) }, route, shape);
   const page = { ...rows, cursor: pagination, ...rest };
   if (list !== 'projects') return page;
   return { ...page, unavailableIds: parse(unavailableSchema, reply, route).unavailable_project_ids ?? [] };
 }
 
 /** Reads the rows of a list. Keeps unreadable rows apart and reads all others. */
-function readRows<T>(
-  reply: Reply,
-  route: string,
-  { item, hasSecrets }: { item: z.ZodType<T>; hasSecrets: boolean },
-): Pick<Page<T>, 'items' | 'rejected'> {
+function readRows<T>(reply: Reply, route: string, { item, hasSecrets }: Shape<T>): Pick<Page<T>, 'items' | 'rejected'> {
   const parsed = listOf(item).safeParse(reply.json);
   if (parsed.success) return { items: parsed.data };
   if (!Array.isArray(reply.json)) throw invalid(reply, `${route} returned no list`);
