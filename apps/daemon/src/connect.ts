@@ -182,16 +182,14 @@ function failureInWords(
 /** Returns all or the named connections, authenticated. Throws at the first failure; with `skipFailing` only if no connection is left. */
 export async function connectionsOf(
   context: OpenOptions & { store: Store; log: Logger },
-  { name, names, skipFailing = false }: { name?: string | undefined; names?: string[]; skipFailing?: boolean } = {},
+  { names, skipFailing = false }: { names?: string[]; skipFailing?: boolean } = {},
 ): Promise<Connection[]> {
   const { store, config, log } = context;
-  const wanted = names ?? (name === undefined ? config.connections.map((each) => each.name) : [name]);
-  const chosen = config.connections.filter((each) => wanted.includes(each.name));
-  if (chosen.length === 0) {
-    throw usageError(
-      `There is no connection named ${wanted.join(' or ')}; use one of ${config.connections.map((each) => each.name).join(', ')}.`,
-    );
-  }
+  const known = config.connections.map(({ name }) => name);
+  const wanted = names ?? known;
+  const chosen = config.connections.filter(({ name }) => wanted.includes(name));
+  if (chosen.length === 0)
+    throw usageError(`There is no connection named ${wanted.join(' or ')}; use one of ${known.join(', ')}.`);
   return await openConnections(
     store.sql,
     { ...context, config: { ...config, connections: chosen } },

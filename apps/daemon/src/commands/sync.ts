@@ -59,7 +59,7 @@ async function runSync(kind: RunKind | undefined, options: SyncOptions): Promise
     const { connections, failures } =
       options.connection === undefined
         ? await usableConnections(context)
-        : { connections: await connectionsOf(context, { name: options.connection }), failures: [] };
+        : { connections: await connectionsOf(context, { names: [options.connection] }), failures: [] };
     const names = context.config.connections.map(({ name }) => name);
     if (options.connection === undefined) await removeOtherConnections(context.store.db, names);
     for (const connection of connections)
