@@ -45,12 +45,14 @@ export async function openByPolicy(context: Context, run: Run): Promise<Opened[]
     if (result.rotation !== null) limits.take(finding);
     if (result.isTransient) left.add(dueRuleOf(finding.key.scope, rule.name));
   }
-  await endDueRules(db, due, left);
+  // A due time for which no rotation is left to begin has ended.
+  for (const [place, { slot, ...rule }] of due)
+    if (slot !== null && !left.has(place)) await endSlot(db, { ...rule, slot });
   return opened;
 }
 
-/** The rules whose rotations may begin at a control plane, by `CONTROL_PLANE RULE`, each with the due time of its schedule. */
-type DueRules = Map<string, string | null>;
+/** The rules whose rotations may begin at a control plane, by `CONTROL_PLANE RULE`, each with the due time of its schedule, if it has one. */
+type DueRules = Map<string, { controlPlane: string; rule: string; slot: string | null }>;
 
 /**
  * Returns the rules whose rotations may begin now: those without their own schedule, and those with a due time that is not yet handled
@@ -66,18 +68,10 @@ async function readDueRules(db: Db, { rules }: Policy, { scopes }: Facts): Promi
     for (const [controlPlane, nowMs] of clocks) {
       const slot = rotation.schedule === undefined ? null : lastTime(rotation.schedule, nowMs);
       if (slot === null || (await isSlotDue(db, { controlPlane, rule: name, slot })))
-        due.set(`${controlPlane} ${name}`, slot);
+        due.set(`${controlPlane} ${name}`, { controlPlane, rule: name, slot });
     }
   }
   return due;
-}
-
-/** Ends the due times for which no rotation is left to begin. */
-async function endDueRules(db: Db, due: DueRules, left: Set<string>): Promise<void> {
-  for (const [place, slot] of due) {
-    const [controlPlane = '', rule = ''] = place.split(' ');
-    if (slot !== null && !left.has(place)) await endSlot(db, { controlPlane, rule, slot });
-  }
 }
 
 /** Returns the last time of a schedule before now. Before its first one, returns 1970, which counts as complete for a new rule. */
