@@ -1,4 +1,5 @@
 import { ControlPlaneError } from '@keywarden/core/client';
+import { controlPlaneOf } from '@keywarden/core/policy';
 import * as db from '@keywarden/db/daemon';
 import { codeOf, succeeds, UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
@@ -102,16 +103,11 @@ async function findTarget(
   { store }: Context,
   { key, connections, refused }: GuardedRevocation,
 ): Promise<Target | undefined> {
-  for (const controlPlane of new Set(connections.map((connection) => connection.controlPlane))) {
-    const prefix = db.scopeKeyOf(controlPlane, '');
-    if (!key.scope.startsWith(prefix)) continue;
-    const scope = parseScope(key.scope.slice(prefix.length));
-    const observers = await db.listObservers(store.db, { controlPlane, scope: scopeName(scope) });
-    const connection = observers
-      .filter((name) => !refused.has(name))
-      .map((name) => connections.find((each) => each.name === name && each.controlPlane === controlPlane))
-      .find((each) => each !== undefined);
-    return connection && { connection, scope };
+  const controlPlane = controlPlaneOf(key.scope);
+  const scope = key.scope.slice(controlPlane.length + 1);
+  for (const name of await db.listObservers(store.db, { controlPlane, scope })) {
+    const connection = connections.find((each) => each.name === name && each.controlPlane === controlPlane);
+    if (connection !== undefined && !refused.has(name)) return { connection, scope: parseScope(scope) };
   }
   return undefined;
 }
