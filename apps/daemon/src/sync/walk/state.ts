@@ -3,15 +3,13 @@ import { compareInstants, isInstant } from '@keywarden/core/values';
 import type { WireOperation } from '@keywarden/core/wire';
 import type { OpenWalk, UnreadRow } from '@keywarden/db/daemon';
 import { endOfDigits, justAbove, later } from './digits.ts';
-import { CursorError, type CursorPosition, OverlapError, topOf, type withoutImpossible } from './page-checks.ts';
+import { CursorError, type CursorPosition, OverlapError, topOf } from './page-checks.ts';
+import type { WholePage } from './whole-page.ts';
 
 // What a walk knows between two pages. Nothing here makes a request.
 
 /** How often a page is requested again after its rows changed during the check of its last instant. */
 export const attempts = 3;
-
-/** A page without the rows of impossible times, which are kept apart. */
-export type CheckedPage = ReturnType<typeof withoutImpossible>;
 
 /** Rows of one instant that later pages must show again, by id, with the position of the page that showed them. */
 interface Overlap {
@@ -72,7 +70,7 @@ export function beginWalk({ from, floor, firstLimit, maxLimit }: Beginning): Wal
  * Notes which rows of earlier pages a page has shown again. Returns false if rows are lost: the walk then goes back to the page that showed them, because they
  * may have vanished meanwhile. Throws an OverlapError if they are lost each time.
  */
-export function settleOverlaps(state: WalkState, page: CheckedPage): boolean {
+export function settleOverlaps(state: WalkState, page: WholePage): boolean {
   // A row that can no longer be read still counts as shown.
   for (const { id } of [...page.items, ...page.rejected])
     for (const { ids } of state.overlaps) if (id !== null) ids.delete(id);
@@ -93,7 +91,7 @@ export function settleOverlaps(state: WalkState, page: CheckedPage): boolean {
 }
 
 /** Returns what a page is to the walk, whether it is the last one or not. */
-export function describePage(state: WalkState, page: CheckedPage, answeredAt: string) {
+export function describePage(state: WalkState, page: WholePage, answeredAt: string) {
   const rejected = [...page.passedOver, ...page.rejected];
   // A walk that resumed below an unreadable row would skip it.
   if (state.isWholeAbove) state.resumeAt = state.position;
@@ -115,7 +113,7 @@ export function describePage(state: WalkState, page: CheckedPage, answeredAt: st
  * Returns when the unreadable rows of a page may be from: the time that a row has itself, or the times of its neighbours if it has none between them. Nothing
  * is known of rows without a time below the last readable one: the next page shows them again, unless the list ends.
  */
-function listUnread({ position }: WalkState, page: CheckedPage, answeredAt: string): UnreadRow[] {
+function listUnread({ position }: WalkState, page: WholePage, answeredAt: string): UnreadRow[] {
   if (page.passedOver.length + page.rejected.length === 0) return [];
   const times = page.items.map(({ createdAt }) => createdAt);
   const rows = page.rejected.map((row, rejectedAbove) => {

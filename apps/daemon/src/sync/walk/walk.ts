@@ -8,7 +8,6 @@ import {
   attempts,
   type Beginning,
   beginWalk,
-  type CheckedPage,
   describePage,
   moveBelow,
   type StepBack,
@@ -111,7 +110,7 @@ async function fetchNext(
   client: WalkedClient,
   walk: Walk,
   state: WalkState,
-): Promise<{ page: CheckedPage; answeredAt: string }> {
+): Promise<{ page: WholePage; answeredAt: string }> {
   const { projectId, from, seen, signal } = walk;
   const { position, limit } = state;
   const begunMs = walk.now();
