@@ -162,7 +162,7 @@ function openCheckpoint(note: string, signers: ledger.Signer[]): ledger.Checkpoi
  */
 export function signAndRemember(
   { environment, now }: LedgerContext,
-  head: Pick<ledger.Checkpoint, 'size' | 'root'>,
+  head: ledger.TreeHead,
   signers: ledger.Signer[],
 ): string | null {
   const origin = signers[0]?.verifier.name ?? '';
