@@ -17,8 +17,7 @@ export function controlPlaneNow({ skewMs, time }: Pick<Connection, 'skewMs' | 't
 export function clockOf(policy: Policy, connections: Connection[]): (controlPlane: string) => number | null {
   return (controlPlane) => {
     const known = connections.find((connection) => connection.controlPlane === controlPlane);
-    if (known === undefined) return null;
-    return isClockTrusted(policy, known) ? known.time.now() + known.skewMs : null;
+    return known !== undefined && isClockTrusted(policy, known) ? known.time.now() + known.skewMs : null;
   };
 }
 
