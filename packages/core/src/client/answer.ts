@@ -93,13 +93,9 @@ export function readRefusal(text: string): { message: string; requestId: string 
 
 /**
  * Returns the service's own id of a request. It comes from an error's body (`bodyId`) or from the response header. Null if there is none that can be
- * shown. `hide` removes what may be secret.
+ * shown: one with the credential cannot.
  */
-export function requestIdOf(
-  { headers }: Response,
-  bodyId: string | null,
-  hide: (text: string) => string,
-): string | null {
+export function requestIdOf({ headers }: Response, bodyId: string | null, apiKey: string): string | null {
   const id = bodyId ?? headers.get('x-neon-ret-request-id') ?? '';
-  return /^[\w.:-]{1,100}$/.test(id) && hide(id) === id ? id : null;
+  return /^[\w.:-]{1,100}$/.test(id) && !id.includes(apiKey) ? id : null;
 }

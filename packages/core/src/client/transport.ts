@@ -184,7 +184,7 @@ async function attemptOnce(
     // Other successes, such as 203 and 206, announce a body that is not what was asked for.
     if (method === 'GET' && status !== 200)
       throw new ControlPlaneError('invalid_response', `the response has the status ${status}, not 200`);
-    const theirs = requestIdOf(response, null, (text) => hide(options, text));
+    const theirs = requestIdOf(response, null, options.apiKey);
     // A list that repeats the credential would bring it into the store and the log. The response to a mint has another secret, which must stay whole.
     const shown = method === 'POST' || options.apiKey.length < shortestSecret ? text : hide(options, text);
     return { kind: 'reply', reply: readReply(shown, { response, requestId: theirs ?? requestId }) };
@@ -212,7 +212,7 @@ async function readFailure(
   const text = await readBody(response, options.maxBodyBytes).catch(() => '');
   const refusal = readRefusal(text);
   const message = hide(options, `${method} ${route} answered ${status}: ${refusal.message}`);
-  const theirs = requestIdOf(response, refusal.requestId, (each) => hide(options, each));
+  const theirs = requestIdOf(response, refusal.requestId, options.apiKey);
   const sentMs = readDateMs(headers) ?? options.time.now();
   const retryAfterMs = readRetryAfterMs(headers.get('retry-after'), sentMs);
   const details = { status, requestId: theirs ?? requestId, retryAfterMs };
