@@ -106,18 +106,13 @@ function isSecret(name: string, value: unknown, depth = 0): boolean {
   return Object.entries(value).some(([inner, each]) => isSecret(inner, each, depth + 1));
 }
 
-export const keySchema = wireRecord(keyFields, (name, value) => isSecret(name, value));
+export const keySchema = wireRecord(keyFields, isSecret);
 export type WireKey = z.output<typeof keySchema>;
 
 /** The response to revoking a key. The service's own description omits its creator and creation time. */
 export const revokedKeySchema = wireRecord(
-  {
-    ...keyFields,
-    created_at: optional(instant),
-    created_by: optional(creator),
-    revoked: z.boolean(),
-  },
-  (name, value) => isSecret(name, value),
+  { ...keyFields, created_at: optional(instant), created_by: optional(creator), revoked: z.boolean() },
+  isSecret,
 );
 export type WireRevokedKey = z.output<typeof revokedKeySchema>;
 
