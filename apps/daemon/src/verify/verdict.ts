@@ -108,10 +108,9 @@ export interface Signers {
 /** Returns a checkpoint with its cosignatures, or why it is none. */
 export function openSigned(note: string, { keys, nowMs }: VerifyOptions): CosignedCheckpoint | string {
   const opened = ledger.openNote(note, keys);
-  if (isOfOtherKey(note, keys)) return otherKey;
   const checkpoint = opened === null ? null : ledger.parseCheckpoint(opened.text);
   const isSigned = opened?.signatures.some(({ by }) => by.kind === 'log' && by.name === checkpoint?.origin) === true;
-  if (opened === null || checkpoint === null || !isSigned) return 'is not signed with one of the given keys';
+  if (opened === null || checkpoint === null || !isSigned) return ledger.whyUnsigned(note, keys);
   const witnesses = opened.signatures.flatMap(({ by, time }) =>
     time === null ? [] : [{ name: by.name, id: by.id, time }],
   );
@@ -119,18 +118,6 @@ export function openSigned(note: string, { keys, nowMs }: VerifyOptions): Cosign
   const lines = ledger.splitNote(note)?.lines.filter(({ name }) => name === checkpoint.origin) ?? [];
   const signers = { signedBy, hasOthers: lines.length > signedBy.length };
   return isOfFuture({ witnesses }, nowMs) ? 'is of a time in the future' : { ...checkpoint, witnesses, ...signers };
-}
-
-/** Why a checkpoint of an earlier or later key proves nothing. */
-export const otherKey = 'is signed with a key that was not given: name that key of the ledger, too';
-
-/** Returns whether all signatures of a note under the name of a given ledger have ids of other keys. */
-function isOfOtherKey(note: string, keys: ledger.Verifier[]): boolean {
-  const logs = keys.filter(({ kind }) => kind === 'log');
-  const own = ledger.splitNote(note)?.lines.filter(({ name }) => logs.some((each) => each.name === name)) ?? [];
-  return (
-    own.length > 0 && own.every(({ bytes }) => !logs.some(({ id }) => id === bytes.subarray(0, 4).toString('hex')))
-  );
 }
 
 /** Returns whether something was recorded or cosigned after the present, or at no time at all. */

@@ -20,6 +20,7 @@ export {
   addSignatures,
   createSigningKey,
   openNote,
+  otherKey,
   parseSigningKey,
   parseVerifier,
   type Signer,
@@ -27,6 +28,7 @@ export {
   signNote,
   splitNote,
   type Verifier,
+  whyUnsigned,
 } from './note.ts';
 export { hashOperation, isSealed, readMembers, sealedColumns } from './operations.ts';
 export { parseProof } from './proof.ts';

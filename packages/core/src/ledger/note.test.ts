@@ -113,6 +113,16 @@ test.each([
   expect(openNote(change(note), [log.verifier, witness.verifier])).toBeNull();
 });
 
+test('a signature with a byte before it is none', () => {
+  for (const { verifier } of [log, witness]) {
+    const [line = '', encoded = ''] = new RegExp(`— ${verifier.name} (.+)`).exec(note) ?? [];
+    const bytes = Buffer.from(encoded, 'base64');
+    const longer = Buffer.concat([bytes.subarray(0, -64), Buffer.of(0), bytes.subarray(-64)]).toString('base64');
+    const opened = openNote(note.replace(line, `— ${verifier.name} ${longer}`), [log.verifier, witness.verifier]);
+    expect(opened).toBeNull();
+  }
+});
+
 test('an unknown signature is left out, and no key opens nothing', () => {
   expect(splitNote(note)?.lines).toHaveLength(2);
   expect(openNote(note, [])).toBeNull();

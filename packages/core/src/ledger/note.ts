@@ -103,6 +103,18 @@ export function openNote(note: string, verifiers: Verifier[]): OpenedNote | null
   return signatures.length === 0 ? null : { text: split.text, signatures };
 }
 
+/** Why a checkpoint of an earlier or later key proves nothing, as a sentence without a subject. */
+export const otherKey = 'is signed with a key that was not given: name that key of the ledger, too';
+
+/** Returns why a note that no given key of a ledger has signed proves nothing: all signatures under the name of a given ledger may have ids of other keys. */
+export function whyUnsigned(note: string, keys: Verifier[]): string {
+  const logs = keys.filter(({ kind }) => kind === 'log');
+  const own = splitNote(note)?.lines.filter(({ name }) => logs.some((each) => each.name === name)) ?? [];
+  const isOfGivenKey = ({ bytes }: (typeof own)[number]) =>
+    logs.some(({ id }) => id === bytes.subarray(0, 4).toString('hex'));
+  return own.length > 0 && !own.some(isOfGivenKey) ? otherKey : 'is not signed with one of the given keys';
+}
+
 /** A control character below U+0020 but the newline, or what stands for bytes that are no UTF-8. */
 const forbidden = /(?![\n\x7f-\x9f])\p{Cc}|\ufffd/u;
 

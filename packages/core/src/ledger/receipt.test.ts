@@ -73,7 +73,11 @@ test.each([
   ['a person without a salt', receiptOf({ salt: null }), /approved_by is not/],
   ['a person in a field that is not personal', receiptOf({ personal: { number: '17' } }), /number is not/],
   ['another place', receiptOf({}, undefined, 4), /not in the log/],
-  ['a checkpoint of another key', receiptOf({}, checkpointOf([signerOf('keywarden/test', 'log')])), /not signed/],
+  [
+    'a checkpoint of another key',
+    receiptOf({}, checkpointOf([signerOf('keywarden/test', 'log')])),
+    /a key that was not given/,
+  ],
   ['a checkpoint that only a witness signed', receiptOf({}, checkpointOf([witness])), /not signed/],
   ['a checkpoint of another log', receiptOf({}, checkpointOf([log], 'keywarden/other')), /not one of that log/],
   ['a changed checkpoint', receiptOf().replace('\n11\n', '\n12\n'), /not signed/],

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { canonicalJson, isInstant, sha256, toMs } from '../values/index.ts';
 import { encodeHash, parseCheckpoint } from './checkpoint.ts';
 import { hashLeaf, isIncluded } from './merkle.ts';
-import { openNote, type Verifier } from './note.ts';
+import { openNote, type Verifier, whyUnsigned } from './note.ts';
 import { formatProof, parseProof, type TlogProof } from './proof.ts';
 import { type TimedEvent, toleranceMs } from './recording-times.ts';
 
@@ -74,7 +74,7 @@ export function verifyReceipt(text: string, keys: Verifier[]): ProvenEvent | str
   if (extra === null) return 'it has no event, or one that is not canonical JSON';
   const opened = openNote(proof.checkpoint, keys);
   const signer = opened?.signatures.find(({ by }) => by.kind === 'log')?.by;
-  if (opened === null || signer === undefined) return 'its checkpoint is not signed with one of the given keys';
+  if (opened === null || signer === undefined) return `its checkpoint ${whyUnsigned(proof.checkpoint, keys)}`;
   const checkpoint = parseCheckpoint(opened.text);
   if (checkpoint === null || checkpoint.origin !== signer.name) return 'its checkpoint is not one of that log';
   const { index, hashes } = proof;

@@ -53,6 +53,16 @@ test('an archive without a single receipt proves nothing of what it has', async 
   }
 });
 
+test('an archive of evidence with receipts of another key does not seem to have none', async () => {
+  const other = parseSigningKey(createSigningKey('test', 'log'))?.verifier.text;
+  const { rank, words } = await packs.verify(packs.evidence, other);
+  expect([rank, words]).toEqual([
+    2,
+    expect.stringContaining('none of its receipts is proven, so nothing in it can be'),
+  ]);
+  expect(words).not.toContain('it has no receipts');
+});
+
 test('a row is compared with the latest time of recording, even if later events have earlier ones', async () => {
   const incident = {
     number: '1',

@@ -180,6 +180,21 @@ test('a checkpoint of a former key in a copy is not proven without that key, and
   ]);
 });
 
+test('a receipt and an archive that another key of the ledger signed name that key as missing', async () => {
+  for (const { rank, words } of await verify([receiptOf([first]), archive(empty)], [createKey()]))
+    expect([rank, words]).toEqual([
+      2,
+      expect.stringContaining(
+        'its checkpoint is signed with a key that was not given: name that key of the ledger, too',
+      ),
+    ]);
+  const [foreign] = await verify([receiptOf([first])], [createKey('log', 'another')]);
+  expect([foreign?.rank, foreign?.words]).toEqual([
+    2,
+    expect.stringContaining('is not signed with one of the given keys'),
+  ]);
+});
+
 test.each(falseSeals)('a seal with %s is none', async (_what, seal) => {
   expect(await ranks([archive(empty)])).toEqual([0]);
   const [result] = await verify([archive(seal)]);

@@ -5,7 +5,7 @@ import * as ledger from '@keywarden/core/ledger';
 import { codeOf, isBareUrl, isLoopback, makeFolder, UserError, usageError } from '@keywarden/runtime';
 import { holdFolder } from '../../hold-folder.ts';
 import { eachAtOnce } from '../../sync/run.ts';
-import { openSigned, otherKey, type Verdict, type VerifyOptions } from '../verdict.ts';
+import { openSigned, type Verdict, type VerifyOptions } from '../verdict.ts';
 import { openCheckpoint, verifyCopy, widthOf } from './ledger-copy.ts';
 
 const timeoutMs = 60_000;
@@ -76,7 +76,7 @@ async function copyInto({ folder, work, options, get }: Copying): Promise<Ledger
   const earlier = existsSync(file) ? openCheckpoint(file, options) : null;
   if (typeof earlier === 'string')
     throw usageError(
-      `${file} ${earlier}${earlier === otherKey ? '' : '; name a new folder, or one with a copy of this ledger'}.`,
+      `${file} ${earlier}${earlier === ledger.otherKey ? '' : '; name a new folder, or one with a copy of this ledger'}.`,
     );
   if (earlier !== null) assertLater({ earlier, newest }, { note, folder });
   let files = 0;

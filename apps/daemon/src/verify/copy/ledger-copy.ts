@@ -10,7 +10,6 @@ import {
   type CosignedCheckpoint,
   DamagedFile,
   openSigned,
-  otherKey,
   type SignedHead,
   type Verdict,
   type VerifyOptions,
@@ -191,7 +190,7 @@ function readEarlier(
   return names.flatMap((name) => {
     const found = openCheckpoint(join(folder, name), options);
     if (typeof found === 'string')
-      addSentence(found === otherKey ? verdict.unproven : verdict.wrong, `${name} ${found}`);
+      addSentence(found === ledger.otherKey ? verdict.unproven : verdict.wrong, `${name} ${found}`);
     else if (found.origin !== newest.origin)
       addSentence(verdict.wrong, `${name} is of another ledger, ${found.origin}`);
     else if (found.size > newest.size)

@@ -76,7 +76,8 @@ export async function verifyEvidence(archive: Archive, given: unknown, options: 
   const receipts = await readReceipts(archive, checker, verdict);
   const sealed = await readSealedGaps(archive, checker, verdict);
   if (receipts.head === null) {
-    addSentence(verdict.unproven, 'it has no receipts, so nothing in it can be checked');
+    const why = verdict.wrong.length > 0 ? 'none of its receipts is proven' : 'it has no receipts';
+    addSentence(verdict.unproven, `${why}, so nothing in it can be checked`);
     return withoutHead(verdict);
   }
   addHead(receipts.head, options, verdict);
