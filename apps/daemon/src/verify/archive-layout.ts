@@ -14,6 +14,10 @@ const isStreamed = (flags: number) => (flags & 0b1000) !== 0;
 /** The type in the mode of a file: programs follow links, and make folders of entries that are marked as such. */
 const modeMask = 0o170000;
 const regularMode = 0o100000;
+const folderMode = 0o040000;
+const folderAttribute = 0x10;
+/** Archivers add entries of folders, which have no bytes. Programs make these folders anyway, for the files in them. */
+export const isFolder = ({ fileName }: Pick<Entry, 'fileName'>) => fileName.endsWith('/');
 /**
  * The attributes of a plain file: that it may not be written, is to be archived, has no other attribute, is not indexed, or has a mode. Programs leave out a file
  * with others, such as that of a label.
@@ -66,9 +70,10 @@ export async function findOddPlace(archive: OpenedArchive): Promise<string | nul
 function findOddName(names: string[]): string | null {
   const seen = new Set(names.map((name) => name.toLowerCase()));
   for (const name of names) {
-    const parts = name.toLowerCase().split('/');
+    const parts = name.toLowerCase().replace(/\/$/, '').split('/');
     if (name.length > 500 || !parts.every((part) => plainPart.test(part))) return 'the name of a file is not plain';
-    if (parts.some((_part, count) => count > 0 && seen.has(parts.slice(0, count).join('/'))))
+    const folders = name.endsWith('/') ? parts.length : parts.length - 1;
+    if (parts.slice(0, folders).some((_part, index) => seen.has(parts.slice(0, index + 1).join('/'))))
       return `${name} is in a file`;
   }
   return seen.size === names.length ? null : 'two names differ only in case';
@@ -80,8 +85,12 @@ function findOddHeader(entry: Entry, local: LocalFileHeader): string | null {
   if (!isKnown) return `${fileName} is compressed in an unknown way`;
   if (local.fileName.toString('latin1') !== fileName) return `${fileName} has two names`;
   const type = (entry.externalFileAttributes >>> 16) & modeMask;
-  if ((type !== 0 && type !== regularMode) || (entry.externalFileAttributes & 0xffff & ~plainAttributes) !== 0)
-    return `${fileName} is marked as something else than a file`;
+  const [mode, attributes] = isFolder(entry)
+    ? [folderMode, plainAttributes | folderAttribute]
+    : [regularMode, plainAttributes];
+  if ((type !== 0 && type !== mode) || (entry.externalFileAttributes & 0xffff & ~attributes) !== 0)
+    return `${fileName} is marked as something else than it is`;
+  if (isFolder(entry) && entry.uncompressedSize > 0) return `${fileName} is a folder with bytes`;
   if (entry.versionNeededToExtract > mostVersion || local.versionNeededToExtract > mostVersion)
     return `${fileName} is of a newer form`;
   const ids = [...extraFields.map(({ id }) => id), ...idsOf(local.extraField)];

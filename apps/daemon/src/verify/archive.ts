@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { codeOf } from '@keywarden/runtime';
 import { type Entry, fromFdPromise, type ZipFile } from 'yauzl';
-import { findOddPlace } from './archive-layout.ts';
+import { findOddPlace, isFolder } from './archive-layout.ts';
 import { DamagedFile } from './verdict.ts';
 
 /** No line and no text of ours is as long; a longer one is not read to its end. */
@@ -33,6 +33,7 @@ export async function openArchive(path: string) {
     }
     const odd = await findOddPlace({ descriptor, file, entries: [...entries.values()] });
     if (odd !== null) throw new DamagedFile(`different programs read it in different ways: ${odd}`);
+    for (const [name, entry] of entries) if (isFolder(entry)) entries.delete(name);
   } catch (error) {
     closeSync(descriptor);
     if (error instanceof DamagedFile) throw error;

@@ -144,3 +144,23 @@ test.each([
 ])('a file %s, which unpacks in the place of another or under another name, is refused', async (name) => {
   expect(await packs.verify({ ...operations, [name]: '' })).toEqual({ rank: 2, words: noArchive });
 });
+
+test('an archive that was packed again with entries of its folders is proven, and one with something in the place of a folder is not', async () => {
+  const sent = unzipSync(pack(operations));
+  const withFolders = (folders: Record<string, string>, attrs = (0o040755 << 16) | 0x10) =>
+    zipSync({
+      ...Object.fromEntries(Object.entries(folders).map(([name, text]) => [name, [strToU8(text), { attrs, os: 3 }]])),
+      ...sent,
+    });
+  const verify = async (bytes: Uint8Array) => await verifyBytes(packs.folder, bytes, packs.fixture.ledger.publicKey);
+  expect((await verify(withFolders({ 'seals/': '', 'operations/': '' }))).rank).toBe(0);
+  for (const bytes of [
+    ...['manifest.json/', 'MANIFEST.JSON/', './', '/', 'a//', '../', 'manifest.json/a/'].map((name) =>
+      withFolders({ [name]: '' }),
+    ),
+    withFolders({ 'seals/': 'forged' }),
+    withFolders({ 'seals/': '' }, 0o120777 << 16),
+    withFolders({ 'seals/': '', 'Seals/': '' }),
+  ])
+    expect(await verify(bytes)).toEqual({ rank: 2, words: noArchive });
+});
