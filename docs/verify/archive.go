@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"regexp"
@@ -35,8 +36,20 @@ func verifyFolder(folder fs.FS) {
 	for _, each := range seals {
 		sealOf(each)
 	}
-	say("proven: its %d receipts and %d seals with gaps", len(events), len(seals))
-	prove(false, "the tables, which this program does not compare with them")
+	reviews := 0
+	for _, each := range events {
+		each.print()
+		if each.Type == "review.signed" {
+			name := "reviews/" + each.row["review_number"].(string) + ".json"
+			document, err := fs.ReadFile(folder, name)
+			require(errors.Is(err, fs.ErrNotExist) || hash(string(document)) == each.row["sha256"], "%q is not what was signed", name)
+			if err == nil {
+				reviews++
+			}
+		}
+	}
+	say("proven: its %d receipts, %d seals with gaps and %d documents of signed reviews", len(events), len(seals), reviews)
+	prove(false, "its other files, such as tables and summaries: this program compares none of them with the events above")
 }
 
 // linesOf returns the lines of a file, and how a manifest describes it.
@@ -73,7 +86,7 @@ func verifyOperations(folder fs.FS, manifest string) {
 	for _, each := range dropped {
 		month := each.row["month"].(string)
 		instant(each.row["dropped_at"].(string))
-		require(each.leaf["type"] == "retention.dropped" && day(month).Day() == 1, "a receipt is not of a dropped month")
+		require(each.Type == "retention.dropped" && day(month).Day() == 1, "a receipt is not of a dropped month")
 		if each.index > drops[month[:7]] {
 			drops[month[:7]] = each.index
 		}
@@ -90,9 +103,9 @@ func verifyOperations(folder fs.FS, manifest string) {
 		// The rows are newest first, and the root is over the same rows, oldest first.
 		hashes, last := map[string][]tlog.Hash{}, asked.From
 		for at := len(rows) - 1; at >= 0; at-- {
-			date, hash := hashOperation(rows[at], project[strings.LastIndex(project, " ")+1:])
+			date, row := hashOperation(rows[at], project[strings.LastIndex(project, " ")+1:])
 			require(date >= last && date < asked.To, "its operations of %s are outside its period, or not newest first", date)
-			hashes[date], last = append(hashes[date], hash), date
+			hashes[date], last = append(hashes[date], row), date
 		}
 		for at := first; at.Before(end); at = at.AddDate(0, 0, 1) {
 			date := at.Format("2006-01-02")
@@ -152,13 +165,13 @@ type interval struct {
 
 func sealOf(from event) seal {
 	of := read[seal](from.content)
-	isNumbered := of.Number > 0 && from.leaf["subject"] == fmt.Sprintf("operation_seal/%d", of.Number)
+	isNumbered := of.Number > 0 && from.Subject == fmt.Sprintf("operation_seal/%d", of.Number)
 	isNext := of.Replaces == nil || *of.Replaces > 0 && *of.Replaces != of.Number
-	require(from.leaf["type"] == "archive.sealed" && isNumbered && isNext, "a receipt is of no seal, or of one with another number")
+	require(from.Type == "archive.sealed" && isNumbered && isNext, "a receipt is of no seal, or of one with another number")
 	require(of.Operations >= 0 && of.Operations < 1e15 && isSha256.MatchString(of.Root) && strings.Contains(of.Project, " "), "the seal of %q has another form", of.Day)
 	at, isIncluded := day(of.Day), false
 	end := at.AddDate(0, 0, 1)
-	isAfter := !instant(of.SealedAt).Before(end) && !instant(from.leaf["recorded"]).Before(end)
+	isAfter := !instant(of.SealedAt).Before(end) && !instant(from.Recorded).Before(end)
 	require(isAfter, "the seal of %s is from before its end", of.Day)
 	covered := read[[]interval](of.Covered)
 	sort.SliceStable(covered, func(one, other int) bool {
@@ -173,7 +186,8 @@ func sealOf(from event) seal {
 		if each.Reason == "not_created" && of.created.IsZero() && each.To.Format("2006-01-02") == of.Day {
 			of.created = each.To
 		}
-		if !each.To.Before(at) && (each.From.Before(at) || each.From.Equal(at) && (isIncluded || each.FromIncluded)) {
+		isFurther := each.To.After(at) || each.To.Equal(at) && each.ToIncluded
+		if isFurther && (each.From.Before(at) || each.From.Equal(at) && (isIncluded || each.FromIncluded)) {
 			at, isIncluded = each.To, each.ToIncluded
 		}
 	}
@@ -221,18 +235,18 @@ var columns = []struct {
 	{"retry_at", 1184}, {"updated_at", 1184}, {"total_duration_ms", 20}, {"extra", 3802}, {"seen_at", 1184}}
 
 // hashOperation returns the day and the hash of an operation of a project.
-func hashOperation(line, project string) (date string, hash tlog.Hash) {
-	var row map[string]json.RawMessage
-	require(json.Unmarshal([]byte(line), &row) == nil && len(row) == len(columns)+1, "no operation: %.80q", line)
+func hashOperation(line, project string) (date string, row tlog.Hash) {
+	var members map[string]json.RawMessage
+	require(json.Unmarshal([]byte(line), &members) == nil && len(members) == len(columns)+1, "no operation: %.80q", line)
 	size := len("{")
-	for name, value := range row {
+	for name, value := range members {
 		size += len(`"`+name+`":`) + len(value) + len(",")
 	}
 	// The last member has a brace for its comma. So nothing is there twice, or between members.
-	require(size == len(line) && read[string](string(row["project_id"])) == project, "no operation of its project: %.80q", line)
+	require(size == len(line) && read[string](string(members["project_id"])) == project, "no operation of its project: %.80q", line)
 	record := binary.BigEndian.AppendUint32(nil, uint32(len(columns)))
 	for _, column := range columns {
-		text, kind, value := string(row[column.name]), column.kind, []byte{}
+		text, kind, value := string(members[column.name]), column.kind, []byte{}
 		switch {
 		case text == "null":
 		case kind == 20:
@@ -254,7 +268,7 @@ func hashOperation(line, project string) (date string, hash tlog.Hash) {
 		}
 		record = append(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(record, kind), uint32(length)), value...)
 	}
-	return read[string](string(row["created_at"]))[:10], tlog.RecordHash(record)
+	return read[string](string(members["created_at"]))[:10], tlog.RecordHash(record)
 }
 
 // rootOf returns the root of hashes (RFC 6962, section 2.1), in hexadecimal digits: pair by pair, and what is left over goes up alone.

@@ -29,7 +29,7 @@ import (
 var (
 	key        note.Verifier
 	path, tree string // What is being checked, and the signed tree of its receipts.
-	code       int    // 1: something is wrong. 2: something is not proven.
+	code       int    // The exit code.
 	// Of all files together: a ledger has one tree of each size, and one leaf at each place.
 	trees, leaves = map[int64]string{}, map[int64]string{}
 	exported      = map[string]bool{} // The SHA-256 of each exported file that was not named yet.
@@ -49,7 +49,7 @@ func main() {
 		verify()
 	}
 	prove(len(exported) == 0, "the file of each export whose receipt is here: name it after the receipt")
-	os.Exit([]int{0, 1, 3, 1}[code])
+	os.Exit(code)
 }
 
 // No receipt has so many bytes.
@@ -60,7 +60,7 @@ func verify() {
 	defer func() {
 		if failed := recover(); failed != nil {
 			say("NOT PROVEN: %q", fmt.Sprint(failed))
-			code |= 1
+			code = 1
 		}
 	}()
 	tree = ""
@@ -84,9 +84,8 @@ func verify() {
 	require(len(text) < mostBytes, "it is no receipt: it is too long")
 	require(!isArchive, "it is an archive: unpack it, and name the folder, or name the receipt of its export before it")
 	found := open(text)
-	say("proven: %q of %q, recorded %q; it says that it was at %q: %.10000q %q", found.leaf["type"], found.leaf["subject"], found.leaf["recorded"],
-		found.leaf["at"], found.content, found.personal)
-	if found.leaf["type"] == "export.completed" {
+	found.print()
+	if found.Type == "export.completed" {
 		exported[found.row["sha256"].(string)] = true
 	}
 }
@@ -97,7 +96,9 @@ func say(format string, values ...any) { fmt.Println(path+":", fmt.Sprintf(forma
 func prove(holds bool, format string, values ...any) {
 	if !holds {
 		say("not proven: "+format, values...)
-		code |= 2
+		if code == 0 {
+			code = 3
+		}
 	}
 }
 
@@ -133,13 +134,23 @@ func instant(text string) time.Time {
 	return must(time.Parse(time.RFC3339, text))
 }
 
-// event is an entry of the ledger: its leaf, its content as text and as members, personal data, and its place.
+// event is a leaf of the ledger, and what its receipt shows beside: the content as text and as members, personal data, and its place.
 type event struct {
-	leaf     map[string]string
-	content  string
-	row      map[string]any
-	personal map[string]string
-	index    int64
+	Actor       *string `json:"actor"`
+	At          string  `json:"at"`
+	ContentHash string  `json:"content"`
+	Recorded    string  `json:"recorded"`
+	Subject     string  `json:"subject"`
+	Type        string  `json:"type"`
+	V           string  `json:"v"`
+	content     string
+	row         map[string]any
+	personal    map[string]string
+	index       int64
+}
+
+func (e event) print() {
+	say("proven: %q of %q, recorded %q; it says that it was at %q: %.10000q %q", e.Type, e.Subject, e.Recorded, e.At, e.content, e.personal)
 }
 
 // open returns the event that a receipt proves.
@@ -152,10 +163,50 @@ func open(receipt string) event {
 	again := fmt.Sprintf("c2sp.org/tlog-proof@v1\nextra %s\nindex %d", base64.StdEncoding.EncodeToString(shown), index)
 	var proof tlog.RecordProof
 	for _, line := range lines[3:] {
-		hash := must(tlog.ParseHash(line))
-		proof, again = append(proof, hash), again+"\n"+hash.String()
+		sibling := must(tlog.ParseHash(line))
+		proof, again = append(proof, sibling), again+"\n"+sibling.String()
 	}
 	require(head == again, "it is no receipt, or has another form")
+	signed := signedTree(checkpoint)
+	extra := read[struct {
+		Content  string            `json:"content"`
+		Leaf     string            `json:"leaf"`
+		Personal map[string]string `json:"personal"`
+		Salt     *string           `json:"salt"`
+	}](string(shown))
+	must(0, tlog.CheckRecord(proof, signed.N, signed.Hash, index, tlog.RecordHash([]byte(extra.Leaf))))
+	know(leaves, index, extra.Leaf)
+	e := read[event](extra.Leaf)
+	e.content, e.row, e.personal, e.index = extra.Content, read[map[string]any](extra.Content), extra.Personal, index
+	require(e.V == "1" && e.Type != "" && e.Subject != "", "its leaf has another form")
+	require(e.ContentHash == hash(e.content), "its content is not the one that was recorded")
+	// A salt has a fixed length, so that the name and the value after it cannot move.
+	require(e.personal != nil && (extra.Salt == nil || isSha256.MatchString(*extra.Salt)), "its salt has another form")
+	count, isOfRow, isOfActor := 0, e.At == e.Recorded, e.Actor == nil
+	for name, value := range e.row {
+		hashed, _ := value.(map[string]any)
+		salted, isSalted := hashed["salted"].(string)
+		large, _ := hashed["sha256"].(string)
+		text, isText := value.(string)
+		hasForm := value == nil || isText || len(hashed) == 1 && isSha256.MatchString(salted+large)
+		require(hasForm && isColumn.MatchString(name), "its %q has another form", name)
+		isOfRow, isOfActor = isOfRow || isText && text == e.At, isOfActor || isSalted && salted == *e.Actor
+		person, isShown := e.personal[name]
+		prove(isShown || !isSalted, "the %q of %q, which is hidden", name, e.Subject)
+		if isShown {
+			require(extra.Salt != nil && salted == hash(*extra.Salt+":"+name+":"+person), "its %q is not the one that was recorded", name)
+			count++
+		}
+	}
+	require(isOfRow && isOfActor && count == len(e.personal), "its time, its actor or its personal data is not of its row")
+	at, recorded := instant(e.At), instant(e.Recorded)
+	require(time.Until(recorded) < time.Hour, "it is of a time in the future")
+	prove(recorded.Sub(at).Abs() <= time.Hour, "the time %q of %q, recorded at %q", e.At, e.Subject, e.Recorded)
+	return e
+}
+
+// signedTree returns the tree of a checkpoint that the key has signed. All receipts of a file are of one tree.
+func signedTree(checkpoint string) tlog.Tree {
 	signed := must(note.Open([]byte(checkpoint), note.VerifierList(key)))
 	signatures := append(signed.Sigs, signed.UnverifiedSigs...)
 	for _, each := range signatures {
@@ -167,44 +218,9 @@ func open(receipt string) event {
 	isPlain = isPlain && strings.Count(checkpoint, "\n— ") == len(signatures) && !strings.Contains(checkpoint, "\uFFFD")
 	require(isPlain && len(checkpoint) < 100_000, "its checkpoint has another form")
 	require(tree == "" || tree == signed.Text, "it has receipts of several trees")
-	extra := read[struct {
-		Content  string            `json:"content"`
-		Leaf     string            `json:"leaf"`
-		Personal map[string]string `json:"personal"`
-		Salt     *string           `json:"salt"`
-	}](string(shown))
-	must(0, tlog.CheckRecord(proof, of.N, of.Hash, index, tlog.RecordHash([]byte(extra.Leaf))))
-	// No actor is read as an empty one.
-	leaf, row := read[map[string]string](strings.Replace(extra.Leaf, `{"actor":null,`, `{"actor":"",`, 1)), read[map[string]any](extra.Content)
-	_, hasActor := leaf["actor"]
-	require(len(leaf) == 7 && hasActor && leaf["v"] == "1" && leaf["type"] != "" && leaf["subject"] != "", "its leaf has another form")
-	require(leaf["content"] == hash(extra.Content), "its content is not the one that was recorded")
-	// A salt has a fixed length, so that the name and the value after it cannot move.
-	require(extra.Personal != nil && (extra.Salt == nil || isSha256.MatchString(*extra.Salt)), "its salt has another form")
-	count, isOfRow, isOfActor := 0, leaf["at"] == leaf["recorded"], strings.HasPrefix(extra.Leaf, `{"actor":null,`)
-	for name, value := range row {
-		hashed, _ := value.(map[string]any)
-		salted, isSalted := hashed["salted"].(string)
-		large, _ := hashed["sha256"].(string)
-		text, isText := value.(string)
-		hasForm := value == nil || isText || len(hashed) == 1 && isSha256.MatchString(salted+large)
-		require(hasForm && isColumn.MatchString(name), "its %q has another form", name)
-		isOfRow, isOfActor = isOfRow || isText && text == leaf["at"], isOfActor || isSalted && salted == leaf["actor"]
-		person, isShown := extra.Personal[name]
-		prove(isShown || !isSalted, "the %q of %q, which is hidden", name, leaf["subject"])
-		if isShown {
-			require(extra.Salt != nil && salted == hash(*extra.Salt+":"+name+":"+person), "its %q is not the one that was recorded", name)
-			count++
-		}
-	}
-	require(isOfRow && isOfActor && count == len(extra.Personal), "its time, its actor or its personal data is not of its row")
-	late := instant(leaf["recorded"]).Sub(instant(leaf["at"]))
-	require(time.Until(instant(leaf["recorded"])) < time.Hour, "it is of a time in the future")
-	prove(late <= time.Hour && late >= -time.Hour, "the time %q of %q, recorded at %q", leaf["at"], leaf["subject"], leaf["recorded"])
 	tree = signed.Text
 	know(trees, of.N, tree)
-	know(leaves, index, extra.Leaf)
-	return event{leaf, extra.Content, row, extra.Personal, index}
+	return of
 }
 
 func know(all map[int64]string, place int64, text string) {

@@ -38,6 +38,15 @@ export const unsorted = withContent({
     ].map(([from, to]) => ({ from, from_included: true, to, to_included: false })),
   ),
 });
+const [noon, midnight] = [`${day}T12:00:00Z`, '2026-05-02T00:00:00Z'];
+/** A seal of a day with an empty interval at noon, which the interval before includes. */
+export const withEmptyInterval = withContent({
+  covered: JSON.stringify([
+    { from: `${day}T00:00:00Z`, from_included: true, to: noon, to_included: true },
+    { from: noon, from_included: true, to: noon, to_included: false },
+    { from: noon, from_included: false, to: midnight, to_included: false },
+  ]),
+});
 const gap = `[{"from":"${day}T00:00:00Z","from_included":true,"reason":"gap","to":"${day}T02:00:00Z","to_included":false}]`;
 const gapAs = (from: string, to: string) => withContent({ gaps: gap.replace(from, to) });
 

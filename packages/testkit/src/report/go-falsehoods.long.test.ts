@@ -18,6 +18,7 @@ import {
   receiptOf,
   trueEvents,
   unsorted,
+  withEmptyInterval,
 } from './falsehoods.ts';
 import { buildGoVerifier } from './go-verifier.ts';
 import type { OwnEvent } from './own-ledger.ts';
@@ -104,6 +105,7 @@ test('both refuse a file that is not in the manifest, also if its name looks lik
 
 test('both take the intervals of a seal in any order', async () => {
   expect(await both(archive([unsorted]))).toEqual([0, 0]);
+  expect(await both(archive([withEmptyInterval]))).toEqual([0, 0]);
 });
 
 test('neither proves a day that was sealed again with fewer operations', async () => {
@@ -122,6 +124,30 @@ test('Go refuses more than one way to write the same', async () => {
   expect(await both(spaced)).toEqual([0, 1]);
   const signature = receipt.split('\n').at(-2) ?? '';
   expect(await both(`${receipt}${signature.slice(0, -6)}AAAA==\n`)).toEqual([1, 1]);
+});
+
+test('Go prints the events of an archive of evidence, and compares the documents of signed reviews with them', () => {
+  const document = '{"review":{}}\n';
+  const sha256 = createHash('sha256').update(document).digest('hex');
+  const signed = { type: 'review.signed', subject: 'review_signature/1', content: { review_number: '1', sha256 } };
+  const files = {
+    'manifest.json': '{}',
+    'ledger/receipts.ndjson': `${JSON.stringify({ receipt: receiptOf([signed]) })}\n`,
+    'ledger/seals-with-gaps.ndjson': '',
+  };
+  const [whole, without, altered] = [{ 'reviews/1.json': document }, {}, { 'reviews/1.json': `${document} ` }].map(
+    (documents) => go(write({ ...files, ...documents }).path),
+  );
+  expect([whole?.status, without?.status, altered?.status]).toEqual([3, 3, 1]);
+  for (const [of, count] of [
+    [whole, 1],
+    [without, 0],
+  ] as const) {
+    expect(of?.stdout).toContain('proven: "review.signed" of "review_signature/1"');
+    expect(of?.stdout).toContain(`proven: its 1 receipts, 0 seals with gaps and ${count} documents of signed reviews`);
+    expect(of?.stdout).toContain('not proven: its other files, such as tables and summaries');
+  }
+  expect(altered?.stdout).toContain('NOT PROVEN: "\\"reviews/1.json\\" is not what was signed"');
 });
 
 test('an exported file is proven after the receipt of its export, and another one is not', async () => {
