@@ -20,8 +20,9 @@ export function readTransport({ isTls, proxies }: Transport, peerOf: (c: Context
   const isProxy = makeNetworkTest(proxies);
   return async (c, next) => {
     const peer = peerOf(c);
-    const chain = isProxy(peer) ? forwarded(c.req.header('x-forwarded-for')) : [];
-    const client = chain.findLast((address) => !isProxy(address)) ?? peer;
+    const chain = isProxy(peer) ? forwarded(c.req.header('x-forwarded-for')).map(withoutPort) : [];
+    // A client whose own address is in a range of proxies is the first of the chain.
+    const client = chain.findLast((address) => !isProxy(address)) ?? chain[0] ?? peer;
     const isHttps =
       isTls || (isProxy(peer) === true && forwarded(c.req.header('x-forwarded-proto')).at(-1) === 'https');
     c.set('address', client);
@@ -42,6 +43,9 @@ const forwarded = (header: string | undefined) =>
     .split(',')
     .map((each) => each.trim())
     .filter(Boolean);
+
+/** Returns an address without the port and the brackets that some proxies add: each connection of a client has another port. */
+const withoutPort = (hop: string) => hop.replace(/^(?:\[(.*)\]|([\d.]+))(?::\d+)?$/, '$1$2');
 
 /**
  * Authenticates a request, and records it with the status of its answer (P1). `onUnauthenticated` answers a request without a valid token: the API
