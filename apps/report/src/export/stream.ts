@@ -114,6 +114,11 @@ export function createStreams({
       const chunks = run(c, write);
       const first = await chunks.next();
       const stream = toStream(first, chunks, { stallMs, deadlineMs });
+      // The server reads no body for a client that left before the answer began.
+      if (c.req.raw.signal.aborted) {
+        await stream.cancel();
+        return c.body(null, 200, headers);
+      }
       return c.body(isZipped ? stream.pipeThrough(new CompressionStream('gzip')) : stream, 200, headers);
     },
   };
