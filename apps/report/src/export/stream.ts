@@ -18,7 +18,7 @@ interface Stage {
   accessLog: AccessLog;
   /** Returns whether the token or session of an export is still live. */
   isStillLive: (principal: Principal) => Promise<boolean>;
-  /** A reader that reads nothing for this long is cut off. */
+  /** A reader that reads nothing for this long is cut off. The buffers of the system and of a proxy hide a slow reader until it has emptied a part of them. */
   stallMs?: number;
   /** An export that takes longer is cut off, because it holds one of few connections. */
   deadlineMs?: number;
@@ -32,7 +32,7 @@ export function createStreams({
   log,
   accessLog,
   isStillLive,
-  stallMs = 30_000,
+  stallMs = 120_000,
   deadlineMs = 1_800_000,
   recheckMs = 5000,
 }: Stage): Streams {
@@ -124,6 +124,9 @@ export function createStreams({
   };
 }
 
+/** The most that a reader must take within `stallMs`: a slow reader of a long chunk must not look as if it took nothing. */
+const pieceBytes = 65_536;
+
 /** Returns a stream that pulls chunks on demand. A reader that leaves or stalls ends the generator. A generator error visibly cuts the stream. */
 function toStream(
   first: IteratorResult<Uint8Array, void>,
@@ -131,6 +134,7 @@ function toStream(
   { stallMs, deadlineMs }: { stallMs: number; deadlineMs: number },
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   let next: IteratorResult<Uint8Array, void> | undefined = first;
+  let rest = new Uint8Array();
   let stalled: ReturnType<typeof setTimeout> | undefined;
   const endsMs = performance.now() + deadlineMs;
   return new ReadableStream<Uint8Array<ArrayBuffer>>(
@@ -145,13 +149,18 @@ function toStream(
           await chunks.return();
           throw new Error('the export took too long');
         }
-        const { done, value } = next ?? (await chunks.next().catch(cutStream));
-        next = undefined;
-        if (done) controller.close();
-        else {
-          controller.enqueue(value as Uint8Array<ArrayBuffer>); // buffers use plain memory, never shared memory
-          stalled = watch(controller);
+        if (rest.length === 0) {
+          const { done, value } = next ?? (await chunks.next().catch(cutStream));
+          next = undefined;
+          if (done) {
+            controller.close();
+            return;
+          }
+          rest = value as Uint8Array<ArrayBuffer>; // buffers use plain memory, never shared memory
         }
+        controller.enqueue(rest.subarray(0, pieceBytes));
+        rest = rest.subarray(pieceBytes);
+        stalled = watch(controller);
       },
       async cancel() {
         clearTimeout(stalled);
