@@ -1,5 +1,5 @@
 import type { PendingMessage } from '@keywarden/db/daemon';
-import { codeOf } from '@keywarden/runtime';
+import { certificateFault, codeOf } from '@keywarden/runtime';
 import type { ChannelConfig } from '@keywarden/runtime/config';
 import { Webhook } from 'standardwebhooks';
 import { type Body, toSlack } from './message.ts';
@@ -34,7 +34,10 @@ export async function sendMessage(
   } catch (error) {
     signal.throwIfAborted();
     // An error's message may contain the address, which is a secret.
-    return { isAccepted: false, error: `no answer (${codeOf(error)})`, isDown: true };
+    const code = codeOf(error);
+    const fault = certificateFault(code);
+    const why = fault === undefined ? '' : `: the receiver ${fault}`;
+    return { isAccepted: false, error: `no answer (${code})${why}`, isDown: true };
   }
 }
 
