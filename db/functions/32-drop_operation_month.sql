@@ -19,9 +19,10 @@ begin
   update operation_coverage set known = known - tstzmultirange(lasts) where known && lasts;
   -- The time after the lock: a seal that was made meanwhile is earlier.
   update operation_drop set dropped_at = clock_timestamp(), dropped_by = who
-  where month = which and dropped_at is null and announced_at <= now() - interval '23 hours';
+  where month = which and dropped_at is null and announced_at <= now() - interval '23 hours'
+    and exists (select from operation_retention r where upper(lasts) <= now() - r.keep);
   if not found then
-    raise exception '% was dropped meanwhile, and added again', to_char(which, 'YYYY-MM') using errcode = 'insufficient_privilege';
+    raise exception '% is kept for longer now, or was dropped meanwhile and added again', to_char(which, 'YYYY-MM') using errcode = 'insufficient_privilege';
   end if;
 end
 $$;

@@ -8,7 +8,7 @@ import { forgetAccesses } from '../tokens/access-log.ts';
 import { createToken } from '../tokens/tokens.ts';
 import { operationList } from './list.ts';
 import { markOperationPruned, saveOperationPage } from './pages.ts';
-import { makeOperationPartitions } from './partitions.ts';
+import { holdMonths, makeOperationPartitions } from './partitions.ts';
 import { announceExpiredMonths, dropExpiredMonth, readOperationRetention } from './retention.ts';
 
 const dayMs = 86_400_000;
@@ -156,6 +156,22 @@ test('a month that is dropped and added again while another process waits to dro
   expect(await second).toBe(false);
   const [month] = await sql`select to_regclass('keywarden.operation_2020_02')::text as name`;
   expect(month?.name).toBe('keywarden.operation_2020_02');
+});
+
+test('a month whose retention is extended while its drop waits for a reader is kept', async () => {
+  await setOperationRetention(store.sql, Date.now() - Date.UTC(2020, 3, 2));
+  await makeOperationPartitions(sql, ['2020-02']);
+  await announceExpiredMonths(sql);
+  await aDayPasses();
+  let waiting: Promise<boolean> | undefined;
+  await sql.begin(async (tx) => {
+    await holdMonths(tx);
+    waiting = drop('2020-02');
+    await store.untilBlocked(waiting);
+    await setOperationRetention(store.sql, 10_000 * dayMs);
+  });
+  await expect(waiting).rejects.toThrow(/within their retention/);
+  await setOperationRetention(store.sql, Date.now() - Date.UTC(2020, 3, 2));
 });
 
 test('P3: a month is not dropped while an answer is written that claims it and has not read it yet', async () => {
