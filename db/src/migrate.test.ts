@@ -98,6 +98,12 @@ test('a foreign view that depends on ours is not dropped, and the migration erro
 test('a database with other migrations than ours is refused, not skipped', async () => {
   await store.sql`update keywarden.migration set hash = 'of another version'`;
   await expect(assertCurrent(store.sql)).rejects.toThrow(/which do not match the \d+ of this version/);
+  // What a newer version has changed stays.
+  const name = 'keywarden.sequences_behind()';
+  await store.sql.unsafe(`alter function ${name} set work_mem = '5MB'`);
+  await expect(migrateStore(store.sql)).rejects.toThrow(/which do not match the \d+ of this version/);
+  const [found] = await store.sql`select proconfig from pg_proc where oid = ${name}::regprocedure`;
+  expect(found?.proconfig).toContain('work_mem=5MB');
   await store.sql`delete from keywarden.migration`;
   await expect(assertCurrent(store.sql)).rejects.toThrow(/run keywarden migrate/);
   // As after a restore of the schema alone.

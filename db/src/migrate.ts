@@ -76,6 +76,8 @@ async function migrateNow(sql: Sql): Promise<Migrated> {
   return await withMigrationLock(sql, async () => {
     const reserved = await sql.reserve();
     try {
+      // Refuses the store of a newer version before it changes anything.
+      await countMissing(sql);
       const sequences = await advanceSequences(reserved).catch(refuseWeakUser);
       await adoptEarlyMigrations(reserved).catch(refuseWeakUser);
       const migrations = await countMissing(sql);
