@@ -125,7 +125,7 @@ export function createStreams({
 }
 
 /** The most that a reader must take within `stallMs`: a slow reader of a long chunk must not look as if it took nothing. */
-const pieceBytes = 65_536;
+const pieceBytes = 262_144;
 
 /** Returns a stream that pulls chunks on demand. A reader that leaves or stalls ends the generator. A generator error visibly cuts the stream. */
 function toStream(
