@@ -57,7 +57,8 @@ test.each<[string, string, string | null, string[], string[]]>([
 ])('a command that %s: the old key stays, and an incident is opened', async (_name, text, reads, ends, whys) => {
   const read = reads === null ? {} : { read_command: [script('read', reads)] };
   const command = [script('store', text)];
-  const sinks = parseSinks([{ name: 'files', kind: 'command', command, timeout: '1s', ...read }]);
+  const timeout = text.startsWith('sleep') ? '1s' : '1m';
+  const sinks = parseSinks([{ name: 'files', kind: 'command', command, timeout, ...read }]);
   const { bot } = await prepare(['bot', 'survivor'], { sinks });
   await exempt('survivor');
   // The use of a successor is awaited for 14 days. Other rotations stall in the first pass, and one of them is followed beyond those days.

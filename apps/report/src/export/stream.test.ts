@@ -46,7 +46,7 @@ test('an export whose reader leaves before the first rows are read releases its 
   await asked;
   const [open] = await fixture.store.sql`
     select count(*)::int as n from pg_stat_activity
-    where datname = current_database() and xact_start is not null and pid <> pg_backend_pid()`;
+    where datname = current_database() and backend_type = 'client backend' and xact_start is not null and pid <> pg_backend_pid()`;
   expect(open?.n).toBe(0);
   const rows = await fixture.store.sql`select stream from keywarden.access_log order by number`;
   expect(rows.map(({ stream }) => String(stream))).toEqual(['begun', 'cut']);
