@@ -27,7 +27,7 @@ test('a session that reads operations while a month is added sees its rows after
     const readers = Array.from({ length: 6 }, () => store.connect({ max: 1 }));
     await Promise.all(readers.map(async (reader) => await reader`select`));
     const reads = readers.map(async (reader) => await reader`select count(*) from keywarden.operation`);
-    await Promise.all([makeOperationPartitions(sql, [month]), ...reads]);
+    await Promise.all([makeOperationPartitions(sql, [month], 100), ...reads]);
     await saveOperationPage(sql, {
       project,
       operations: [makeWireOperation(1, { createdAt: `${month}-15T00:00:00Z` })],
