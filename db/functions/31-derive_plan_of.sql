@@ -5,7 +5,8 @@ create or replace function keywarden.derive_plan_of(parent text, keys bigint[]) 
 declare
   whole keywarden.plan;
   chosen record;
-  document text;
+  part text;
+  hash text;
   approved text;
   made text;
 begin
@@ -18,21 +19,30 @@ begin
   if chosen.count = 0 then
     return null;
   end if;
-  document := '{"blind_spots":[],"breakers":[],"held":[],"items":[' || chosen.items || '],"policy_sha256":"' || whole.policy_sha256
+  part := '{"blind_spots":[],"breakers":[],"held":[],"items":[' || chosen.items || '],"policy_sha256":"' || whole.policy_sha256
     || '","reported":[],"version":3}';
+  hash := encode(sha256(convert_to(part, 'UTF8')), 'hex');
   approved := encode(sha256(convert_to('3' || e'\n' || whole.policy_sha256 || e'\n' || chosen.hashes, 'UTF8')), 'hex');
   made := 'p-' || left(approved, 12);
-  -- The part with all keys is the plan itself. The newest plan stays the newest.
-  if made = whole.id or made = (select n.id from keywarden.newest_plan n) then
+  -- The part with all keys is the plan itself.
+  if made = whole.id then
     return made;
   end if;
-  -- A former plan with the same keys becomes this part. If the newest facts give it again, savePlan makes it a plan of its own again.
-  insert into keywarden.plan as former (id, sha256, approves, document, item_count, held_count, reported_count, policy_sha256, derived_from, created_at, last_made_at)
-    values (made, encode(sha256(convert_to(document, 'UTF8')), 'hex'), approved, document, chosen.count, 0, 0, whole.policy_sha256,
-      coalesce(whole.derived_from, whole.id), clock_timestamp(), whole.last_made_at)
-    on conflict (id) do update set last_made_at = excluded.last_made_at, derived_from = excluded.derived_from, sha256 = excluded.sha256,
-      document = excluded.document, held_count = 0, reported_count = 0,
-      findings_at = case when former.sha256 = excluded.sha256 then former.findings_at else now() end;
+  insert into keywarden.plan (id, sha256, approves, document, item_count, held_count, reported_count, policy_sha256, derived_from, created_at, last_made_at)
+    values (made, hash, approved, part, chosen.count, 0, 0, whole.policy_sha256, coalesce(whole.derived_from, whole.id), clock_timestamp(),
+      whole.last_made_at)
+    on conflict (id) do nothing;
+  if not found then
+    -- It may have become the newest plan while this waited. The newest plan stays the newest.
+    perform from keywarden.plan where id = made for no key update;
+    if made = (select n.id from keywarden.newest_plan n) then
+      return made;
+    end if;
+    -- A former plan with the same keys becomes this part. If the newest facts give it again, savePlan makes it a plan of its own again.
+    update keywarden.plan former set last_made_at = whole.last_made_at, derived_from = coalesce(whole.derived_from, whole.id), sha256 = hash,
+        document = part, held_count = 0, reported_count = 0, findings_at = case when former.sha256 = hash then former.findings_at else now() end
+      where id = made;
+  end if;
   if not exists (select from keywarden.finding_now f where f.plan_id = made) then
     insert into keywarden.finding (plan_id, key_number, rule, action, disposition, why_held, hold_kind, rule_limit, evidence, reason)
       select made, f.key_number, f.rule, f.action, f.disposition, f.why_held, f.hold_kind, f.rule_limit, f.evidence, f.reason

@@ -4,6 +4,8 @@ create or replace function keywarden.end_exemption(credential text, wanted bigin
 declare
   holder record;
 begin
+  perform from keywarden.exemption where number = wanted for no key update;
+  -- The token may have been revoked while this waited.
   select * into holder from keywarden.require_holder(credential, 'operator', false);
   if holder.organization_ids is not null and exists (
     select from keywarden.exemption_key x join keywarden.credential k on k.number = x.key_number

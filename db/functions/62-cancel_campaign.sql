@@ -5,6 +5,8 @@ create or replace function keywarden.cancel_campaign(credential text, wanted big
 declare
   holder record;
 begin
+  perform from keywarden.review_campaign where number = wanted for no key update;
+  -- The token may have been revoked while this waited.
   select * into holder from keywarden.require_holder(credential, 'auditor', true);
   update keywarden.review_campaign set canceled_at = clock_timestamp(), canceled_by = holder.acts_as, canceled_because = why
     where number = wanted and canceled_at is null;

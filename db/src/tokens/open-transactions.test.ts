@@ -14,6 +14,8 @@ let report: Store;
 let operator: Principal;
 let key: string;
 let review: string;
+let campaign: string;
+let exemption: string;
 beforeAll(async () => {
   store = await createTestStore(inject('postgresUrl'));
   report = await store.as('keywarden_report');
@@ -33,12 +35,11 @@ const open = async () => {
   review = String(await openReview(report, { ...fields, asOf: '2026-06-01T00:00:00Z', principal: operator }));
   await decideReview(report.sql, { review, keys: [key], decision: 'keep', reason: 'in use', principal: operator });
 };
-beforeEach(open);
 
 const calls = {
   approve_plan: () => "$1, 'p'",
   reject_plan: () => "$1, 'p', 'not now'",
-  grant_exemption: () => `$1, '{${key}}', null, 'a backup', 'infinity'`,
+  grant_exemption: () => `$1, '{${key}}', null, 'a backup', now() + interval '1 day'`,
   request_rotation: () => `$1, ${key}, 'leaked'`,
   open_review: () => `$1, 'y', now(), '{}', '[]', 1, '[{"number": ${key}, "key": {}}]'`,
   open_campaign:
@@ -47,7 +48,21 @@ const calls = {
     '[{"number": ${key}, "key": {"owner": "ada"}}]'`,
   decide_review: () => `$1, ${review}, '{${key}}', 'revoke', 'not needed'`,
   sign_review: () => `$1, ${review}, (select document from asked)`,
+  cancel_campaign: () => `$1, ${campaign}, 'a mistake'`,
+  end_exemption: () => `$1, ${exemption}`,
 };
+beforeEach(async () => {
+  await open();
+  const make = async (name: 'grant_exemption' | 'open_campaign') => {
+    const [row] = await report.sql.unsafe(`select keywarden.${name}(${calls[name]()}) as number`, [
+      operator.credential,
+    ]);
+    return String(row?.number);
+  };
+  exemption = await make('grant_exemption');
+  campaign = await make('open_campaign');
+});
+
 const names = Object.keys(calls) as (keyof typeof calls)[];
 
 /** Returns the statement of a call, and its arguments. */
@@ -102,6 +117,8 @@ test.each<[keyof typeof calls, lock: (actsAs: string) => string]>([
   ['grant_exemption', (actsAs) => advisory(`exemptions by ${actsAs}`)],
   ['open_review', (actsAs) => advisory(`reviews by ${actsAs}`)],
   ['open_campaign', (actsAs) => advisory(`reviews by ${actsAs}`)],
+  ['cancel_campaign', () => `select from keywarden.review_campaign where number = ${campaign} for no key update`],
+  ['end_exemption', () => `select from keywarden.exemption where number = ${exemption} for no key update`],
 ])('%s is refused to a token that was revoked while the call waited for another transaction', async (name, lock) => {
   const thief = await makePrincipal(store, 'mallory');
   const call = await statementOf(name, thief);
