@@ -4,6 +4,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { patienceMs } from '@keywarden/testkit';
 import { projectFixture } from '@keywarden/testkit/sandbox/fixture';
 import { openValidatingProxy } from '@keywarden/testkit/sandbox/validating-proxy';
 import { createNeonClient } from '@neon/sdk';
@@ -21,7 +22,7 @@ async function lifeFixture() {
 
 test('@neon/sdk runs projects from creation to recovery, and at least 500 responses all match the contract', async () => {
   const { proxy, sandbox, organization } = await lifeFixture();
-  const wait = { pollIntervalMs: 1, timeoutMs: 20_000 };
+  const wait = { pollIntervalMs: 1, timeoutMs: patienceMs };
   const neon = createNeonClient({
     apiKey: sandbox.adminKey,
     baseUrl: proxy.url,
