@@ -3,14 +3,15 @@ import { fileURLToPath } from 'node:url';
 import { countOf } from '@keywarden/core/values';
 import { codeOf, storeError, UserError } from '@keywarden/runtime';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
-import { drizzle } from 'drizzle-orm/postgres-js';
-import { migrate } from 'drizzle-orm/postgres-js/migrator';
+import type postgres from 'postgres';
 import { hasQueues, installQueues } from './jobs/install.ts';
+import { lockChanged } from './migration-locks.ts';
 import {
   applyRepeatables,
   countRepeatables,
   countStaleRepeatables,
   lacksGrants,
+  listViewsToDrop,
   readRepeatable,
   refuseDependents,
 } from './repeatables.ts';
@@ -81,10 +82,15 @@ async function migrateNow(sql: Sql): Promise<Migrated> {
       const sequences = await advanceSequences(reserved).catch(refuseWeakUser);
       await adoptEarlyMigrations(reserved).catch(refuseWeakUser);
       const migrations = await countMissing(sql);
-      if (migrations > 0)
-        await migrate(drizzle(sql), config).catch(refuseDependents).catch(refuseWeakUser).catch(refusePartOfStore);
       const functions = (await lacksGrants(sql)) ? countRepeatables() : await countStaleRepeatables(sql);
-      if (functions > 0) await applyRepeatables(reserved).catch(refuseDependents).catch(refuseWeakUser);
+      if (migrations + functions > 0)
+        await apply(reserved, {
+          missing: readJournal().slice(readJournal().length - migrations),
+          isStale: functions > 0,
+        })
+          .catch(refuseDependents)
+          .catch(refuseWeakUser)
+          .catch(refusePartOfStore);
       // No trigger sees a migration.
       await reserved`
         select keywarden.begin_ledger() where exists (select from keywarden.migration m where not exists (
@@ -96,6 +102,33 @@ async function migrateNow(sql: Sql): Promise<Migrated> {
       reserved.release();
     }
   });
+}
+
+/** Applies the missing migrations and, if any has changed, all files in db/functions, in one transaction: no process sees the tables of one version with the functions of another. */
+async function apply(
+  session: Sql,
+  { missing, isStale }: { missing: MigrationMeta[]; isStale: boolean },
+): Promise<void> {
+  const statements = missing.flatMap(({ sql }) => sql);
+  try {
+    await session`begin`;
+    await liftLimits(session);
+    await lockChanged(session, { statements, views: isStale ? listViewsToDrop() : [] });
+    for (const statement of statements) await session.unsafe(statement);
+    for (const { hash, folderMillis } of missing)
+      await session`insert into keywarden.migration (hash, created_at) values (${hash}, ${folderMillis})`;
+    if (isStale) await applyRepeatables(session);
+    await session`commit`;
+  } catch (error) {
+    await session`rollback`;
+    throw error;
+  }
+}
+
+/** A migration may take longer than the server allows a transaction to be idle, or to last (from Postgres 17 on). */
+async function liftLimits(tx: postgres.ISql): Promise<void> {
+  await tx`select set_config(name, '0', true) from pg_settings
+    where name in ('idle_in_transaction_session_timeout', 'transaction_timeout', 'lock_timeout')`;
 }
 
 /** Sets each sequence that is behind the rows of its table. Migrations and the ledger add rows, so this comes first, also in a store without this function. */
@@ -126,9 +159,7 @@ async function createMigrationTable(sql: Sql): Promise<void> {
  */
 export async function withMigrationLock<T>(sql: Sql, work: () => Promise<T>): Promise<T> {
   const locked = await sql.begin(async (tx) => {
-    // A migration may take longer than the server allows a transaction to be idle, or to last (from Postgres 17 on).
-    await tx`select set_config(name, '0', true) from pg_settings
-      where name in ('idle_in_transaction_session_timeout', 'transaction_timeout', 'lock_timeout')`;
+    await liftLimits(tx);
     await tx`lock table keywarden.migration in share update exclusive mode`.catch(refuseWeakUser);
     return { result: await work() };
   });

@@ -80,14 +80,14 @@ export async function countStaleRepeatables(sql: Sql): Promise<number> {
   return ours.filter(({ name, sha256 }) => known.get(name) !== sha256).length + gone.length;
 }
 
-/** Applies all files in one transaction of a session. */
+/** Returns the views of this version and of earlier ones. One with changed columns cannot be replaced. */
+export const listViewsToDrop = () => [...formerViews, ...readViews().map(({ name }) => `keywarden.${name}`)];
+
+/** Applies all files, in the transaction of a session that has dropped the views. */
 export async function applyRepeatables(session: Sql): Promise<void> {
   const files = readRepeatables();
-  const views = [...formerViews, ...readViews().map(({ name }) => `keywarden.${name}`)];
   const rows = files.map(({ name, sha256 }) => `('${name}', '${sha256}')`);
   const steps = [
-    // A view with changed columns cannot be replaced.
-    `drop view if exists ${views.join(', ')}`,
     `drop function if exists ${formerFunctions.join(', ')}`,
     ...files.map(({ text }) => text.trimEnd().replace(/;$/, '')),
     // Rows from before the ledger are recorded together with its triggers, or neither is there.
@@ -95,12 +95,7 @@ export async function applyRepeatables(session: Sql): Promise<void> {
     'delete from keywarden.repeatable',
     `insert into keywarden.repeatable (name, sha256) values ${rows.join(', ')}`,
   ];
-  try {
-    await session.unsafe(['begin', ...steps, 'commit'].join(';\n')).simple();
-  } catch (error) {
-    await session`rollback`;
-    throw error;
-  }
+  await session.unsafe(steps.join(';\n')).simple();
 }
 
 const dependentObjects = '2BP01';

@@ -2,9 +2,10 @@ import { formatCheckpoint, parseCheckpoint } from '@keywarden/core/ledger';
 import { codeOf } from '@keywarden/runtime';
 import { sized } from '@keywarden/testkit';
 import { decisions } from '@keywarden/testkit/at-once/decisions';
-import { createFixture, type Fixture, ids, type Noun, type Write, writing } from '@keywarden/testkit/at-once/fixture';
+import { createFixture, type Fixture, ids, writing } from '@keywarden/testkit/at-once/fixture';
 import { lists } from '@keywarden/testkit/at-once/lists';
 import { processes } from '@keywarden/testkit/at-once/processes';
+import { type Drawn, drawn, nextRound, seed } from '@keywarden/testkit/at-once/rounds';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { integrateEvents, type Sequencer } from './ledger/sequencer.ts';
@@ -17,19 +18,6 @@ beforeAll(async () => {
   fixture = await createFixture(inject('postgresUrl'));
 });
 afterAll(async () => await fixture.store.close());
-
-interface Drawn {
-  name: string;
-  write: Write;
-  /** In ms. */
-  pause: number;
-}
-
-const drawn = (writers: Noun['writers'], names = Object.keys(writers)): fc.Arbitrary<Drawn>[] =>
-  names.map((name) =>
-    fc.record({ name: fc.constant(name), write: writers[name] ?? fc.constant(missing), pause: fc.nat(20) }),
-  );
-const missing: Write = () => Promise.reject(new Error('there is no such writer'));
 
 /** Runs writers at once. Returns what failed, in words. */
 async function run(round: Drawn[], of: Fixture): Promise<string[]> {
@@ -46,14 +34,6 @@ async function run(round: Drawn[], of: Fixture): Promise<string[]> {
   );
 }
 
-const { seed = Date.now() % 2 ** 31 } = fc.readConfigureGlobal() ?? {};
-
-/** Returns the next round's fixture. */
-async function next({ prepare }: Noun): Promise<Fixture> {
-  fixture.round += 1;
-  return { ...fixture, fresh: (await prepare?.(fixture)) ?? {} };
-}
-
 test.each(Object.entries({ ...lists, ...decisions, ...processes }))(
   'several writers of %s at once: none fails, as by a deadlock or a row that another has inserted',
   async (_, noun) => {
@@ -63,7 +43,7 @@ test.each(Object.entries({ ...lists, ...decisions, ...processes }))(
       .chain((kinds) => fc.array(fc.oneof(...kinds), { minLength: 3, maxLength: 4 }));
     const failures: string[] = [];
     for (const each of fc.sample(round, { numRuns: sized(100, 0.08), seed }))
-      failures.push(...(await run(each, await next(noun))));
+      failures.push(...(await run(each, await nextRound(fixture, noun))));
     expect(failures, `TEST_SEED=${seed} draws the same rounds`).toEqual([]);
   },
 );
@@ -146,7 +126,7 @@ test.each(Object.entries(atomic))(
       fc.tuple(...drawn(noun.writers, [same]), fc.oneof(any, ...drawn(noun.writers, [same]))),
     );
     for (const round of fc.sample(pair, { numRuns: sized(50, 0.08), seed })) {
-      const of = await next(noun);
+      const of = await nextRound(fixture, noun);
       const expected = [await stateAfter(round, of), await stateAfter(round.toReversed(), of)];
       expect(await run(round, of), `TEST_SEED=${seed} draws the same rounds`).toEqual([]);
       expect(expected, `TEST_SEED=${seed} draws the same rounds`).toContainEqual(await readState(fixture.daemon.sql));

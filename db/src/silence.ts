@@ -50,15 +50,16 @@ const longWaitMs = 60_000;
 
 /**
  * Lists, in words, the sessions and prepared transactions for whose locks statements of this database have waited for `waitedMs`; with `isOwn`, statements of
- * this login and application. A transaction that a person left open stops a sync as long as it is open, and no timeout ends either.
+ * this login and application, whose transactions may have tried several times. A transaction that a person left open stops a sync as long as it is open, and no timeout ends either.
  */
 export async function listBlockers(sql: Sql, { waitedMs = longWaitMs, isOwn = false } = {}): Promise<string[]> {
   const rows = await sql`
-    select holder.pid, u.usename as name, extract(epoch from max(clock_timestamp() - l.waitstart))::int as seconds
+    select holder.pid, u.usename as name, extract(epoch from max(clock_timestamp() - waits.since))::int as seconds
     from pg_locks l join pg_stat_activity a on a.pid = l.pid and a.datname = current_database(), unnest(pg_blocking_pids(l.pid)) as holder(pid)
+      cross join lateral (select case when ${isOwn} then a.xact_start else l.waitstart end as since) waits
       left join pg_stat_activity u on u.pid = holder.pid
     where (not ${isOwn} or a.usename = session_user and a.application_name = current_setting('application_name'))
-      and not l.granted and l.waitstart < clock_timestamp() - ${waitedMs} * interval '1 ms'
+      and not l.granted and waits.since < clock_timestamp() - ${waitedMs} * interval '1 ms'
       and not exists (select from pg_locks w where w.pid = holder.pid and not w.granted)
     group by holder.pid, u.usename order by holder.pid`;
   return rows.map(({ pid, name, seconds }) => {

@@ -112,6 +112,8 @@ export const sqlState = {
   lockNotAvailable: '55P03',
   /** Our own: `hold_fence` refuses a write. */
   lockTaken: 'KW005',
+  /** By a timeout or an administrator. */
+  queryCanceled: '57014',
   serializationFailure: '40001',
   undefinedTable: '42P01',
   uniqueViolation: '23505',

@@ -66,6 +66,12 @@ test('a store that the early migrations created keeps every row, and has the sch
   expect(Object.values(before)).not.toContain(null);
   await old.sql`update keywarden.credential set creator_id = ''`;
 
+  // A migration that fails has changed nothing but the record of what had been applied.
+  await old.sql.unsafe('create view public.theirs as select number from keywarden.key');
+  await expect(migrateStore(old.sql)).rejects.toThrow(/Other views or functions depend on Keywarden's views/);
+  expect(await old.sql`select count(*)::int as migrations from keywarden.migration`).toEqual([{ migrations: 1 }]);
+  await old.sql.unsafe('drop view public.theirs');
+
   // All after the baseline.
   const migrations = readdirSync(new URL('../migrations', import.meta.url)).filter((name) =>
     /^(?!0000)\d+_.*\.sql$/.test(name),

@@ -52,6 +52,9 @@ export async function readMachinery(sql: Sql | Tx): Promise<Machinery> {
  * events may be those of an earlier version, or of a cluster.
  */
 export async function listChangedMachinery(sql: Sql | Tx): Promise<string[]> {
+  if (!('savepoint' in sql)) return await sql.begin(listChangedMachinery);
+  // A migration waits, or is over: none of them is replaced while it is read.
+  await sql`lock table keywarden.repeatable in access share mode`;
   const expected = JSON.parse(readFileSync(machineryFile, 'utf8')) as Machinery;
   const found = await readMachinery(sql);
   const names = new Set(Object.keys(expected).map(nameOf));
@@ -84,14 +87,14 @@ const nameOf = (name: string) => name.replace(/\(.*$/, '');
  * Returns the names of views that are not as this version creates them. Each version of Postgres prints views in its own way, so each is created again for a
  * moment, and the two texts are compared.
  */
-async function listChangedViews(sql: Sql | Tx): Promise<string[]> {
+async function listChangedViews(sql: Tx): Promise<string[]> {
   const compare = async (tx: Tx) => {
     const changed: string[] = [];
     for (const { name, text } of readViews()) if (!(await isViewOf(tx, name, text))) changed.push(`view ${name}`);
     throw new Compared(changed);
   };
   try {
-    return 'savepoint' in sql ? await sql.savepoint(compare) : await sql.begin(compare);
+    return await sql.savepoint(compare);
   } catch (error) {
     if (error instanceof Compared) return error.changed;
     if (codeOf(error) === sqlState.insufficientPrivilege)

@@ -66,10 +66,12 @@ export const listedIn = ({ controlPlane }: Pick<Fixture, 'controlPlane'>, organi
   run: null,
 });
 
-/** Creates a fixture with an organization, its projects and its keys. */
-export async function createFixture(postgresUrl: string): Promise<Fixture> {
+/**
+ * Creates a fixture with an organization, its projects and its keys. Postgres looks for sessions that wait in a circle after `deadlockMs`, by default at once.
+ */
+export async function createFixture(postgresUrl: string, { deadlockMs = 10 } = {}): Promise<Fixture> {
   const store = await createTestStore(postgresUrl);
-  await slowDown(store.sql);
+  await slowDown(store.sql, deadlockMs);
   const daemon = await store.as('keywarden_daemon');
   const { sql } = daemon;
   const controlPlane = await makeControlPlane(sql);
@@ -105,11 +107,8 @@ export async function createFixture(postgresUrl: string): Promise<Fixture> {
   };
 }
 
-/**
- * Makes it likely that writers meet: each row that is written takes a millisecond, while the rows before it are locked. Postgres looks for sessions that wait
- * in a circle after ten.
- */
-async function slowDown(sql: Sql): Promise<void> {
+/** Makes it likely that writers meet: each row that is written takes a millisecond, while the rows before it are locked. */
+async function slowDown(sql: Sql, deadlockMs: number): Promise<void> {
   await sql.unsafe(`
     create function public.take_a_moment() returns trigger language plpgsql as
       'begin perform pg_sleep(0.001); return coalesce(new, old); end';
@@ -117,7 +116,7 @@ async function slowDown(sql: Sql): Promise<void> {
     declare
       name text;
     begin
-      execute format('alter database %I set deadlock_timeout = 10', current_database());
+      execute format('alter database %I set deadlock_timeout = ${deadlockMs}', current_database());
       for name in select c.relname from pg_class c
         where c.relnamespace = 'keywarden'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
       loop
