@@ -54,7 +54,7 @@ test.each(Object.entries({ ...lists, ...decisions, ...processes }))(
   'a migration beside several writers of %s and readers: none fails',
   async (_, noun) => {
     const any = fc.oneof(...drawn(noun.writers), ...drawn(readers));
-    for (let run = 0; run < sized(4, 0.25); run += 1) {
+    for (let run = 0; run < sized(2, 0.5); run += 1) {
       const of = await nextRound(fixture, noun);
       const failures: string[] = [];
       const migrated = new AbortController();

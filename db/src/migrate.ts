@@ -104,7 +104,10 @@ async function migrateNow(sql: Sql): Promise<Migrated> {
   });
 }
 
-/** Applies the missing migrations and, if any has changed, all files in db/functions, in one transaction: no process sees the tables of one version with the functions of another. */
+/**
+ * Applies the missing migrations and, if any has changed, all files in db/functions, in one transaction: no process sees the tables of one version with the
+ * functions of another.
+ */
 async function apply(
   session: Sql,
   { missing, isStale }: { missing: MigrationMeta[]; isStale: boolean },

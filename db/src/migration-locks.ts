@@ -12,7 +12,7 @@ interface Changed {
 
 /** The longest wait for all locks together, in ms. Statements of the apps wait as long behind it. */
 const mostMs = 500;
-/** Where Postgres looks for such circles sooner, the locks still need some time. */
+/** The shortest, for a server whose deadlock_timeout is very short: the locks alone take some milliseconds. */
 const leastMs = 50;
 
 /**
@@ -22,7 +22,8 @@ const leastMs = 50;
  */
 export async function lockChanged(session: Sql, { statements, views }: Changed): Promise<void> {
   const tables = await listTables(session, statements, views.length > 0);
-  if (tables.length > 0) await session.unsafe(`lock table ${tables.join(', ')} in share update exclusive mode`); // keeps only vacuum out, and waits only for that
+  // Keeps only vacuum out, and waits only for that: a vacuum takes longer than the limit below.
+  if (tables.length > 0) await session.unsafe(`lock table ${tables.join(', ')} in share update exclusive mode`);
   const steps = [
     // Months would be dropped while the rights of all tables are written. Who drops one waits for readers for seconds, so nothing else is locked yet.
     ...((await hasTable(session, 'keywarden.operation'))

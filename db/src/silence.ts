@@ -50,7 +50,8 @@ const longWaitMs = 60_000;
 
 /**
  * Lists, in words, the sessions and prepared transactions for whose locks statements of this database have waited for `waitedMs`; with `isOwn`, statements of
- * this login and application, whose transactions may have tried several times. A transaction that a person left open stops a sync as long as it is open, and no timeout ends either.
+ * this login and application, whose transactions may have tried several times. A transaction that a person left open stops a sync as long as it is open,
+ * and no timeout ends either.
  */
 export async function listBlockers(sql: Sql, { waitedMs = longWaitMs, isOwn = false } = {}): Promise<string[]> {
   const rows = await sql`

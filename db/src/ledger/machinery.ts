@@ -53,7 +53,7 @@ export async function readMachinery(sql: Sql | Tx): Promise<Machinery> {
  */
 export async function listChangedMachinery(sql: Sql | Tx): Promise<string[]> {
   if (!('savepoint' in sql)) return await sql.begin(listChangedMachinery);
-  // A migration waits, or is over: none of them is replaced while it is read.
+  // A migration locks this table before it replaces any of them, so none is replaced while it is read.
   await sql`lock table keywarden.repeatable in access share mode`;
   const expected = JSON.parse(readFileSync(machineryFile, 'utf8')) as Machinery;
   const found = await readMachinery(sql);

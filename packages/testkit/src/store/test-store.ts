@@ -113,7 +113,10 @@ export async function createTestStore(postgresUrl: string): Promise<TestStore> {
   };
 }
 
-/** Records the migrations of a copied database as of now: nothing is enforced automatically while events have waited for a signature for an hour, as those of the template may. */
+/**
+ * Records the migrations of a copied database as of now. Those of the template may have waited for a signature for an hour, and then nothing is enforced
+ * automatically.
+ */
 async function recordAgain(sql: Sql): Promise<void> {
   await sql.begin(async (tx) => {
     await tx`truncate keywarden.ledger_event restart identity cascade`;
