@@ -266,19 +266,6 @@ test('files that are no certificate and key: the report reports it in one senten
   expect(ended.code).toBe(2);
 });
 
-test.each([
-  ['127.0.0.1', () => new URL(sandbox.url).port, 'EADDRINUSE'],
-  ['192.0.2.1', () => '0', 'EADDRNOTAVAIL'],
-])('a witness that cannot listen on %s says so in one sentence', async (address, portOf, code) => {
-  const settings = { KEYWARDEN_DATA: mkdtempSync(join(tmpdir(), 'keywarden-witness-')) };
-  const port = portOf();
-  const log = 'keywarden/e632add7191a+c3e33f00+ASkxkOaRM2txI08gaKPtg8wPyGI5pAfGfASzAHH+Nyfc';
-  const args = ['witness', '--name', 'witness.example/one', '--log', log, '--host', address, '--port', port];
-  const ended = await run([...entry.keywarden, ...args], settings);
-  const sentence = `The witness cannot listen on ${address}:${port} (${code}); name another --host or --port.`;
-  expect(ended).toMatchObject({ code: 1, stderr: `${sentence}\n` });
-});
-
 test('the valid configuration works, and its machine-readable summary is only JSON', async () => {
   const ended = await run([...entry.keywarden, 'sync', '--json'], good());
   expect(ended.code).toBe(0);

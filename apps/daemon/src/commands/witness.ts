@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { getRequestListener } from '@hono/node-server';
-import { createSigningKey, parseSigningKey, parseVerifier, type Signer } from '@keywarden/core/ledger';
+import { createSigningKey, keyAlgorithms, parseSigningKey, parseVerifier, type Signer } from '@keywarden/core/ledger';
 import {
   aborted,
   codeOf,
@@ -17,6 +17,7 @@ import {
 } from '@keywarden/runtime';
 import { createWitness, holdWitnessFolder } from '../witness/witness.ts';
 import { describeCommand } from './command.ts';
+import { requireOneOf } from './common.ts';
 
 const keyFile = 'witness-key';
 
@@ -26,13 +27,14 @@ export const witnessCommand = describeCommand({
   required: { '--log <key...>': 'public keys of the ledgers that it knows' },
   options: {
     '--name <name>': 'the name of its key, at its first start: witness.example/one',
+    '--algorithm <name>': 'the algorithm of its key, at its first start: ed25519, or ml-dsa-44',
     '--host <address>': { about: 'the address to listen on', value: '127.0.0.1' },
     '--port <number>': { about: 'the port', value: '8840' },
   },
   output: 'text',
   examples: ['--name witness.example/one --log keywarden/0123456789ab+01234567+AQ==...'],
   /** It needs neither a store nor a configuration. */
-  async run({ log: logs, name, host, port }) {
+  async run({ log: logs, name, algorithm, host, port }) {
     const environment = readEnvironment(process.env);
     const log = createLogger('witness', environment);
     const { KEYWARDEN_DATA: folder } = environment;
@@ -46,7 +48,7 @@ export const witnessCommand = describeCommand({
       return verifier;
     });
     const release = holdWitnessFolder(folder);
-    const signer = readKey(folder, name);
+    const signer = readKey(folder, { name, algorithm });
     const app = createWitness({ signer, logs: known, folder, now: Date.now });
     app.onError((error, c) => {
       log.error({ err: error }, 'a checkpoint could not be cosigned');
@@ -69,15 +71,23 @@ export const witnessCommand = describeCommand({
 });
 
 /** Returns the witness's key. The first start with a name creates it. */
-function readKey(folder: string, name: string | undefined): Signer {
-  const given = readDataFile(folder, keyFile);
-  if (given === undefined && (name === undefined || !/^[^\s+]+$/.test(name)))
-    throw usageError('The first start of a witness needs --name, without a space or a plus: witness.example/one.');
-  if (given === undefined) createDataFile(folder, keyFile, createSigningKey(name ?? '', 'witness'));
+function readKey(folder: string, given: { name?: string | undefined; algorithm?: string | undefined }): Signer {
+  const { name, algorithm } = given;
+  const wanted = algorithm === undefined ? undefined : requireOneOf(algorithm, keyAlgorithms, 'algorithm');
+  if (readDataFile(folder, keyFile) === undefined) {
+    if (name === undefined || !/^[^\s+]+$/.test(name) || Buffer.byteLength(name) > 255)
+      throw usageError(
+        'The first start of a witness needs --name, without a space or a plus, and with at most 255 bytes: witness.example/one.',
+      );
+    createDataFile(folder, keyFile, createSigningKey(name, 'witness', wanted));
+  }
   const signer = parseSigningKey(readDataFile(folder, keyFile) ?? '');
   if (signer?.verifier.kind !== 'witness')
     throw usageError(`${folder}/${keyFile} is no private key of a witness; restore it from its backup.`);
-  if (name !== undefined && name !== signer.verifier.name)
-    throw usageError(`The key in ${folder}/${keyFile} is of ${signer.verifier.name}; leave out --name.`);
+  const own = signer.verifier;
+  if (name !== undefined && name !== own.name)
+    throw usageError(`The key in ${folder}/${keyFile} is of ${own.name}; leave out --name.`);
+  if (wanted !== undefined && wanted !== own.algorithm)
+    throw usageError(`The key in ${folder}/${keyFile} is of ${own.algorithm}; leave out --algorithm.`);
   return signer;
 }

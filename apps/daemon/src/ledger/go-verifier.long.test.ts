@@ -3,9 +3,10 @@ import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createSigningKey, parseSigningKey, verifyPage, verifyReceipt } from '@keywarden/core/ledger';
+import { createSigningKey, parseSigningKey, signatureLines, verifyPage, verifyReceipt } from '@keywarden/core/ledger';
 import { makeReceipts, readNewestCheckpoint, readPlacedEvents } from '@keywarden/db/daemon';
 import { readEnvironment } from '@keywarden/runtime';
+import { otherWitnessKey, witnessKey } from '@keywarden/testkit/daemon/witness';
 import { buildGoVerifier } from '@keywarden/testkit/report/go-verifier';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
@@ -40,8 +41,10 @@ test('Go’s packages and ours agree on receipts of a growing ledger, and on eac
     const [last] = await store.sql`select max(number) as number from keywarden.pause`;
     for (const number of new Set([1, Math.ceil(Number(last?.number) / 2), Number(last?.number)])) {
       if (newest === null) throw new Error('no checkpoint');
+      const [text = ''] = newest.note.split(/(?<=\n)\n/);
+      const note = newest.note + signatureLines(text, [witnessKey, otherWitnessKey], Math.floor(Date.now() / 1000));
       const [event] = await readPlacedEvents(daemon.db, { subjects: [`pause/${number}`], size: newest.size });
-      receipts.push(...(await makeReceipts(daemon.db, event === undefined ? [] : [event], newest)));
+      receipts.push(...(await makeReceipts(daemon.db, event === undefined ? [] : [event], { ...newest, note })));
     }
   }
   const keys = readSigningKeys(environment).map((each) => each.verifier);
@@ -85,7 +88,10 @@ test('Go’s packages and ours agree on receipts of a growing ledger, and on eac
     const file = join(folder, `${index}.tlog-proof`);
     writeFileSync(file, receipt);
     const { status } = spawnSync(verifier, [keys[0]?.text ?? '', file]);
-    return { ours: typeof verifyReceipt(receipt, keys) !== 'string', go: status === 0 };
+    return {
+      ours: typeof verifyReceipt(receipt, [...keys, witnessKey.verifier, otherWitnessKey.verifier]) !== 'string',
+      go: status === 0,
+    };
   });
   expect(verdicts.slice(0, receipts.length)).toEqual(receipts.map(() => ({ ours: true, go: true })));
   expect(verdicts.slice(receipts.length)).toEqual(tampered.map(() => ({ ours: false, go: false })));

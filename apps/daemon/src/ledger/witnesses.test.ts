@@ -1,3 +1,5 @@
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
 import { formatCheckpoint, openNote, rootOfLeaves, signNote, verifyReceipt } from '@keywarden/core/ledger';
 import { hasOpenIncident, makeReceipts, readPlacedEvents, readSignedTree } from '@keywarden/db/daemon';
 import { readEnvironment } from '@keywarden/runtime';
@@ -7,9 +9,11 @@ import {
   log,
   movedTo,
   now,
+  otherWitnessKey,
   startAnswer,
   startWitness,
   useWitness,
+  witnessFolder,
   witnessKey,
 } from '@keywarden/testkit/daemon/witness';
 import { expect, test } from 'vitest';
@@ -61,6 +65,19 @@ test('a witness cosigns each checkpoint that continues the last one, and receipt
   expect(verifyReceipt(receipt, keys)).toMatchObject({
     witnesses: [{ name: 'witness.example/one', time: now() / 1000 }],
   });
+});
+
+test('a witness that has a key of each algorithm cosigns with both, and is not asked again', async () => {
+  const folder = mkdtempSync(join(witnessFolder, 'other-'));
+  const urls = [await startWitness(), await startWitness([log.verifier], { signer: otherWitnessKey, folder })];
+  const place = movedTo(await createLogMachine(''), ...urls);
+  await machines.addEvent();
+  await growLedger(place);
+  expect(await askWitnesses(place)).toEqual([]);
+  expect(await askWitnesses(movedTo(place, 'http://127.0.0.1:9', 'http://127.0.0.1:9'))).toEqual([]);
+  const tree = await readSignedTree(place.store.db, { prefersCosigned: true });
+  const keys = [witnessKey, otherWitnessKey].map(({ verifier }) => verifier);
+  expect(openNote(tree?.note ?? '', keys)?.signatures.map(({ by }) => by.algorithm)).toEqual(['ed25519', 'ml-dsa-44']);
 });
 
 test('a ledger that was begun anew is cosigned by a witness that knows its new key, and receipts have the new name', async () => {

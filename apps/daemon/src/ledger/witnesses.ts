@@ -1,5 +1,5 @@
 import { readBody } from '@keywarden/core/client';
-import { encodeHash, openNote, parseVerifier, type Verifier } from '@keywarden/core/ledger';
+import { encodeHash, openNote, parseVerifier, replaceSignature, type Verifier } from '@keywarden/core/ledger';
 import * as db from '@keywarden/db/daemon';
 import { codeOf, type Environment, isBareUrl, isLoopback, usageError } from '@keywarden/runtime';
 import type { LedgerContext } from '../context.ts';
@@ -26,8 +26,8 @@ export function readWitnesses({ LEDGER_WITNESSES, ALLOW_HTTP }: Pick<Environment
 }
 
 const timeoutMs = 10_000;
-/** In bytes. A cosignature has a few hundred. */
-const longestAnswer = 10_000;
+/** In bytes. A cosignature with ML-DSA-44 has 3,300, and a witness may have several keys. */
+const longestAnswer = 100_000;
 
 /**
  * What a witness says about a checkpoint.
@@ -116,7 +116,7 @@ async function submit(context: LedgerContext, { witness, cosigned, checkpoint }:
       const own = text.split('\n').find((line) => line.startsWith('— ') && isOwn(line));
       if (own === undefined) return failed('its answer has no valid cosignature of this hour');
       // The first time of a cosignature proves most. Nothing needs that of the tree without an event, which the store may not have yet.
-      if (size > cosigned) await db.saveCosignature(store.db, { size, witness: witness.key.name, lines: `${own}\n` });
+      if (size > cosigned) await saveCosignature(context, size, { key: witness.key, line: own });
       return hasCosigned;
     }
     // A proxy may answer with these numbers too. Only a size, or a refusal of what this witness has cosigned, is an answer of the witness.
@@ -141,6 +141,13 @@ async function submit(context: LedgerContext, { witness, cosigned, checkpoint }:
     oldSize = known;
   }
   return failed('its state changes while it is asked');
+}
+
+/** Stores a cosignature beside that of another key of the same witness. */
+async function saveCosignature({ store }: LedgerContext, size: number, { key, line }: { key: Verifier; line: string }) {
+  const newest = await db.readNewestCosignature(store.db, key.name);
+  const lines = replaceSignature(newest?.size === size ? newest.lines : '', line);
+  await db.saveCosignature(store.db, { size, witness: key.name, lines });
 }
 
 async function post({ signal }: LedgerContext, url: string, body: string): Promise<{ status: number; text: string }> {

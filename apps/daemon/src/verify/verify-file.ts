@@ -78,14 +78,17 @@ export async function verifyFiles(
   return inOrder;
 }
 
-/** Throws a UserError for a witness that has the key of a ledger: the signer of the ledger could cosign it, too. */
+/**
+ * Throws a UserError for a witness that has the key of a ledger, whose signer could cosign it, too, or the key of a witness of another name: a cosignature with
+ * Ed25519 is that of any name.
+ */
 function assertOtherWitnesses(keys: Verifier[]): void {
-  const of = (wanted: Verifier['kind']) => keys.filter(({ kind }) => kind === wanted);
-  const witness = of('witness').find(({ publicKey }) => of('log').some((log) => log.publicKey.equals(publicKey)));
-  if (witness !== undefined)
-    throw usageError(
-      `The witness ${witness.name} ${witness.id} has the key of the ledger itself; name the witness's own key.`,
-    );
+  for (const { kind, name, id, publicKey } of keys.filter((key) => key.kind === 'witness')) {
+    const other = keys.find((key) => (key.kind !== kind || key.name !== name) && key.publicKey.equals(publicKey));
+    if (other === undefined) continue;
+    const whose = other.kind === 'log' ? 'the ledger itself' : `the witness ${other.name}`;
+    throw usageError(`The witness ${name} ${id} has the key of ${whose}; name the witness's own key.`);
+  }
 }
 
 /** Looks for two trees of one size, and for two events at one place of a ledger, in different files: the key of the ledger has signed two histories. */

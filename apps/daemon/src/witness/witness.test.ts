@@ -1,14 +1,34 @@
-import { readdirSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { encodeHash, formatCheckpoint, hashLeaf, rootOfLeaves, type Signer, signNote } from '@keywarden/core/ledger';
-import { createSigner, log, startWitness, useWitness, witnessFolder } from '@keywarden/testkit/daemon/witness';
+import {
+  encodeHash,
+  formatCheckpoint,
+  hashLeaf,
+  openNote,
+  rootOfLeaves,
+  type Signer,
+  signNote,
+} from '@keywarden/core/ledger';
+import {
+  createSigner,
+  log,
+  now,
+  otherWitnessKey,
+  startWitness,
+  useWitness,
+  witnessFolder,
+  witnessKey,
+} from '@keywarden/testkit/daemon/witness';
 import { expect, test } from 'vitest';
 import { holdWitnessFolder } from './witness.ts';
 
 useWitness();
 
-test('a witness answers as c2sp.org/tlog-witness says', async () => {
-  const url = await startWitness();
+test.each([
+  ['Ed25519', witnessKey],
+  ['ML-DSA-44', otherWitnessKey],
+])('a witness with a key of %s answers as c2sp.org/tlog-witness says', async (_what, own) => {
+  const url = await startWitness([log.verifier], { signer: own });
   const leaves = Array.from({ length: 5 }, (_, index) => hashLeaf(String(index)));
   const noteOf = (size: number, { signer = log }: { signer?: Signer } = {}) =>
     signNote(
@@ -42,6 +62,7 @@ test('a witness answers as c2sp.org/tlog-witness says', async () => {
   const [status, type, text] = await post(`old 0\n\n${noteOf(3)}`);
   expect([status, type]).toEqual([200, 'text/plain; charset=utf-8']);
   expect(text).toMatch(/^— witness\.example\/one \S+\n$/);
+  expect(openNote(noteOf(3) + text, [own.verifier])?.signatures).toMatchObject([{ time: now() / 1000 }]);
   expect(await post(`old 0\n\n${noteOf(5)}`)).toEqual([409, 'text/x.tlog.size', '3\n']);
   expect((await post(`old 3\n\n${noteOf(5)}`))[0]).toBe(422);
   // The same size with the same root is cosigned again, and another root is not.
@@ -59,12 +80,25 @@ test('a witness answers as c2sp.org/tlog-witness says', async () => {
   expect(await post(grown('another'))).toEqual([409, 'text/x.tlog.size', '5\n']);
   expect((await post('x'.repeat(200_000)))[0]).toBe(413);
   // After a restart it has the same state, and a damaged one is never replaced.
-  const again = await startWitness();
+  const again = await startWitness([log.verifier], { signer: own });
   const repeated = await fetch(`${again}/add-checkpoint`, { method: 'POST', body: `old 0\n\n${noteOf(5)}` });
   expect([repeated.status, await repeated.text()]).toEqual([409, '5\n']);
   for (const name of readdirSync(witnessFolder)) writeFileSync(join(witnessFolder, name), 'damaged');
   const damaged = await fetch(`${again}/add-checkpoint`, { method: 'POST', body: `old 0\n\n${noteOf(5)}` });
   expect(damaged.status).toBe(503);
+});
+
+test('a checkpoint with extension lines is cosigned with Ed25519, which signs them, and not with ML-DSA-44', async () => {
+  const text = `${formatCheckpoint({ origin: log.verifier.name, size: 1, root: hashLeaf('x') })}extension\n`;
+  const body = `old 0\n\n${signNote(text, [log], 0)}`;
+  const ask = async (signer: Signer) => {
+    const folder = mkdtempSync(join(witnessFolder, 'other-'));
+    const url = await startWitness([log.verifier], { signer, folder });
+    const { status } = await fetch(`${url}/add-checkpoint`, { method: 'POST', body });
+    return { status, files: readdirSync(folder).length };
+  };
+  expect(await ask(witnessKey)).toEqual({ status: 200, files: 1 });
+  expect(await ask(otherWitnessKey)).toEqual({ status: 400, files: 0 });
 });
 
 test('two witnesses do not work in one folder', () => {

@@ -58,6 +58,11 @@ function addCheckpoint({ signer, logs, folder, now }: Witness, body: string): An
   if (keys.length === 0) return { status: 404, text: 'This witness does not know the log.\n' };
   const opened = ledger.openNote(note, keys);
   if (opened === null) return { status: 403, text: 'The checkpoint is not signed with a key of the log.\n' };
+  if (!ledger.canSign(signer.verifier, opened.text))
+    return {
+      status: 400,
+      text: 'The key of this witness signs no extension lines and no origin of more than 255 bytes.\n',
+    };
   if (oldSize > checkpoint.size) return { status: 400, text: 'The old size is larger than that of the checkpoint.\n' };
   const last = readLast(folder, origin);
   const isOther = oldSize === checkpoint.size && last !== null && !ledger.isSameHash(last.root, checkpoint.root);

@@ -1,5 +1,4 @@
 import { type Hash, hashSize, type TreeHead } from './merkle.ts';
-import { decodeBase64 } from './note.ts';
 
 // c2sp.org/tlog-checkpoint: the text of a note that states a log's size and root.
 
@@ -37,4 +36,11 @@ export function encodeHash(hash: Hash): string {
 export function decodeHash(text: string | undefined): Hash | null {
   const bytes = decodeBase64(text);
   return bytes?.length === hashSize ? bytes : null;
+}
+
+/** Decodes standard base64. Returns null unless the text is the encoding of its bytes. */
+export function decodeBase64(text: string | undefined): Buffer | null {
+  if (text === undefined) return null;
+  const bytes = Buffer.from(text, 'base64');
+  return bytes.toString('base64') === text ? bytes : null;
 }

@@ -1,6 +1,16 @@
 export { isVerifyPage, policyFile, verifyPage } from './archive-documents.ts';
 export { type Checkpoint, decodeHash, encodeHash, formatCheckpoint, parseCheckpoint, parseSize } from './checkpoint.ts';
 export {
+  canSign,
+  createSigningKey,
+  type KeyAlgorithm,
+  keyAlgorithms,
+  parseSigningKey,
+  parseVerifier,
+  type Signer,
+  type Verifier,
+} from './keys.ts';
+export {
   emptyRoot,
   emptyTree,
   type Hash,
@@ -18,16 +28,12 @@ export {
 } from './merkle.ts';
 export {
   addSignatures,
-  createSigningKey,
   openNote,
   otherKey,
-  parseSigningKey,
-  parseVerifier,
-  type Signer,
+  replaceSignature,
   signatureLines,
   signNote,
   splitNote,
-  type Verifier,
   whyUnsigned,
 } from './note.ts';
 export { hashOperation, isSealed, readMembers, sealedColumns } from './operations.ts';

@@ -1,16 +1,8 @@
 import { expect, test } from 'vitest';
 import { formatCheckpoint, parseCheckpoint } from './checkpoint.ts';
+import { createSigningKey, parseSigningKey, parseVerifier, type Signer } from './keys.ts';
 import { emptyRoot } from './merkle.ts';
-import {
-  addSignatures,
-  createSigningKey,
-  openNote,
-  parseSigningKey,
-  parseVerifier,
-  type Signer,
-  signNote,
-  splitNote,
-} from './note.ts';
+import { addSignatures, openNote, signNote, splitNote } from './note.ts';
 import { formatProof, parseProof } from './proof.ts';
 
 function signerOf(text: string): Signer {
@@ -21,8 +13,10 @@ function signerOf(text: string): Signer {
 
 const log = signerOf(createSigningKey('keywarden.example/log', 'log'));
 const witness = signerOf(createSigningKey('witness.example/w1', 'witness'));
+const quantumSafe = signerOf(createSigningKey('witness.example/w2', 'witness', 'ml-dsa-44'));
 const text = formatCheckpoint({ origin: 'keywarden.example/log', size: 7, root: emptyRoot });
-const note = signNote(text, [log, witness], 1_679_315_147);
+const keys = [log, witness, quantumSafe].map(({ verifier }) => verifier);
+const note = signNote(text, [log, witness, quantumSafe], 1_679_315_147);
 
 test('the example of Go’s own documentation opens, and a changed one does not', () => {
   const key = parseVerifier('PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW');
@@ -37,12 +31,13 @@ test('the example of Go’s own documentation opens, and a changed one does not'
   expect(openNote(message.replace('answer', 'Answer'), key === null ? [] : [key])).toBeNull();
 });
 
-test('a checkpoint with a cosignature opens with both keys, or with one of them', () => {
-  expect(openNote(note, [log.verifier, witness.verifier])?.signatures.map(({ by, time }) => [by.name, time])).toEqual([
+test('a checkpoint with cosignatures opens with all keys, or with one of them', () => {
+  expect(openNote(note, keys)?.signatures.map(({ by, time }) => [by.name, time])).toEqual([
     ['keywarden.example/log', null],
     ['witness.example/w1', 1_679_315_147],
+    ['witness.example/w2', 1_679_315_147],
   ]);
-  expect(openNote(note, [witness.verifier])?.text).toBe(text);
+  for (const key of keys) expect(openNote(note, [key])?.text).toBe(text);
   expect(parseCheckpoint(text)).toEqual({ origin: 'keywarden.example/log', size: 7, root: emptyRoot });
 });
 
@@ -56,11 +51,11 @@ test('the name of a key has no space of Unicode, and may have any other characte
 
 test('cosignatures are added to a note, and lines that would make it worthless are not', () => {
   const signed = signNote(text, [log], 0);
-  const line = note.slice(signed.length);
-  expect(addSignatures(signed, line)).toBe(note);
+  const lines = note.slice(signed.length);
+  expect(addSignatures(signed, lines)).toBe(note);
   const forged = `— ${log.verifier.name} ${Buffer.concat([Buffer.from(log.verifier.id, 'hex'), Buffer.alloc(64)]).toString('base64')}\n`;
   expect(openNote(signed + forged, [log.verifier])).toBeNull();
-  expect(addSignatures(signed, `${forged}no signature\n\n${line}`)).toBe(note);
+  expect(addSignatures(signed, `${forged}no signature\n\n${lines}`)).toBe(note);
   const lineOf = (name: string, size = 76) => `— ${name} ${Buffer.alloc(size, 1).toString('base64')}\n`;
   const many = Array.from({ length: 200 }, (_, index) => lineOf(`witness.example/w${index}`)).join('');
   const twice = signNote(text, [log, signerOf(createSigningKey('keywarden.example/log', 'log'))], 0);
@@ -98,7 +93,7 @@ test.each([
   [
     'a time that the witness did not sign',
     () =>
-      note.replace(/(— witness\S+ )(\S+)/, (_all, start: string, line: string) => {
+      note.replace(/(— witness\.example\/w1 )(\S+)/, (_all, start: string, line: string) => {
         const bytes = Buffer.from(line, 'base64');
         bytes[11] = (bytes[11] ?? 0) ^ 1;
         return start + bytes.toString('base64');
@@ -110,21 +105,21 @@ test.each([
   ['bytes that are no UTF-8', (each: string) => each.replace('keywarden', '\ufffd')],
   ['101 signatures', (each: string) => each + each.split('\n').at(-2)?.concat('\n').repeat(100)],
 ])('a note with %s does not open', (_what, change) => {
-  expect(openNote(change(note), [log.verifier, witness.verifier])).toBeNull();
+  expect(openNote(change(note), keys)).toBeNull();
 });
 
 test('a signature with a byte before it is none', () => {
-  for (const { verifier } of [log, witness]) {
+  for (const { verifier } of [log, witness, quantumSafe]) {
     const [line = '', encoded = ''] = new RegExp(`— ${verifier.name} (.+)`).exec(note) ?? [];
     const bytes = Buffer.from(encoded, 'base64');
     const longer = Buffer.concat([bytes.subarray(0, -64), Buffer.of(0), bytes.subarray(-64)]).toString('base64');
-    const opened = openNote(note.replace(line, `— ${verifier.name} ${longer}`), [log.verifier, witness.verifier]);
+    const opened = openNote(note.replace(line, `— ${verifier.name} ${longer}`), keys);
     expect(opened).toBeNull();
   }
 });
 
 test('an unknown signature is left out, and no key opens nothing', () => {
-  expect(splitNote(note)?.lines).toHaveLength(2);
+  expect(splitNote(note)?.lines).toHaveLength(3);
   expect(openNote(note, [])).toBeNull();
 });
 

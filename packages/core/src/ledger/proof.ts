@@ -1,6 +1,5 @@
-import { decodeHash, encodeHash, parseSize } from './checkpoint.ts';
+import { decodeBase64, decodeHash, encodeHash, parseSize } from './checkpoint.ts';
 import type { Hash } from './merkle.ts';
-import { decodeBase64 } from './note.ts';
 
 // c2sp.org/tlog-proof: one file that proves offline that an entry is in a log.
 

@@ -1,18 +1,20 @@
 import { expect, test } from 'vitest';
 import { canonicalJson, sha256 } from '../values/index.ts';
 import { formatCheckpoint } from './checkpoint.ts';
+import { createSigningKey, type KeyAlgorithm, parseSigningKey, type Signer } from './keys.ts';
 import { hashLeaf, hashRange, rangesOfInclusion, rootOfLeaves } from './merkle.ts';
-import { createSigningKey, parseSigningKey, type Signer, signNote } from './note.ts';
+import { signNote } from './note.ts';
 import { formatReceipt, type ReceiptExtra, verifyReceipt } from './receipt.ts';
 
-function signerOf(name: string, kind: 'log' | 'witness'): Signer {
-  const signer = parseSigningKey(createSigningKey(name, kind));
+function signerOf(name: string, kind: 'log' | 'witness', algorithm?: KeyAlgorithm): Signer {
+  const signer = parseSigningKey(createSigningKey(name, kind, algorithm));
   if (signer === null) throw new Error('no key');
   return signer;
 }
 
 const log = signerOf('keywarden/test', 'log');
 const witness = signerOf('witness.example', 'witness');
+const quantumSafe = signerOf('witness.example', 'witness', 'ml-dsa-44');
 const keys = [log.verifier, witness.verifier];
 
 const salt = 'ab'.repeat(32);
@@ -53,6 +55,10 @@ test('a receipt proves what was recorded, where, and who saw it', () => {
     size: 11,
     origin: 'keywarden/test',
     witnesses: [{ name: 'witness.example', time: 1_800_000_000 }],
+  });
+  const both = checkpointOf([log, witness, quantumSafe]);
+  expect(verifyReceipt(receiptOf({}, both), [...keys, quantumSafe.verifier])).toMatchObject({
+    witnesses: [{ name: 'witness.example' }, { name: 'witness.example', time: 1_800_000_000 }],
   });
 });
 

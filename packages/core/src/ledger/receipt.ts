@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { canonicalJson, isInstant, sha256, toMs } from '../values/index.ts';
 import { encodeHash, parseCheckpoint } from './checkpoint.ts';
+import type { Verifier } from './keys.ts';
 import { hashLeaf, isIncluded } from './merkle.ts';
-import { openNote, type Verifier, whyUnsigned } from './note.ts';
+import { openNote, whyUnsigned } from './note.ts';
 import { formatProof, parseProof, type TlogProof } from './proof.ts';
 import { type TimedEvent, toleranceMs } from './recording-times.ts';
 

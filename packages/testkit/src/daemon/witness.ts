@@ -2,21 +2,27 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createSigningKey, parseSigningKey, type Signer } from '@keywarden/core/ledger';
+import { createSigningKey, type KeyAlgorithm, parseSigningKey, type Signer } from '@keywarden/core/ledger';
 import { createWitness } from '@keywarden/daemon';
 import { afterEach, beforeEach } from 'vitest';
 import { listen, listenWith } from '../report/served.ts';
 import { type Machine, machines } from './ledger-machines.ts';
 
 /** Creates the key of a log or of a witness. */
-export function createSigner(name: string, kind: 'log' | 'witness'): Signer & { text: string } {
-  const text = createSigningKey(name, kind);
+export function createSigner(
+  name: string,
+  kind: 'log' | 'witness',
+  algorithm?: KeyAlgorithm,
+): Signer & { text: string } {
+  const text = createSigningKey(name, kind, algorithm);
   const signer = parseSigningKey(text);
   if (signer === null) throw new Error('no key');
   return { ...signer, text };
 }
 
 export const witnessKey = createSigner('witness.example/one', 'witness');
+/** A key of the same witness with ML-DSA-44. */
+export const otherWitnessKey = createSigner('witness.example/one', 'witness', 'ml-dsa-44');
 export const log = createSigner('keywarden/log', 'log');
 /** The clock of the witness and of the log's machines. It is later than the recording of any event. */
 export const now = () => Date.parse('2999-05-01T00:00:00Z');
@@ -37,8 +43,11 @@ export function useWitness(): void {
 }
 
 /** Starts the witness over HTTP, and returns its address. */
-export async function startWitness(logs = [log.verifier]): Promise<string> {
-  const app = createWitness({ signer: witnessKey, logs, folder: witnessFolder, now });
+export async function startWitness(
+  logs = [log.verifier],
+  { signer = witnessKey, folder = witnessFolder }: { signer?: Signer; folder?: string } = {},
+): Promise<string> {
+  const app = createWitness({ signer, logs, folder, now });
   app.onError((_error, c) => c.text('cannot\n', 503));
   const served = await listen(app);
   closing.push(served.close);
@@ -58,8 +67,9 @@ export async function createLogMachine(url: string): Promise<Machine> {
   return { ...(await machines.create({ LEDGER_KEY: log.text, LEDGER_WITNESSES })), now };
 }
 
-/** Returns a machine with the same data folder that knows the witness by another address. */
-export function movedTo(machine: Machine, url: string): Machine {
-  const LEDGER_WITNESSES = `${witnessKey.verifier.text} ${url}`;
+/** Returns a machine with the same data folder that knows the witness by another address, or its two keys by an address each. */
+export function movedTo(machine: Machine, ...urls: string[]): Machine {
+  const keys = [witnessKey, otherWitnessKey];
+  const LEDGER_WITNESSES = urls.map((url, index) => `${keys[index]?.verifier.text} ${url}`).join('\n');
   return { ...machine, environment: { ...machine.environment, LEDGER_WITNESSES } };
 }

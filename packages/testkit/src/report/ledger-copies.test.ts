@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
@@ -7,12 +8,15 @@ import {
   hashLeaf,
   hashRanges,
   parseSigningKey,
+  parseVerifier,
   signNote,
   unpackEntries,
+  type Verifier,
 } from '@keywarden/core/ledger';
 import { makeOperationPartitions, saveOperationPage } from '@keywarden/db/daemon';
 import { makeWireOperation } from '@keywarden/testkit/store/rows';
 import { expect, test } from 'vitest';
+import { createKey } from './own-ledger.ts';
 import {
   amend,
   copyLedger,
@@ -32,8 +36,7 @@ import { operations, packs, period, usePacks } from './packs-fixture.ts';
 usePacks();
 
 test('a witness of the given keys that has not cosigned is named', async () => {
-  const witness = parseSigningKey(createSigningKey('witness.example/one', 'witness'));
-  if (witness === null) throw new Error('no key');
+  const witness = createKey('witness', 'witness.example/one');
   const file = join(packs.folder, 'asked.zip');
   writeFileSync(file, pack(operations));
   const receipt = join(packs.folder, 'asked.tlog-proof');
@@ -53,6 +56,31 @@ test('a witness of the given keys that has not cosigned is named', async () => {
   expect(without[2]?.words).toContain(`${file}: none of its days has a newer seal`);
   expect(without[2]?.words).toContain(`the copy continues ${receipt}`);
 });
+
+test('a witness with the key of the ledger, or of a witness of another name, is refused', async () => {
+  const file = join(packs.folder, 'asked.zip');
+  writeFileSync(file, pack(operations));
+  const ledger = parseVerifier(packs.fixture.ledger.publicKey);
+  if (ledger === null) throw new Error('no key');
+  const [one, two] = ['one', 'two'].map((name) => createKey('witness', `witness.example/${name}`).verifier);
+  if (one === undefined || two === undefined) throw new Error('no keys');
+  const verify = async (...witnesses: string[]) =>
+    await verifyTogether([file], [packs.fixture.ledger.publicKey, ...witnesses]);
+  await expect(verify(witnessOf('witness.example/one', ledger))).rejects.toThrow(
+    /^The witness witness\.example\/one \S+ has the key of the ledger itself; name the witness's own key\.$/,
+  );
+  await expect(verify(one.text, witnessOf('witness.example/two', one))).rejects.toThrow(
+    'has the key of the witness witness.example/two',
+  );
+  expect(await verify(one.text, two.text)).toMatchObject([{ rank: 1 }]);
+});
+
+/** Returns the public key of a witness that has the key of another witness or of a ledger, as text. */
+function witnessOf(name: string, { publicKey }: Pick<Verifier, 'publicKey'>): string {
+  const typed = Buffer.concat([Buffer.of(4), publicKey.export({ format: 'der', type: 'spki' }).subarray(-32)]);
+  const id = createHash('sha256').update(`${name}\n`).update(typed).digest('hex').slice(0, 8);
+  return `${name}+${id}+${typed.toString('base64')}`;
+}
 
 test('a witness that has ended long ago holds nothing back', async () => {
   const { sql } = packs.fixture.store;
