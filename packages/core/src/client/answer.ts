@@ -95,7 +95,11 @@ export function readRefusal(text: string): { message: string; requestId: string 
  * Returns the service's own id of a request. It comes from an error's body (`bodyId`) or from the response header. Null if there is none that can be
  * shown: one with the credential cannot.
  */
-export function requestIdOf({ headers }: Response, bodyId: string | null, apiKey: string): string | null {
+export function requestIdOf(
+  { headers }: Response,
+  bodyId: string | null,
+  hide: (text: string) => string,
+): string | null {
   const id = bodyId ?? headers.get('x-neon-ret-request-id') ?? '';
-  return /^[\w.:-]{1,100}$/.test(id) && !id.includes(apiKey) ? id : null;
+  return /^[\w.:-]{1,100}$/.test(id) && hide(id) === id ? id : null;
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers';
 import { parseJson, readAgeMs, readBody, readDateMs, readRefusal, requestIdOf } from './answer.ts';
 import { ControlPlaneError, codeForStatus } from './errors.ts';
+import { hiderOf, shortestSecret } from './hide.ts';
 import type { Limiter } from './limiter.ts';
 import { networkCode, neverSent, onlyOnce } from './network.ts';
 import { type Failure, type Loss, type Method, readRetryAfterMs, retryDelayMs } from './retry.ts';
@@ -70,7 +71,10 @@ export interface ClientOptions {
   fetch?: typeof fetch;
 }
 
-type TransportOptions = Required<ClientOptions>;
+interface TransportOptions extends Required<ClientOptions> {
+  /** Removes the credential from a text. */
+  hide: (text: string) => string;
+}
 
 export type Call = (options: CallOptions) => Promise<Reply>;
 
@@ -80,7 +84,8 @@ interface Running extends CallOptions {
 }
 
 /** Returns the function that sends every request, with limits, timeouts, retries and typed errors. */
-export function createTransport(options: TransportOptions): Call {
+export function createTransport(given: Required<ClientOptions>): Call {
+  const options: TransportOptions = { ...given, hide: hiderOf(given.apiKey) };
   const { limiter, time, random, callTimeoutMs } = options;
   const hooks = quiet(options.hooks);
   const tryAll = async (running: Running): Promise<Reply> => {
@@ -184,16 +189,16 @@ async function attemptOnce(
     // Other successes, such as 203 and 206, announce a body that is not what was asked for.
     if (method === 'GET' && status !== 200)
       throw new ControlPlaneError('invalid_response', `the response has the status ${status}, not 200`);
-    const theirs = requestIdOf(response, null, options.apiKey);
+    const theirs = requestIdOf(response, null, options.hide);
     // A list that repeats the credential would bring it into the store and the log. The response to a mint has another secret, which must stay whole.
-    const shown = method === 'POST' || options.apiKey.length < shortestSecret ? text : hide(options, text);
+    const shown = method === 'POST' || options.apiKey.length < shortestSecret ? text : options.hide(text);
     return { kind: 'reply', reply: readReply(shown, { response, requestId: theirs ?? requestId }) };
   } catch (cause) {
     const failure: Loss =
       cause instanceof ControlPlaneError
         ? { status: null, wasSent: true, isWhole: true }
         : { status: null, wasSent: status !== null || !neverSent(cause) };
-    const message = hide(options, `${method} ${route}: ${describeLoss(options, request, cause)}`);
+    const message = options.hide(`${method} ${route}: ${describeLoss(options, request, cause)}`);
     const code = cause instanceof ControlPlaneError ? null : networkCode(cause);
     const error = new ControlPlaneError(lossCode(request, failure), message, { status, requestId, networkCode: code });
     return { kind: 'failure', failure, retryAfterMs: 0, error };
@@ -211,8 +216,8 @@ async function readFailure(
   const { status, headers } = response;
   const text = await readBody(response, options.maxBodyBytes).catch(() => '');
   const refusal = readRefusal(text);
-  const message = hide(options, `${method} ${route} answered ${status}: ${refusal.message}`);
-  const theirs = requestIdOf(response, refusal.requestId, options.apiKey);
+  const message = options.hide(`${method} ${route} answered ${status}: ${refusal.message}`);
+  const theirs = requestIdOf(response, refusal.requestId, options.hide);
   const sentMs = readDateMs(headers) ?? options.time.now();
   const retryAfterMs = readRetryAfterMs(headers.get('retry-after'), sentMs);
   const details = { status, requestId: theirs ?? requestId, retryAfterMs };
@@ -281,12 +286,4 @@ function describeLoss(
   if (request.over.aborted) return `no response within ${callTimeoutMs} ms over all attempts`;
   if (cause instanceof Error && cause.name === 'TimeoutError') return `no response within ${timeoutMs} ms`;
   return `${new URL(baseUrl).host} ${neverSent(cause) ? 'cannot be reached' : 'sent an incomplete response'} (${networkCode(cause)})`;
-}
-
-/** Shorter texts are in a list by chance, and are no credentials. Those of the control plane have 60 characters or more. */
-const shortestSecret = 12;
-
-/** Removes the credential from a text: a control plane, or a proxy before it, may repeat it in a response. */
-function hide({ apiKey }: TransportOptions, text: string): string {
-  return text.replaceAll(apiKey, '[redacted]');
 }
