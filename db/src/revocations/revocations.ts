@@ -1,9 +1,9 @@
 import { and, eq, isNotNull, isNull, sql as raw, type SQL } from 'drizzle-orm';
-import { mostLag } from '../keys/listings/listing.ts';
-import { type Lease, withFence } from '../locks.ts';
+import { mostLag, scopeKeyOf } from '../keys/listings/listing.ts';
+import { holdList, type Lease, withFence } from '../locks.ts';
 import { credential, type key, keyListing } from '../schema/keys.ts';
 import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
-import { anyOf, builderOf, type Db, type Sql } from '../sql.ts';
+import { anyOf, builderOf, type Db, type Sql, type Tx } from '../sql.ts';
 
 /** The cause of a revocation: an approved plan, or the key's rotation. */
 export type RevocationCause = { planId: string; approval: string } | { rotation: string };
@@ -114,28 +114,32 @@ export async function reconcileIntents(
   sql: Sql,
   { controlPlane, scope }: { controlPlane: string; scope: string },
 ): Promise<void> {
-  await sql`
-    insert into keywarden.revocation_outcome (intent_number, outcome, detail)
-    select i.number, case when k.gone_at is null then 'not_revoked' else 'gone' end, '{"by": "listing"}'
-    from keywarden.revocation_intent i
-    join keywarden.credential k on k.number = i.key_number
-    left join keywarden.revocation_outcome o on o.intent_number = i.number
-    where o.intent_number is null and k.control_plane_number = ${controlPlane} and k.scope = ${scope}
-      and (k.gone_at is not null or k.missing_since is null and 1 < (
-        select count(*) from keywarden.key_listing l
-        where l.control_plane_number = ${controlPlane} and l.scope = ${scope} and l.number > i.last_listing_number
-          and l.why_suspect is null and l.begun_at > i.created_at + ${mostLag}::interval
-          and l.listed_at > coalesce(i.judged_at, '-infinity') + ${mostLag}::interval))
-    on conflict (intent_number) do nothing`;
-  await reportUndone(sql, { controlPlane, scope });
+  await sql.begin(async (tx) => {
+    // Another process may have taken the lock of the scope meanwhile, and would open the same incidents.
+    await holdList(tx, scopeKeyOf(controlPlane, scope));
+    await tx`
+      insert into keywarden.revocation_outcome (intent_number, outcome, detail)
+      select i.number, case when k.gone_at is null then 'not_revoked' else 'gone' end, '{"by": "listing"}'
+      from keywarden.revocation_intent i
+      join keywarden.credential k on k.number = i.key_number
+      left join keywarden.revocation_outcome o on o.intent_number = i.number
+      where o.intent_number is null and k.control_plane_number = ${controlPlane} and k.scope = ${scope}
+        and (k.gone_at is not null or k.missing_since is null and 1 < (
+          select count(*) from keywarden.key_listing l
+          where l.control_plane_number = ${controlPlane} and l.scope = ${scope} and l.number > i.last_listing_number
+            and l.why_suspect is null and l.begun_at > i.created_at + ${mostLag}::interval
+            and l.listed_at > coalesce(i.judged_at, '-infinity') + ${mostLag}::interval))
+      on conflict (intent_number) do nothing`;
+    await reportUndone(tx, { controlPlane, scope });
+  });
 }
 
 /**
  * Opens an incident for each key whose newest attempt revoked it, or found it gone, and that two listings in a row show although they began after every
  * replica knew. An attempt has one incident, and a key one that is open.
  */
-async function reportUndone(sql: Sql, { controlPlane, scope }: { controlPlane: string; scope: string }): Promise<void> {
-  await sql`
+async function reportUndone(tx: Tx, { controlPlane, scope }: { controlPlane: string; scope: string }): Promise<void> {
+  await tx`
     insert into keywarden.incident (kind, key_number, intent_number, detail, scope)
     select 'revocation_undone', k.number, i.number, jsonb_build_object('revoked_at', o.at, 'listed_at', shown.last), k.control_plane_number || '/' || k.scope
     from keywarden.revocation_outcome o

@@ -96,6 +96,25 @@ test('a revoked key that no listing shows any more opens no incident, nor do lis
   expect(await incidents()).toEqual(['revocation_undone']);
 });
 
+test('two processes that settle the same listings at once open one incident for an attempt', async () => {
+  await recordOutcome(daemon.sql, String(await begin()), { outcome: 'revoked', at: '2026-06-01T01:00:00Z' });
+  for (let times = 0; times < 2; times += 1) await list();
+  await store.sql`update keywarden.revocation_outcome set at = at - interval '1 hour'`;
+  const replica = await store.as('keywarden_daemon');
+  const work: Promise<void>[] = [];
+  await store.sql.begin(async (tx) => {
+    // An incident waits for the row of its key.
+    await tx`select from keywarden.credential order by number for update`;
+    work.push(
+      ...[daemon, replica].map(({ sql }) => reconcileIntents(sql, { controlPlane, scope: 'organization:acme' })),
+    );
+    await store.untilBlocked(...work);
+  });
+  await Promise.all(work);
+  const kinds = await store.sql`select kind from keywarden.incident`;
+  expect(kinds.map(({ kind }) => kind)).toEqual(['revocation_undone']);
+});
+
 test('R5: a use in flight opens its incident, also if listings have ended the intent during the call', async () => {
   const intent = String(await begin());
   for (let times = 0; times < 2; times += 1) await list({ ids: ['2', '3', '4'] });
