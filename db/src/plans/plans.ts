@@ -9,6 +9,7 @@ import {
 } from '@keywarden/core/policy';
 import { canonicalJson } from '@keywarden/core/values';
 import { asc, desc, eq, sql as raw } from 'drizzle-orm';
+import { holdList } from '../locks.ts';
 import { approvalEnd, type PlanApprovalVia, planApproval, plan as planTable, policyVersion } from '../schema/plans.ts';
 import { planStanding, standingApproval, standingRejection } from '../schema/views.ts';
 import { builderOf, type Db, type Sql, toJson } from '../sql.ts';
@@ -17,6 +18,8 @@ import { builderOf, type Db, type Sql, toJson } from '../sql.ts';
 export async function savePlan(sql: Sql, plan: Plan, policy: Policy): Promise<boolean> {
   const { document } = plan;
   return await sql.begin(async (tx) => {
+    // Of two processes that find another policy in force, one records the change.
+    await holdList(tx, 'policies in force');
     const db = builderOf(tx);
     const version = { sha256: document.policy_sha256, document: canonicalJson(policy) };
     await db.insert(policyVersion).values(version).onConflictDoNothing();
