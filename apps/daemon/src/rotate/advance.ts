@@ -53,7 +53,9 @@ async function advanceOne(context: Context, first: StoredRotation, run: Run): Pr
       { rotation: rotation.id, err: error },
       'a rotation could not be advanced; the next pass retries it',
     );
-    return { rotation, waits: 'it failed; the next pass retries it', hasFailed: true };
+    // The step may have moved it on before it failed: its successor may exist.
+    const now = await readRotation(context.store.db, rotation.number).catch(() => undefined);
+    return { rotation: now ?? rotation, waits: 'it failed; the next pass retries it', hasFailed: true };
   }
 }
 

@@ -109,6 +109,14 @@ test('a pass that a signal stops between two rotations is not done, and its job 
   expect(ends).toHaveLength(1);
 });
 
+test('a rotation whose successor was minted is not shown as planned if that cannot be recorded', async () => {
+  await prepare(['bot', 'two'], { policy: quiet });
+  await store.sql`revoke update on keywarden.rotation_mint from keywarden_daemon`;
+  const { moved } = await ask(['bot'], 'files');
+  expect(await liveNames()).toHaveLength(3);
+  expect(moved.map(({ rotation, hasFailed }) => [rotation.state, hasFailed])).toEqual([['minting', true]]);
+});
+
 test('R10: the job of rotations fails, and is retried, if the machine can write no mark after its pass', async () => {
   await prepare(['bot', 'two'], { policy: quiet });
   await ask(['bot'], 'files');
