@@ -16,6 +16,8 @@ import {
   startRun,
   writeMessage,
 } from './daemon.ts';
+import { jobSchema } from './jobs/queues.ts';
+import { replaceFutureTimes } from './jobs/state.ts';
 import { openCampaign } from './report.ts';
 import { builderOf } from './sql.ts';
 import type { Store } from './store.ts';
@@ -175,6 +177,30 @@ test('incidents close while others of them close that have changed meanwhile', a
   await first.unsafe('commit');
   await store.untilBlocked(...work);
   work.push(close('b', 'c'));
+  await store.untilBlocked(...work);
+  await second.unsafe('commit');
+  for (const session of [first, second]) session.release();
+  await expect(Promise.all(work)).resolves.toHaveLength(2);
+});
+
+test('times of the queues that are ahead are replaced while others of them change', async () => {
+  const queue = daemon.sql(`${jobSchema}.queue`);
+  const names = (await store.sql`select name from ${queue} order by name limit 3`).map(({ name }) => String(name));
+  const [a = '', b = '', c = ''] = names;
+  const set = (name: string, time: string) =>
+    `update ${jobSchema}.queue set monitor_on = ${time}, updated_on = clock_timestamp() where name = '${name}'`;
+  for (const name of [a, b, c]) await store.sql.unsafe(set(name, `now() + interval '1 day'`));
+  const work: Promise<unknown>[] = [];
+  const [first, second] = [await store.sql.reserve(), await store.sql.reserve()];
+  await first.unsafe(`begin; ${set(a, 'now()')}`).simple();
+  work.push(replaceFutureTimes(daemon.sql));
+  await store.untilBlocked(...work);
+  // The row of b is after that of c from now on.
+  await second.unsafe(set(b, `now() + interval '2 days'`));
+  await second.unsafe(`begin; select from ${jobSchema}.queue where name = '${b}' for update`).simple();
+  await first.unsafe('commit');
+  await store.untilBlocked(...work);
+  work.push(replaceFutureTimes(daemon.sql));
   await store.untilBlocked(...work);
   await second.unsafe('commit');
   for (const session of [first, second]) session.release();

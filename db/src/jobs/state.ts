@@ -39,11 +39,17 @@ const furthestSeconds = queueSettings.retryDelayMax + 60;
 export async function replaceFutureTimes(sql: Sql): Promise<void> {
   const latest = sql`now() + ${furthestSeconds} * interval '1 second'`;
   await sql`
-    update ${sql(jobSchema)}.job
-    set start_after = least(start_after, now()), started_on = least(started_on, now()), heartbeat_on = least(heartbeat_on, now())
-    where state <= 'active' and greatest(start_after, started_on, heartbeat_on) > ${latest}`;
+    update ${sql(jobSchema)}.job j
+    set start_after = least(j.start_after, now()), started_on = least(j.started_on, now()), heartbeat_on = least(j.heartbeat_on, now())
+    from (
+      select name, id from ${sql(jobSchema)}.job
+      where state <= 'active' and greatest(start_after, started_on, heartbeat_on) > ${latest} order by name, id for update) ahead
+    where j.name = ahead.name and j.id = ahead.id`;
   await sql`
-    update ${sql(jobSchema)}.queue
-    set monitor_claim_on = least(monitor_claim_on, now()), monitor_on = least(monitor_on, now()), maintain_on = least(maintain_on, now())
-    where greatest(monitor_claim_on, monitor_on, maintain_on) > ${latest}`;
+    update ${sql(jobSchema)}.queue q
+    set monitor_claim_on = least(q.monitor_claim_on, now()), monitor_on = least(q.monitor_on, now()), maintain_on = least(q.maintain_on, now())
+    from (
+      select name from ${sql(jobSchema)}.queue
+      where greatest(monitor_claim_on, monitor_on, maintain_on) > ${latest} order by name for update) ahead
+    where q.name = ahead.name`;
 }
