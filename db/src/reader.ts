@@ -3,8 +3,7 @@ import { type Reader, readerOf } from './list.ts';
 import type { Run, Sql } from './sql.ts';
 
 /**
- * Returns reads over a pool. With a signal, each read has a connection of its own and is canceled when the signal aborts. The connection goes back
- * to the pool after the cancellation has arrived, which otherwise could hit the connection's next statement.
+ * Returns reads over a pool. With a signal, each read has a connection of its own and is canceled when the signal aborts.
  */
 export function readOver(pool: Sql, signal?: AbortSignal): Reader {
   const run: Run = async (text, params, asValues) => {
@@ -17,27 +16,37 @@ export function readOver(pool: Sql, signal?: AbortSignal): Reader {
     if (signal === undefined) return await send(pool);
     refuseAborted(signal);
     const session = await pool.reserve();
-    let canceled: PromiseLike<unknown> | undefined;
     try {
-      refuseAborted(signal);
-      const query = send(session);
-      const cancel = () => {
-        // The driver's type is void; the patched driver returns when the server has taken the request.
-        const sent = query.cancel() as unknown as Promise<unknown> | null;
-        canceled = Promise.resolve(sent).catch(() => undefined);
-      };
-      signal.addEventListener('abort', cancel, { once: true });
-      try {
-        return await query;
-      } finally {
-        signal.removeEventListener('abort', cancel);
-      }
+      return await untilAborted(signal, () => send(session));
     } finally {
-      await canceled;
       session.release();
     }
   };
   return { ...readerOf(run), isCluster: async () => await isCluster(pool) };
+}
+
+type Rows = Promise<unknown[]> & { cancel(): void };
+
+/**
+ * Returns the rows of a statement, which is not sent or canceled if the signal aborts. It ends after the cancellation has arrived, which otherwise could hit
+ * the connection's next statement.
+ */
+export async function untilAborted(signal: AbortSignal, send: () => Rows): Promise<unknown[]> {
+  refuseAborted(signal);
+  const query = send();
+  let canceled: Promise<unknown> | undefined;
+  const cancel = () => {
+    // The driver's type is void; the patched driver returns when the server has taken the request.
+    const sent = query.cancel() as unknown as Promise<unknown> | null;
+    canceled = Promise.resolve(sent).catch(() => undefined);
+  };
+  signal.addEventListener('abort', cancel, { once: true });
+  try {
+    return await query;
+  } finally {
+    signal.removeEventListener('abort', cancel);
+    await canceled;
+  }
 }
 
 /** The reason of an aborted request is not always an error. */

@@ -5,6 +5,7 @@ import { isCluster } from './cluster.ts';
 import { pullPages, type Query, type Reader, readerOf, select } from './list.ts';
 import { mergeOrdered } from './merge.ts';
 import { holdMonths } from './operations/partitions.ts';
+import { untilAborted } from './reader.ts';
 import type { Run, Sql } from './sql.ts';
 
 /** The store as it was at one moment, unaffected by later writes. It holds a connection until it is closed. */
@@ -18,9 +19,9 @@ const batch = 1000;
 
 /**
  * Opens a snapshot for an answer of any length. Its cursors are SQL's own, because the driver's end without an error if the connection is
- * lost between two reads. An incomplete answer would look complete.
+ * lost between two reads. An incomplete answer would look complete. A read is canceled when the signal aborts.
  */
-export async function openSnapshot(sql: Sql): Promise<Snapshot> {
+export async function openSnapshot(sql: Sql, signal?: AbortSignal): Promise<Snapshot> {
   // Asked before the transaction takes the connection, which may be the pool's last.
   const hasNodes = await isCluster(sql);
   const opened = Promise.withResolvers<postgres.TransactionSql>();
@@ -48,8 +49,11 @@ export async function openSnapshot(sql: Sql): Promise<Snapshot> {
     if (lost !== undefined) throw lost.error;
     const answer = Promise.withResolvers<unknown[]>();
     running.add(answer.reject);
-    const query = tx.unsafe(text, params);
-    (asValues ? query.values() : query).then(answer.resolve, answer.reject);
+    const send = () => {
+      const query = tx.unsafe(text, params);
+      return asValues ? query.values() : query;
+    };
+    (signal === undefined ? send() : untilAborted(signal, send)).then(answer.resolve, answer.reject);
     return await answer.promise.finally(() => running.delete(answer.reject));
   };
   let cursors = 0;

@@ -33,7 +33,7 @@ test('a long chunk is passed on in pieces: a slow reader that goes on is not cut
   expect(Buffer.concat(pieces).equals(Buffer.concat([...chunks, last]))).toBe(true);
 });
 
-test('an export whose reader leaves before the first rows are read releases its connection at once, and is recorded as cut', async () => {
+test('an export whose reader leaves before the first rows are read is canceled, and releases its connection at once', async () => {
   const client = new AbortController();
   const headers = { authorization: `Bearer ${fixture.tokens.auditor}` };
   let asked: Promise<Response> | undefined;
@@ -42,12 +42,13 @@ test('an export whose reader leaves before the first rows are read releases its 
     asked = Promise.resolve(fixture.app.request('/v1/exports/keys', { headers, signal: client.signal }));
     await fixture.store.untilBlocked(asked);
     client.abort();
+    // The table stays locked: only the cancellation ends the read.
+    await asked;
   });
-  await asked;
   const [open] = await fixture.store.sql`
     select count(*)::int as n from pg_stat_activity
     where datname = current_database() and backend_type = 'client backend' and xact_start is not null and pid <> pg_backend_pid()`;
   expect(open?.n).toBe(0);
   const rows = await fixture.store.sql`select stream from keywarden.access_log order by number`;
-  expect(rows.map(({ stream }) => String(stream))).toEqual(['begun', 'cut']);
+  expect(rows.map(({ stream }) => stream)).toEqual([null]);
 });

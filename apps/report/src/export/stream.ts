@@ -58,7 +58,7 @@ export function createStreams({
       c.set('isStream', true);
     };
     try {
-      const snapshot = await openSnapshot(sql);
+      const snapshot = await openSnapshot(sql, c.req.raw.signal);
       const chunks = write(snapshot);
       try {
         let next = await chunks.next();
@@ -80,7 +80,8 @@ export function createStreams({
       }
       yield ended.last;
     } catch (error) {
-      if (c.get('isStream')) log.error({ err: error, request: access.requestId }, 'an export was cut');
+      if (c.get('isStream') && !c.req.raw.signal.aborted)
+        log.error({ err: error, request: access.requestId }, 'an export was cut');
       throw error;
     } finally {
       open.splice(open.indexOf(token), 1);
