@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { connect } from 'node:net';
-import { inspect } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { saveOperationPage } from '@keywarden/db/daemon';
 import { operationList, type Snapshot } from '@keywarden/db/report';
@@ -133,7 +132,7 @@ test('an export stops when its reader disconnects, releases its connection, and 
   );
 });
 
-test('P3: a failed export is visibly cut: its connection breaks, it has no last line, and no message of the database is printed', async () => {
+test('P3: a failed export is visibly cut: its connection breaks, it has no last line, and nothing is printed beside the log', async () => {
   const print = vi.spyOn(console, 'error').mockReturnValue();
   const answer = await ask('/v1/exports/operations');
   const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
@@ -145,7 +144,7 @@ test('P3: a failed export is visibly cut: its connection breaks, it has no last 
   };
   await expect(rest()).rejects.toThrow(/terminated/);
   expect(text).not.toContain('trailer');
-  expect(print.mock.calls.map((printed) => inspect(printed))).toEqual(['[ [Error: an export was cut] ]']);
+  expect(print.mock.calls).toEqual([]);
   print.mockRestore();
   await until(
     async () => (await fixture.store.sql`select 1 from keywarden.access_log where stream = 'cut'`).length === 2,

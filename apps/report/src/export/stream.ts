@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
 import { openSnapshot, type Principal } from '@keywarden/db/report';
 import type { Sql } from '@keywarden/db/store';
 import type { Logger } from '@keywarden/runtime';
@@ -114,7 +115,7 @@ export function createStreams({
       open.push(token);
       const chunks = run(c, write);
       const first = await chunks.next();
-      const stream = toStream(first, chunks, { stallMs, deadlineMs });
+      const stream = toStream(first, chunks, { stallMs, deadlineMs, cut: cutBy(c, log) });
       // The server reads no body for a client that left before the answer began.
       if (c.req.raw.signal.aborted) {
         await stream.cancel();
@@ -132,7 +133,7 @@ const pieceBytes = 262_144;
 function toStream(
   first: IteratorResult<Uint8Array, void>,
   chunks: AsyncGenerator<Uint8Array, void>,
-  { stallMs, deadlineMs }: { stallMs: number; deadlineMs: number },
+  { stallMs, deadlineMs, cut }: { stallMs: number; deadlineMs: number; cut: Cut },
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
   let next: IteratorResult<Uint8Array, void> | undefined = first;
   let rest = new Uint8Array();
@@ -148,10 +149,16 @@ function toStream(
         // A reader that always reads would never meet the timer.
         if (performance.now() > endsMs) {
           await chunks.return();
-          throw new Error('the export took too long');
+          cut(controller, new TooSlow('the export took too long'));
+          return;
         }
         if (rest.length === 0) {
-          const { done, value } = next ?? (await chunks.next().catch(cutStream));
+          const pulled = next ?? (await chunks.next().catch((error: unknown) => ({ error })));
+          if ('error' in pulled) {
+            cut(controller, pulled.error);
+            return;
+          }
+          const { done, value } = pulled;
           next = undefined;
           if (done) {
             controller.close();
@@ -173,20 +180,39 @@ function toStream(
 
   function watch(controller: ReadableStreamDefaultController): ReturnType<typeof setTimeout> {
     const leftMs = endsMs - performance.now();
-    const cut = () => {
-      controller.error(new Error(leftMs < stallMs ? 'the export took too long' : 'the reader stalled'));
+    const end = () => {
+      cut(controller, new TooSlow(leftMs < stallMs ? 'the export took too long' : 'the reader stalled'));
       void chunks.return();
     };
-    const timer = setTimeout(cut, Math.max(0, Math.min(stallMs, leftMs)));
+    const timer = setTimeout(end, Math.max(0, Math.min(stallMs, leftMs)));
     timer.unref();
     return timer;
   }
 }
 
-/** Throws what the HTTP server may print of an error that cuts a stream: it prints it as it is, and a database's message may contain data. */
-function cutStream(error: unknown): never {
-  const why = error instanceof Problem ? error.message : 'an export was cut';
-  throw Object.assign(new Error(why), { stack: '' });
+class TooSlow extends Error {}
+
+type Cut = (controller: ReadableStreamDefaultController, error: unknown) => void;
+
+/**
+ * Returns what ends an answer visibly incomplete: it closes the connection. The server would print the error of a stream beside the lines of the log. Only
+ * without a server does the stream fail.
+ */
+function cutBy(c: Context<Env>, log: Logger): Cut {
+  // The server's binding; an app that is called without a server has none.
+  const { outgoing } = (c.env ?? {}) as { outgoing?: ServerResponse };
+  return (controller, error) => {
+    // A failure of the export itself is logged where it arises.
+    if (error instanceof TooSlow) log.warn({ request: c.get('requestId'), why: error.message }, 'an export was cut');
+    if (outgoing === undefined) {
+      // A database's message may contain data.
+      const isOurs = error instanceof Problem || error instanceof TooSlow;
+      controller.error(isOurs ? error : new Error('an export was cut'));
+      return;
+    }
+    outgoing.destroy();
+    controller.close();
+  };
 }
 
 /** Returns whether a client takes gzip: it names it, and not with a weight of 0. */
