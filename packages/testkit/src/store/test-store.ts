@@ -28,7 +28,7 @@ export interface TestPostgres {
 }
 
 /**
- * Starts an embedded Postgres in a folder that is removed with it, with a migrated database to copy. Tests do not wait for the disk. A benchmark sets
+ * Starts an embedded Postgres in a folder that is removed with it, with a migrated database to copy. A signal that ends the process ends it too. Tests do not wait for the disk. A benchmark sets
  * `isDurable` and gets the production settings. With `other` or TEST_POSTGRES, an administrator's address, it uses that server instead, and changes none of its settings.
  * Tests that interrupt the server, or need two of them, fail there.
  */
@@ -40,7 +40,14 @@ export async function startTestPostgres({
   other?: string | undefined;
 } = {}): Promise<TestPostgres> {
   const folder = mkdtempSync(join(tmpdir(), 'keywarden-test-'));
-  const postgres = other ? { url: other, close: () => Promise.resolve() } : await openEmbedded(folder);
+  const ignoreSignals = beforeSignal(async () => {
+    await postgres?.close();
+    // It is a process of its own, and others may use it.
+    if (!other) await stopPostmaster(planLaunch(folder));
+    rmSync(folder, { recursive: true, force: true });
+  });
+  let postgres: Pick<TestPostgres, 'url' | 'close'> | undefined;
+  postgres = other ? { url: other, close: () => Promise.resolve() } : await openEmbedded(folder);
   const administrator = await openStore({ ...options, databaseUrl: postgres.url, migrations: 'none' });
   await administrator.sql.unsafe(`drop database if exists ${templateDatabase}`);
   await administrator.sql.unsafe(`create database ${templateDatabase}`);
@@ -59,10 +66,22 @@ export async function startTestPostgres({
       await stopPostmaster(planLaunch(folder));
     },
     async close() {
+      ignoreSignals();
       await postgres.close();
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Does work before a signal ends this process. Returns what takes that back. */
+function beforeSignal(work: () => Promise<void>): () => void {
+  const end = (signal: NodeJS.Signals) => {
+    takeBack();
+    void work().finally(() => process.kill(process.pid, signal));
+  };
+  const takeBack = () => void process.off('SIGINT', end).off('SIGTERM', end);
+  process.on('SIGINT', end).on('SIGTERM', end);
+  return takeBack;
 }
 
 /** Creates a migrated database for one test file and drops it on close. */
