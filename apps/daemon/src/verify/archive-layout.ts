@@ -43,6 +43,12 @@ export interface OpenedArchive {
   entries: Entry[];
 }
 
+/** Returns what another program has done to an archive with this entry, as a sentence; null if no such program is known. */
+export function whyRepacked({ fileName, compressionMethod: method }: Entry): string | null {
+  if (/(^|\/)(\.DS_Store$|__MACOSX\/)/.test(fileName)) return `a file manager has added ${fileName}`;
+  return method === stored || method === deflated ? null : `${fileName} is compressed by another method than deflate`;
+}
+
 /** Returns why programs would read an archive in different ways, as a sentence without a subject; null if they do not. Reads the whole archive. */
 export async function findOddPlace(archive: OpenedArchive): Promise<string | null> {
   const { file, entries } = archive;

@@ -132,6 +132,23 @@ test('an archive is proven as the report sends it; with other headers or bytes i
   expect(plain.words).toContain('it has no file manifest.json');
 });
 
+test('an archive that a file manager or another method has packed again is refused with what to do', async () => {
+  const files = unzipSync(pack(operations));
+  const refusal = async (bytes: Uint8Array) =>
+    (await verifyBytes(packs.folder, bytes, packs.fixture.ledger.publicKey)).words;
+  for (const added of ['.DS_Store', 'operations/.DS_Store', '__MACOSX/._manifest.json'])
+    expect(await refusal(zipSync({ ...files, [added]: strToU8('x') }))).toContain(
+      `["a file manager has added ${added}; check the archive that the report gave out`,
+    );
+  const bzip2 = Buffer.from(pack(operations));
+  for (const [mark, method] of [
+    ['PK\u0003\u0004', 8],
+    ['PK\u0001\u0002', 10],
+  ] as const)
+    bzip2.writeUInt16LE(12, bzip2.indexOf(mark) + method);
+  expect(await refusal(bzip2)).toContain(' is compressed by another method than deflate; check the archive');
+});
+
 test.each([
   'operations//00001.ndjson',
   './operations/00001.ndjson',
