@@ -84,12 +84,15 @@ function inWords(result: Result): string {
   return verdictInWords(result.verdict);
 }
 
-function verdictInWords(verdict: Verdict): string {
+/** Returns a verdict as text: each sentence once, with its number. */
+export function verdictInWords(verdict: Verdict): string {
   const { proven, unproven, wrong: mistakes } = verdict;
-  const lines = (heading: string, all: string[]) =>
-    all.length === 0
+  const lines = (heading: string, sentences: string[]) => {
+    const all = counted(sentences);
+    return all.length === 0
       ? []
       : [heading, ...all.slice(0, mostShown).map((each) => `  ${printableCell(each)}`), ...more(all)];
+  };
   return [
     proven.length === 0 && mistakes.length === 0 ? 'not proven.' : headings[rankOfVerdict(verdict)],
     ...lines('Contradicts the ledger:', mistakes),
@@ -97,6 +100,12 @@ function verdictInWords(verdict: Verdict): string {
     ...lines('Not proven:', unproven),
   ].join('\n');
 }
+
+/** With a key that is not the ledger's, one is about each line of an archive. */
+const counted = (sentences: string[]) =>
+  [...Map.groupBy(sentences, (each) => each)].map(([each, { length }]) =>
+    length === 1 ? each : `${each} (${countOf(length, 'time')})`,
+  );
 
 const headings = ['proven.', 'proven in part.', 'NOT PROVEN.'] as const;
 const mostShown = 50;
