@@ -67,6 +67,21 @@ test('a function that another version has changed is replaced by this version’
   ]);
 });
 
+test('the function that stores operations has the fields of a migration, also if no file in db/functions has changed', async () => {
+  const upgraded = await createTestStore(inject('postgresUrl'));
+  upgraded.isTampered();
+  await upgraded.sql`delete from keywarden.migration where id = (select max(id) from keywarden.migration)`;
+  for (const table of ['operation', 'operation_version'])
+    await upgraded.sql.unsafe(`alter table keywarden.${table} add column added text`);
+  // The new version has it among its former functions.
+  await upgraded.sql`drop function keywarden.save_operation_page`;
+  expect(await migrateStore(upgraded.sql)).toMatchObject({ migrations: 1, functions: 0 });
+  const found =
+    await upgraded.sql`select from pg_proc where proname = 'save_operation_page' and 'each_added' = any(proargnames)`;
+  expect(found).toHaveLength(1);
+  await upgraded.close();
+});
+
 test('a migration that waits for a session names it', async () => {
   const reader = await store.sql.reserve();
   await reader`begin`;

@@ -11,7 +11,6 @@ import {
   countRepeatables,
   countStaleRepeatables,
   lacksGrants,
-  listViewsToDrop,
   readRepeatable,
   refuseDependents,
 } from './repeatables.ts';
@@ -31,7 +30,7 @@ const upgradeFolder = new URL('../upgrade/', import.meta.url);
 /** The result of a migration. */
 export interface Migrated {
   migrations: number;
-  /** The number of files in db/functions that were applied: those that were new or had changed, or all after a restore without grants. */
+  /** The number of files in db/functions that were new or had changed, or of all after a restore without grants. */
   functions: number;
   /** The number of sequences that were behind the rows of their tables, as after logical replication, and were set. */
   sequences: number;
@@ -84,10 +83,7 @@ async function migrateNow(sql: Sql): Promise<Migrated> {
       const migrations = await countMissing(sql);
       const functions = (await lacksGrants(sql)) ? countRepeatables() : await countStaleRepeatables(sql);
       if (migrations + functions > 0)
-        await apply(reserved, {
-          missing: readJournal().slice(readJournal().length - migrations),
-          isStale: functions > 0,
-        })
+        await apply(reserved, readJournal().slice(readJournal().length - migrations))
           .catch(refuseDependents)
           .catch(refuseWeakUser)
           .catch(refusePartOfStore);
@@ -105,22 +101,19 @@ async function migrateNow(sql: Sql): Promise<Migrated> {
 }
 
 /**
- * Applies the missing migrations and, if any has changed, all files in db/functions, in one transaction: no process sees the tables of one version with the
- * functions of another.
+ * Applies the missing migrations and all files in db/functions, in one transaction: no process sees the tables of one version with the functions of another. A
+ * function may have the columns of a table, so it changes with a migration although its file has not.
  */
-async function apply(
-  session: Sql,
-  { missing, isStale }: { missing: MigrationMeta[]; isStale: boolean },
-): Promise<void> {
+async function apply(session: Sql, missing: MigrationMeta[]): Promise<void> {
   const statements = missing.flatMap(({ sql }) => sql);
   try {
     await session`begin`;
     await liftLimits(session);
-    await lockChanged(session, { statements, views: isStale ? listViewsToDrop() : [] });
+    await lockChanged(session, statements);
     for (const statement of statements) await session.unsafe(statement);
     for (const { hash, folderMillis } of missing)
       await session`insert into keywarden.migration (hash, created_at) values (${hash}, ${folderMillis})`;
-    if (isStale) await applyRepeatables(session);
+    await applyRepeatables(session);
     await session`commit`;
   } catch (error) {
     await session`rollback`;

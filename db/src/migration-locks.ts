@@ -1,14 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { codeOf } from '@keywarden/runtime';
+import { listViewsToDrop } from './repeatables.ts';
 import { hasTable, readNumber, type Sql, sqlState } from './sql.ts';
-
-/** What a migration changes. */
-interface Changed {
-  /** Statements that name tables. */
-  statements: string[];
-  /** The views to drop, if functions, views and triggers are applied again. */
-  views: string[];
-}
 
 /** The longest wait for all locks together, in ms. Statements of the apps wait as long behind it. */
 const mostMs = 500;
@@ -16,12 +9,12 @@ const mostMs = 500;
 const leastMs = 50;
 
 /**
- * Locks what a migration changes, for its transaction, and drops the views. The apps lock the same tables and views in other orders. Therefore the migration
- * holds none of them while it waits for another: it gives up before Postgres looks for sessions that wait in a circle, lets those behind it continue, and
- * tries again.
+ * Locks what statements and the files of db/functions change, for a transaction, and drops the views. The apps lock the same tables and views in other
+ * orders. Therefore the migration holds none of them while it waits for another: it gives up before Postgres looks for sessions that wait in a circle, lets
+ * those behind it continue, and tries again.
  */
-export async function lockChanged(session: Sql, { statements, views }: Changed): Promise<void> {
-  const tables = await listTables(session, statements, views.length > 0);
+export async function lockChanged(session: Sql, statements: string[]): Promise<void> {
+  const tables = await listTables(session, statements);
   // Keeps only vacuum out, and waits only for that: a vacuum takes longer than the limit below.
   if (tables.length > 0) await session.unsafe(`lock table ${tables.join(', ')} in share update exclusive mode`);
   const steps = [
@@ -30,9 +23,8 @@ export async function lockChanged(session: Sql, { statements, views }: Changed):
       ? [`lock table only keywarden.operation in share update exclusive mode`]
       : []),
     ...(tables.length > 0 ? [`lock table ${tables.join(', ')} in access exclusive mode`] : []),
-    ...(views.length > 0 ? [`drop view if exists ${views.join(', ')}`] : []),
+    `drop view if exists ${listViewsToDrop().join(', ')}`,
   ];
-  if (steps.length === 0) return;
   const limitMs = await readNumber(
     session`select greatest(${leastMs}, least(setting::int / 2, ${mostMs})) from pg_settings where name = 'deadlock_timeout'`,
   );
@@ -40,17 +32,17 @@ export async function lockChanged(session: Sql, { statements, views }: Changed):
   while (!(await succeedsWithin(limitMs, session, steps))) await setTimeout(limitMs / 2);
 }
 
-/** Returns the tables that statements name and, with `isGoverned`, those with triggers, the ledger, and the list of what was applied. */
-async function listTables(session: Sql, statements: string[], isGoverned: boolean): Promise<string[]> {
+/** Returns the tables that statements name, those with triggers, the ledger, and the list of what was applied. */
+async function listTables(session: Sql, statements: string[]): Promise<string[]> {
   const named = statements.flatMap((text) =>
     [...text.matchAll(/"?keywarden"?\."?(\w+)/g)].map(([, name = '']) => name),
   );
+  named.push('ledger_event', 'repeatable');
   const rows = await session`
     select c.oid::regclass::text as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
     where n.nspname = 'keywarden' and c.relkind in ('r', 'p') and not c.relispartition and c.relname <> 'migration'
-      and (c.relname = any(${named}) or ${isGoverned} and (c.relname in ('ledger_event', 'repeatable')
-        or exists (select from pg_trigger t join pg_proc p on p.oid = t.tgfoid
-          where t.tgrelid = c.oid and p.pronamespace = n.oid))) order by 1`;
+      and (c.relname = any(${named})
+        or exists (select from pg_trigger t join pg_proc p on p.oid = t.tgfoid where t.tgrelid = c.oid and p.pronamespace = n.oid)) order by 1`;
   return rows.map(({ name }) => String(name));
 }
 

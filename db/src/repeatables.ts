@@ -4,7 +4,7 @@ import { codeOf, storeError } from '@keywarden/runtime';
 import { hasTable, isTrue, type Sql, storeRoles } from './sql.ts';
 
 // Functions, views, triggers, roles and grants: each file in db/functions defines one of them. When the hash of a file has changed, all are
-// applied again in the order of their names.
+// applied again in the order of their names, and so they are after each migration.
 
 interface Repeatable {
   name: string;
