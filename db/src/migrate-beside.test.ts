@@ -1,3 +1,4 @@
+import { until } from '@keywarden/testkit';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { migrateStore } from './migrate.ts';
@@ -42,4 +43,45 @@ test('what others do continues while a migration waits for a transaction that so
   await reader`commit`;
   reader.release();
   expect(await migrating).toEqual(migrated);
+});
+
+test('a session that waits for another while a migration tries its locks is not ended', async () => {
+  const lock = 7_317_001;
+  const countWaiting = async (seconds: number) => {
+    const rows = await store.sql`
+      select from pg_locks where locktype = 'advisory' and objid = ${lock} and waitstart < clock_timestamp() - ${seconds} * interval '1 s'`;
+    return rows.length;
+  };
+  const holder = await store.sql.reserve();
+  await holder`begin`;
+  await holder`select pg_advisory_xact_lock(${lock})`;
+  await outdate();
+  let isOver = false;
+  const reading = until(async () => {
+    await holder`savepoint unread`;
+    await holder`select from keywarden.exemption limit 0`;
+    await holder`rollback to savepoint unread`;
+    return isOver;
+  });
+  const waiting: Promise<unknown>[] = [];
+  const migrating: Promise<unknown>[] = [];
+  let failed = 0;
+  for (const each of Array.from({ length: 6 }).keys()) {
+    const wait = daemon.sql.begin(async (tx) => {
+      await tx`select from keywarden.plan limit 0`;
+      await tx`select pg_advisory_xact_lock(${lock})`;
+    });
+    waiting.push(wait.catch(() => (failed += 1)));
+    await until(async () => failed > 0 || (await countWaiting(0.15)) === each + 1);
+    if (each === 0) migrating.push(migrateStore(store.sql));
+  }
+  // Postgres has looked after a second.
+  await until(async () => failed > 0 || (await countWaiting(1.5)) === waiting.length);
+  isOver = true;
+  await reading;
+  await holder`commit`;
+  holder.release();
+  await Promise.all(waiting);
+  expect(await Promise.all(migrating)).toEqual([migrated]);
+  expect(failed).toBe(0);
 });

@@ -10,8 +10,7 @@ const leastMs = 50;
 
 /**
  * Locks what statements and the files of db/functions change, for a transaction, and drops the views. The apps lock the same tables and views in other
- * orders. Therefore the migration holds none of them while it waits for another: it gives up before Postgres looks for sessions that wait in a circle, lets
- * those behind it continue, and tries again.
+ * orders. Therefore the migration gives up before Postgres looks for sessions that wait in a circle, lets those behind it continue, and tries again.
  */
 export async function lockChanged(session: Sql, statements: string[]): Promise<void> {
   const tables = await listTables(session, statements);
@@ -25,12 +24,29 @@ export async function lockChanged(session: Sql, statements: string[]): Promise<v
     ...(tables.length > 0 ? [`lock table ${tables.join(', ')} in access exclusive mode`] : []),
     `drop view if exists ${listViewsToDrop().join(', ')}`,
   ];
-  const limitMs = await readNumber(
-    session`select greatest(${leastMs}, least(setting::int / 2, ${mostMs})) from pg_settings where name = 'deadlock_timeout'`,
-  );
+  const lookMs = await readNumber(session`select setting::int from pg_settings where name = 'deadlock_timeout'`);
+  const limitMs = Math.max(leastMs, Math.min(Math.floor(lookMs / 2), mostMs));
+  const whileNoneLooks = [giveUpBefore({ lookMs, limitMs }), ...steps];
   await session`savepoint unlocked`;
-  while (!(await succeedsWithin(limitMs, session, steps))) await setTimeout(limitMs / 2);
+  for (let pauses = 1; ; pauses += 1) {
+    if (await succeedsWithin(limitMs, session, pauses % mostPauses === 0 ? steps : whileNoneLooks)) return;
+    await setTimeout(limitMs / 2);
+  }
 }
+
+/** Sessions may wait for each other all the time. After so many pauses, a minute or less, a try does not depend on them. */
+const mostPauses = 240;
+
+/**
+ * Returns a statement that fails if a session with locks of our tables has waited for so long that Postgres looks during the try whether it waits in a circle.
+ * If the one that it waits for waits for the migration, it would be ended, although the migration gives up.
+ */
+const giveUpBefore = ({ lookMs, limitMs }: { lookMs: number; limitMs: number }) => `
+  if exists (select from pg_locks waiting join pg_locks held using (pid) join pg_class c on c.oid = held.relation
+    where not waiting.granted and held.granted and held.database = (select oid from pg_database where datname = current_database())
+      and c.relnamespace = 'keywarden'::regnamespace and clock_timestamp() - waiting.waitstart
+        between ${lookMs - 1.5 * limitMs} * interval '1 ms' and ${lookMs + 0.5 * limitMs} * interval '1 ms')
+  then raise exception using errcode = '${sqlState.lockNotAvailable}'; end if`;
 
 /** Returns the tables that statements name, those with triggers, the ledger, and the list of what was applied. */
 async function listTables(session: Sql, statements: string[]): Promise<string[]> {
@@ -46,7 +62,7 @@ async function listTables(session: Sql, statements: string[]): Promise<string[]>
   return rows.map(({ name }) => String(name));
 }
 
-/** Runs statements. Returns false, and leaves nothing of them, if they would take longer. */
+/** Runs statements. Returns false, and leaves nothing of them, if they would take longer, or if one gives up. */
 async function succeedsWithin(ms: number, session: Sql, steps: string[]): Promise<boolean> {
   const beganMs = performance.now();
   try {
@@ -56,7 +72,8 @@ async function succeedsWithin(ms: number, session: Sql, steps: string[]): Promis
     return true;
   } catch (error) {
     // An administrator may cancel the statement, too.
-    if (codeOf(error) !== sqlState.queryCanceled || performance.now() - beganMs < ms) throw error;
+    const isOver = codeOf(error) === sqlState.queryCanceled && performance.now() - beganMs >= ms;
+    if (!isOver && codeOf(error) !== sqlState.lockNotAvailable) throw error;
     await session`rollback to savepoint unlocked`;
     return false;
   }
