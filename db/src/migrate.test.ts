@@ -82,6 +82,47 @@ test('the function that stores operations has the fields of a migration, also if
   await upgraded.close();
 });
 
+test('two migrations apply nothing twice, also if the server has ended the session that keeps one of them out', async () => {
+  const shared = await createTestStore(inject('postgresUrl'));
+  shared.isTampered();
+  await shared.sql`delete from keywarden.migration where id = (select max(id) from keywarden.migration)`;
+  const migrate = async () => {
+    const options = {
+      databaseUrl: shared.url,
+      dataFolder: '.',
+      applicationName: 'migrate',
+      migrations: 'none',
+    } as const;
+    const other = await openStore(options);
+    try {
+      return await migrateStore(other.sql);
+    } finally {
+      await other.close();
+    }
+  };
+  const listLocks = async (isGranted: boolean) =>
+    await shared.sql`
+    select pid from pg_locks where mode = 'ShareUpdateExclusiveLock' and granted = ${isGranted}
+      and database = (select oid from pg_database where datname = current_database()) and (not granted or relation = 'keywarden.migration'::regclass)`;
+  const reader = await shared.sql.reserve();
+  await reader`begin`;
+  await reader`select from keywarden.plan`;
+  const work = [migrate()];
+  await shared.untilBlocked(...work);
+  for (const { pid } of await listLocks(true)) await shared.sql`select pg_terminate_backend(${String(pid)}::int)`;
+  await until(async () => (await listLocks(true)).length === 0);
+  work.push(migrate());
+  // It has counted what is missing, and waits for the tables.
+  await until(async () => (await listLocks(false)).length > 0);
+  await reader`commit`;
+  reader.release();
+  const [, second] = await Promise.allSettled(work);
+  expect(String(second?.status === 'rejected' && second.reason)).toMatch(/run keywarden migrate again/);
+  await migrateStore(shared.sql);
+  await assertCurrent(shared.sql);
+  await shared.close();
+});
+
 test('a migration that waits for a session names it', async () => {
   const reader = await store.sql.reserve();
   await reader`begin`;

@@ -110,6 +110,11 @@ async function apply(session: Sql, missing: MigrationMeta[]): Promise<void> {
     await session`begin`;
     await liftLimits(session);
     await lockChanged(session, statements);
+    // The server may have ended the idle session that keeps others from migrating. Another process may then have applied the same.
+    if ((await countMissing(session)) !== missing.length)
+      throw storeError('Another process has migrated the database meanwhile; run keywarden migrate again.', {
+        canRetry: true,
+      });
     for (const statement of statements) await session.unsafe(statement);
     for (const { hash, folderMillis } of missing)
       await session`insert into keywarden.migration (hash, created_at) values (${hash}, ${folderMillis})`;
