@@ -104,6 +104,13 @@ test.each([
   ['a hyphen in place of the dash', (each: string) => each.replaceAll('—', '-')],
   ['bytes that are no UTF-8', (each: string) => each.replace('keywarden', '\ufffd')],
   ['101 signatures', (each: string) => each + each.split('\n').at(-2)?.concat('\n').repeat(100)],
+  ['too many letters', () => signNote(`${text}${'x\n'.repeat(50_000)}`, [log], 0)],
+  ['no text', () => signNote('', [log], 0)],
+  ['a signature under another name', () => signNote(text, [log], 0).replace('— key', '— other')],
+  ['something before a signature', (each: string) => each.replace('— witness', 'x— witness')],
+  ['something after a signature', (each: string) => each.replace(/\n$/, ' x\n')],
+  ['a cosignature that is cut', (each: string) => each.replace(/(— witness\S+ .{12}).+/, '$1')],
+  ['a line without a signature', (each: string) => `${each}— x AAAAAA==\n`],
 ])('a note with %s does not open', (_what, change) => {
   expect(openNote(change(note), keys)).toBeNull();
 });
@@ -118,6 +125,11 @@ test('a signature with a byte before it is none', () => {
   }
 });
 
+test('a signature that is there twice counts once', () => {
+  const twice = `${note}${note.slice(text.length + 1)}`;
+  expect(openNote(twice, [log.verifier, witness.verifier])?.signatures).toHaveLength(2);
+});
+
 test('an unknown signature is left out, and no key opens nothing', () => {
   expect(splitNote(note)?.lines).toHaveLength(3);
   expect(openNote(note, [])).toBeNull();
@@ -128,9 +140,22 @@ test.each([
   'name+00000000+AAAA',
   `${log.verifier.text}x`,
   log.verifier.text.replace(/\+[\da-f]{8}\+/, '+00000000+'),
+  `x ${log.verifier.text}`,
+  `${log.verifier.text} x`,
+  // A key of no known type, with its own id.
+  'name+e29f44b3+AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
 ])('%s is no key', (broken) => {
   expect(parseVerifier(broken)).toBeNull();
   expect(parseSigningKey(`PRIVATE+KEY+${broken}`)).toBeNull();
+});
+
+test('a private key has nothing before or after it', () => {
+  const whole = createSigningKey('name', 'log');
+  expect([whole, `x ${whole}`, `${whole} x`].map((each) => parseSigningKey(each) !== null)).toEqual([
+    true,
+    false,
+    false,
+  ]);
 });
 
 test.each([

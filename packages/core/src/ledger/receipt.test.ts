@@ -90,6 +90,8 @@ test.each([
   ['no event', receiptOf().replace(/extra \S+/, 'extra AAAA'), /no event/],
   ['half of it', receiptOf().slice(0, 200), /no receipt|no event|not signed/],
   ['nothing', '', /no receipt/],
+  ['something before its index', receiptOf().replace('\nindex', '\nxindex'), /no receipt/],
+  ['something after its index', receiptOf().replace('\nindex 5', '\nindex 5x'), /no receipt/],
 ])('a receipt with %s proves nothing', (_what, text, why) => {
   expect(verifyReceipt(text, keys)).toMatch(why);
 });
@@ -99,8 +101,9 @@ test('a receipt that is cut at any byte proves nothing', () => {
   for (let end = 0; end < whole.length; end += 7) expect(verifyReceipt(whole.slice(0, end), keys)).toBeTypeOf('string');
 });
 
-test('the boundary between the salt and a value cannot move', () => {
-  const [before, after] = ['ada', 'eve:approved_by:ada'].map((name) => sha256(`${salt}:approved_by:${name}`));
+test.each(['eve', salt])('the boundary between the salt and a value that begins with %s cannot move', (begin) => {
+  const value = `${begin}:approved_by:ada`;
+  const [before, after] = ['ada', value].map((name) => sha256(`${salt}:approved_by:${name}`));
   const shifted = content.replace(String(before), String(after));
   const shiftedLeaf = leaf.replace(String(before), String(after)).replace(sha256(content), sha256(shifted));
   const tree = rootOfLeaves([hashLeaf(shiftedLeaf)]);
@@ -113,6 +116,6 @@ test('the boundary between the salt and a value cannot move', () => {
       ),
       keys,
     );
-  expect(show(salt, 'eve:approved_by:ada')).toMatchObject({ personal: { approved_by: 'eve:approved_by:ada' } });
-  expect(show(`${salt}:approved_by:eve`, 'ada')).toMatch(/has no event/);
+  expect(show(salt, value)).toMatchObject({ personal: { approved_by: value } });
+  expect(show(`${salt}:approved_by:${begin}`, 'ada')).toMatch(/has no event/);
 });

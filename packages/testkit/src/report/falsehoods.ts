@@ -94,6 +94,11 @@ export const falseEvents: [string, OwnEvent][] = [
   ['a member twice', withLeaf('"v":"1"', '"v":"1","v":"1"')],
   ['a member more', withLeaf('"v":"1"', '"v":"1","w":"1"')],
   ['a time that is not of its row', withLeaf('"at":"2026-05-10', '"at":"2026-05-09')],
+  ['a time of its row that is none', withLeaf(/"at":"[^"]+"/, '"at":"yes"')],
+  [
+    'a recording at no time',
+    { ...event(1, '2026-05-10T00:00:00Z'), editLeaf: (text) => text.replace(/"recorded":"[^"]+"/, '"recorded":"yes"') },
+  ],
   ['a day that no month has', { ...first, recorded: '2026-02-30T00:00:00Z' }],
   ['an hour that no day has', { ...first, recorded: '2026-05-10T24:00:00Z' }],
   ['a time in small letters', { ...first, recorded: '2026-05-10t00:00:00z' }],
