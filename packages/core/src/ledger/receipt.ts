@@ -87,7 +87,7 @@ export function verifyReceipt(text: string, keys: Verifier[]): ProvenEvent | str
   const salted = listSalted(content);
   for (const [name, value] of Object.entries(extra.personal)) {
     const hash = salted.find((each) => each.name === name)?.hash;
-    if (hash === undefined || hash !== sha256(`${extra.salt ?? ''}:${name}:${value}`))
+    if (extra.salt === null || hash !== sha256(`${extra.salt}:${name}:${value}`))
       return `its ${name} is not the one that was recorded`;
   }
   return {

@@ -1,4 +1,5 @@
 import { createDayHasher } from '@keywarden/core/ledger';
+import { sha256 } from '@keywarden/core/values';
 import { archiveOf, createKey, type OwnEvent, sealOf, signEvents } from './own-ledger.ts';
 import { amend, type Files } from './packs.ts';
 
@@ -87,6 +88,7 @@ export const falseEvents: [string, OwnEvent][] = [
   ['another version', withLeaf('"v":"1"', '"v":"2"')],
   ['an actor that is an object', withLeaf('"actor":null', '"actor":{}')],
   ['an actor that is not of its row', withLeaf('"actor":null', `"actor":"${'ab'.repeat(32)}"`)],
+  ['another content', withLeaf(/"content":"\w{4}/, '"content":"0000')],
   ['an empty actor', withLeaf('"actor":null', '"actor":""')],
   ['an empty type', withLeaf(/"type":"[^"]+"/, '"type":""')],
   ['an empty subject', withLeaf(/"subject":"[^"]+"/, '"subject":""')],
@@ -108,6 +110,7 @@ export const falseEvents: [string, OwnEvent][] = [
   ['a negative nothing', edited('"yes"', '-0')],
   ['a hash in capitals in its content', edited('"yes"', `{"sha256":"${'AB'.repeat(32)}"}`)],
   ['an object in its content', edited('"yes"', '{"other":"yes"}')],
+  ['a hash with another member in its content', edited('"yes"', `{"other":"yes","sha256":"${'ab'.repeat(32)}"}`)],
   ['members that are not sorted', edited(/^\{("number":"1"),(.+)\}$/, '{$2,$1}')],
   ['half a character', edited('yes', '\\ud800')],
   ['a letter that is escaped', edited('yes', '\\u0079es')],
@@ -115,6 +118,64 @@ export const falseEvents: [string, OwnEvent][] = [
   ['spaces', edited(':', ': ')],
   ['a column that no table has', edited('"number"', '"__proto__"')],
   ['columns that are sorted by their bytes', edited(/^.+$/, '{"\ufb01":"1","\u{1f600}":"2"}')],
+];
+
+const salt = 'ab'.repeat(32);
+/** Returns an event with personal data, and with what its receipt shows of them. */
+const personalEvent = (shown: Pick<OwnEvent, 'salt' | 'personal'>, recorded = `${salt}:by:ada`): OwnEvent => ({
+  ...first,
+  content: { ...first.content, by: { salted: sha256(recorded) } },
+  ...shown,
+});
+/** An event with a time and an actor of its row: once its receipt shows the actor's name, and once it does not. */
+export const [personal, hidden] = [{ by: 'ada' }, {}].map((shown): OwnEvent => {
+  const event = personalEvent({ salt, personal: shown });
+  const at = '2026-05-09T23:30:00Z';
+  return {
+    ...event,
+    content: { ...event.content, reason: at },
+    editLeaf: (text) => text.replace(/"at":"[^"]+"/, `"at":"${at}"`).replace('null', `"${sha256(`${salt}:by:ada`)}"`),
+  };
+}) as [OwnEvent, OwnEvent];
+
+falseEvents.push(
+  ['another person', personalEvent({ salt, personal: { by: 'eve' } })],
+  ['another salt', personalEvent({ salt: 'cd'.repeat(32), personal: { by: 'ada' } })],
+  ['a person without a salt', personalEvent({ personal: { by: 'ada' } }, ':by:ada')],
+  ['a person in a column that is not personal', personalEvent({ salt, personal: { reason: 'ada' } })],
+  ['a person in no column', personalEvent({ salt, personal: { by: 'ada', via: 'eve' } })],
+  [
+    'a part of the value in its salt',
+    personalEvent({ salt: `${salt}:by:eve`, personal: { by: 'ada' } }, `${salt}:by:eve:by:ada`),
+  ],
+  ['a part of the salt in its name', personalEvent({ salt: '', personal: { by: 'ada' } }, ':by:ada')],
+);
+
+const signed = (events: OwnEvent[], signer = key, origin?: string) =>
+  signEvents(events, [signer], undefined, origin).receipt(0);
+const two = signed([first, event(2, 'x')]);
+const editedReceipt = (from: string | RegExp, to: string) => two.replace(from, to);
+const [, shownOfOther = ''] = /^(extra .+)$/m.exec(signed([event(1, 'no')])) ?? [];
+const [, sibling = ''] = /\nindex 0\n(.+)\n/.exec(two) ?? [];
+const signature = two.split('\n').at(-2) ?? '';
+
+/** Receipts of real trees that prove nothing. */
+export const falseReceipts: [string, string][] = [
+  ['the event of another tree', editedReceipt(/^extra .+$/m, shownOfOther)],
+  ['another place', editedReceipt('index 0', 'index 1')],
+  ['a place behind its tree', editedReceipt('index 0', 'index 2')],
+  ['a place in another form', editedReceipt('index 0', 'index 00')],
+  ['another heading', editedReceipt('proof@v1', 'proof@v2')],
+  ['another name of its place', editedReceipt('index 0', 'place 0')],
+  ['a hash less', editedReceipt(`${sibling}\n`, '')],
+  ['a hash more', editedReceipt(`${sibling}\n`, `${sibling}\n${sibling}\n`)],
+  ['a hash that is cut', editedReceipt(sibling, sibling.slice(0, -4))],
+  ['another size of its tree', editedReceipt('own\n2\n', 'own\n3\n')],
+  ['no signature', editedReceipt(`${signature}\n`, '')],
+  ['a wrong signature beside the right one', `${two}${signature.replace(/.{8}=*$/, 'AAAAAAA=')}\n`],
+  ['the signature of another key', signed([first], createKey())],
+  ['the tree of another ledger', signed([first], key, 'keywarden/other')],
+  ['an extra that is cut', editedReceipt(/^(extra .+?)....$/m, '$1')],
 ];
 
 /** Events with texts that look as if they were written in another way. */

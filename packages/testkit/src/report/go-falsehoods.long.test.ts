@@ -11,10 +11,13 @@ import {
   event,
   falseEvents,
   falseLines,
+  falseReceipts,
   falseSeals,
   fewer,
+  hidden,
   histories,
   key,
+  personal,
   receiptOf,
   trueEvents,
   unsorted,
@@ -70,6 +73,15 @@ test('both prove what is true', async () => {
 
 test.each(falseEvents)('both refuse an event with %s', async (_what, each) => {
   expect(await both(receiptOf([each]))).toEqual([1, 1]);
+});
+
+test.each(falseReceipts)('both refuse a receipt with %s', async (_what, receipt) => {
+  expect(await both(receipt)).toEqual([1, 1]);
+});
+
+test('both prove personal data that is shown with its salt, and name what is hidden', async () => {
+  expect(await both(receiptOf([personal]))).toEqual([0, 0]);
+  expect(await both(receiptOf([hidden]))).toEqual([3, 3]);
 });
 
 test.each(falseSeals)('both refuse a seal with %s', async (_what, seal) => {

@@ -24,7 +24,10 @@ export interface OwnEvent {
   type: string;
   subject: string;
   recorded?: string;
-  content: Record<string, string | null>;
+  content: Record<string, string | null | { salted: string }>;
+  /** What its receipt shows of personal data; nothing by default. */
+  salt?: string;
+  personal?: Record<string, string>;
   /** Change the texts that canonical JSON has for the leaf and for the content. */
   editLeaf?: (text: string) => string;
   editContent?: (text: string) => string;
@@ -45,10 +48,10 @@ export function createKey(
 const recordedAt = '2026-05-10T00:00:00Z';
 
 function entryOf({ type, subject, recorded = recordedAt, content: members, ...edits }: OwnEvent) {
-  const { editLeaf = same, editContent = same } = edits;
+  const { editLeaf = same, editContent = same, salt = null, personal = {} } = edits;
   const content = editContent(canonicalJson(members));
   const leaf = canonicalJson({ actor: null, at: recorded, content: sha256(content), recorded, subject, type, v: '1' });
-  return { leaf: editLeaf(leaf), content };
+  return { leaf: editLeaf(leaf), content, salt, personal };
 }
 
 const same = (text: string) => text;
@@ -66,11 +69,8 @@ export function signEvents(
   const checkpoint = signNote(formatCheckpoint({ origin, size: events.length, root }), signers, cosignedAt);
   return {
     receipt(index: number): string {
-      const { leaf = '', content = '' } = entries[index] ?? {};
-      return formatReceipt(
-        { leaf, content, salt: null, personal: {} },
-        { index, hashes: pathOf(index, hashes), checkpoint },
-      );
+      const { leaf = '', content = '', salt = null, personal = {} } = entries[index] ?? {};
+      return formatReceipt({ leaf, content, salt, personal }, { index, hashes: pathOf(index, hashes), checkpoint });
     },
     /** Writes a copy of the whole ledger. */
     writeCopy(folder: string): void {

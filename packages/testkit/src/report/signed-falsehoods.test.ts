@@ -11,10 +11,13 @@ import {
   event,
   falseEvents,
   falseLines,
+  falseReceipts,
   falseSeals,
   fewer,
   full,
+  hidden,
   key,
+  personal,
   receiptOf as receiptText,
   trueEvents,
 } from './falsehoods.ts';
@@ -207,6 +210,14 @@ test.each(falseSeals)('a seal with %s is none', async (_what, seal) => {
 test.each(falseEvents)('an event with %s proves nothing', async (_what, each) => {
   expect(await ranks(trueEvents.map((_other, index) => receiptOf(trueEvents, index)))).toEqual(trueEvents.map(() => 0));
   expect(await ranks([receiptOf([each])])).toEqual([2]);
+});
+
+test.each(falseReceipts)('a receipt with %s proves nothing', async (_what, receipt) => {
+  expect(await ranks([write(receipt)])).toEqual([2]);
+});
+
+test('personal data is proven with its salt, and what is hidden is not', async () => {
+  expect(await ranks([receiptOf([personal]), receiptOf([hidden])])).toEqual([0, 1]);
 });
 
 test.each(falseLines)('operations with %s are not those that were sealed', async (_what, lines) => {
