@@ -15,8 +15,9 @@ import { readTiles } from './tree.ts';
  * - older: the store has fewer leaves than this machine has seen.
  * - forked: the store has other leaves than this machine has seen.
  * - places: an event has a place that does not follow the others.
+ * - lost: the last event of the signed tree is not in the store.
  */
-export type Inconsistency = 'signature' | 'hashes' | 'older' | 'forked' | 'places';
+export type Inconsistency = 'signature' | 'hashes' | 'older' | 'forked' | 'places' | 'lost';
 
 export interface Integrated {
   /** The newest checkpoint, signed; null for an empty tree. */
@@ -118,13 +119,15 @@ async function placeEvents(tx: Tx, { limit, seen, latestMs = null, open }: Seque
   if (signed === null) return 'signature';
   const edge = await readTiles(db, ledger.edgeOf(signed.size));
   if (!ledger.isTreeOf(signed, edge)) return 'hashes';
-  // Events that have their places, although no checkpoint signs them, are added in that order.
   const { number, leaf, leafIndex } = ledgerEvent;
-  const placed = await db
+  const last = await db
     .select({ number, leaf, leafIndex })
     .from(ledgerEvent)
-    .where(gte(leafIndex, String(signed.size)))
+    .where(gte(leafIndex, String(signed.size - 1)))
     .orderBy(asc(leafIndex));
+  if (signed.size > 0 && Number(last[0]?.leafIndex) !== signed.size - 1) return 'lost';
+  // Events that have their places, although no checkpoint signs them, are added in that order.
+  const placed = signed.size > 0 ? last.slice(1) : last;
   if (placed.some((row, index) => Number(row.leafIndex) !== signed.size + index)) return 'places';
   const known = signed.size + placed.length;
   if (seen !== null && seen.size > known) return 'older';

@@ -119,6 +119,7 @@ export const reasons: Record<db.Inconsistency, string> = {
   older: 'it has fewer events than this machine has seen',
   forked: 'it has other events than this machine has seen',
   places: 'an event has a place outside its tree',
+  lost: 'it lacks the last event of its tree',
 };
 
 const differs = (reason: db.Inconsistency): Grown => ({ state: 'inconsistent', why: reasons[reason] });

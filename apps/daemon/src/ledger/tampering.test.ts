@@ -52,21 +52,25 @@ const tampered: [string, string, (sql: TestStore['sql']) => Promise<unknown>][] 
   [
     'an older store',
     'fewer events',
-    async (sql) =>
-      await sql
-        .unsafe(
-          `set session_replication_role = replica;
-          delete from keywarden.ledger_checkpoint where size > (select min(size) from keywarden.ledger_checkpoint);
-          update keywarden.ledger_event set leaf_index = null where leaf_index >= (select max(size) from keywarden.ledger_checkpoint);
-          set session_replication_role = default`,
-        )
-        .simple(),
+    async () =>
+      await machines.behindTriggers(
+        `delete from keywarden.ledger_checkpoint where size > (select min(size) from keywarden.ledger_checkpoint);
+        update keywarden.ledger_event set leaf_index = null where leaf_index >= (select max(size) from keywarden.ledger_checkpoint)`,
+      ),
   ],
   [
     'a changed tile',
     'hashes',
     async (sql) =>
       await sql`update keywarden.ledger_tile set hashes = set_byte(hashes, 2, (get_byte(hashes, 2) + 1) % 256) where level = 0`,
+  ],
+  [
+    'a store without its last event',
+    'lacks the last event',
+    async () =>
+      await machines.behindTriggers(
+        `delete from keywarden.ledger_event where leaf_index = (select max(leaf_index) from keywarden.ledger_event)`,
+      ),
   ],
   [
     'a checkpoint of another key',
