@@ -46,8 +46,17 @@ test.each(['db-1,db-2', 'db-1:5432,db-2:5433', 'db-1%2Cdb-2'])('DATABASE_URL wit
 });
 
 test('an address of another protocol, and none, are refused', () => {
-  for (const address of ['mysql://db.internal/x', 'db.internal', 'postgres://ada@db:port/x'])
+  for (const address of ['mysql://db.internal/x', 'db.internal'])
     expect(() => read(address)).toThrow(
       /^DATABASE_URL must be an address that begins with postgres:\/\/ or postgresql:\/\/\.$/,
     );
 });
+
+test.each(['ada:secret@/x?host=/var/run/postgresql', 'ada@db:port/x'])(
+  'an address without a host or with a wrong port is refused with the form that it needs: %s',
+  (rest) => {
+    expect(() => read(`postgres://${rest}`)).toThrow(
+      /^DATABASE_URL must name a host, and its port as a number: postgres:\/\/user:password@host:5432\/database; Unix sockets are not supported\.$/,
+    );
+  },
+);

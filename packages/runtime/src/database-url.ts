@@ -14,8 +14,9 @@ export function whyNotDatabaseUrl(address: string): string | null {
   const [authority = ''] = address.slice(address.indexOf('://') + 3).split(/[/?]/);
   if (decodeURIComponent(authority.slice(authority.lastIndexOf('@') + 1)).includes(','))
     return 'must have one host; point it, or its DNS name, at the primary';
-  if (!URL.canParse(address) || !['postgres:', 'postgresql:'].includes(new URL(address).protocol))
-    return 'must be an address that begins with postgres:// or postgresql://';
+  if (!/^postgres(ql)?:\/\//i.test(address)) return 'must be an address that begins with postgres:// or postgresql://';
+  if (!URL.canParse(address))
+    return 'must name a host, and its port as a number: postgres://user:password@host:5432/database; Unix sockets are not supported';
   const { searchParams } = new URL(address);
   // The hosts of Postgres show addresses with it.
   if (searchParams.has('channel_binding'))
