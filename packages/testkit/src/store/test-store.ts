@@ -28,8 +28,8 @@ export interface TestPostgres {
 }
 
 /**
- * Starts an embedded Postgres in a folder that is removed with it, with a migrated database to copy. A signal that ends the process ends it too. Tests do not wait for the disk. A benchmark sets
- * `isDurable` and gets the production settings. With `other` or TEST_POSTGRES, an administrator's address, it uses that server instead, and changes none of its settings.
+ * Starts an embedded Postgres in a folder that is removed with it, with a migrated database to copy. A signal that ends the process ends it too. Tests do not
+ * wait for the disk. A benchmark sets `isDurable` and gets the production settings. With `other` or TEST_POSTGRES, an administrator's address, it uses that server instead, and changes none of its settings.
  * Tests that interrupt the server, or need two of them, fail there.
  */
 export async function startTestPostgres({
