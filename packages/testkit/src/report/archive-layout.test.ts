@@ -78,7 +78,8 @@ test('an archive is proven as the report sends it; with other headers or bytes i
     end.writeUInt32LE(files.length, 16);
     return Buffer.concat([files, entry, end]);
   };
-  const edits: [string, Buffer, (bytes: Buffer) => void][] = [
+  type Edit = [string, Buffer, (bytes: Buffer) => void];
+  const edits: Edit[] = [
     ['a local header that hides its sizes', whole, (bytes) => bytes.fill(0, local + 14, local + 26)],
     ['a local header of a stream', whole, (bytes) => void bytes.writeUInt16LE(8, local + 6)],
     ['a local header of another method', whole, (bytes) => void bytes.writeUInt16LE(0, local + 8)],
@@ -105,11 +106,26 @@ test('an archive is proven as the report sends it; with other headers or bytes i
     ],
     ['a file of a newer form', whole, (bytes) => void bytes.writeUInt16LE(63, bytes.indexOf('PK\u0001\u0002') + 6)],
     ['a local header of a newer form', whole, (bytes) => void bytes.writeUInt16LE(63, local + 4)],
+    ...(
+      [
+        ['a file that is encrypted', 0x1],
+        ['a file that changes another', 0x20],
+        ['a file whose header is hidden', 0x2000],
+      ] as const
+    ).map(
+      ([what, flag]): Edit => [
+        what,
+        whole,
+        (bytes) => {
+          for (const at of [local + 6, bytes.indexOf('PK\u0001\u0002') + 8]) bytes.writeUInt16LE(flag, at);
+        },
+      ],
+    ),
     [
-      'a file that is encrypted',
+      'another checksum in both headers',
       whole,
       (bytes) => {
-        for (const at of [local + 6, bytes.indexOf('PK\u0001\u0002') + 8]) bytes.writeUInt16LE(1, at);
+        for (const at of [local + 14, bytes.indexOf('PK\u0001\u0002') + 16]) bytes.writeUInt32LE(1, at);
       },
     ],
     ['a file of another disk', whole, (bytes) => void bytes.writeUInt16LE(1, bytes.indexOf('PK\u0001\u0002') + 34)],
