@@ -43,15 +43,21 @@ const algorithms: Record<KeyAlgorithm, { publicSize: number; signatureSize: numb
 };
 const seedSize = 32;
 
-/** The first byte of an encoded key, for each type of key that this runtime can use: Deno 2.9 has no ML-DSA-44. */
-const types = (
-  [
-    { byte: 1, kind: 'log', algorithm: 'ed25519' },
-    { byte: 4, kind: 'witness', algorithm: 'ed25519' },
-    { byte: 6, kind: 'witness', algorithm: 'ml-dsa-44' },
-  ] satisfies { byte: number; kind: NoteKeyKind; algorithm: KeyAlgorithm }[]
-).filter(({ algorithm }) => isSupported(algorithm));
-type KeyType = (typeof types)[number];
+interface KeyType {
+  /** The first byte of an encoded key. */
+  byte: number;
+  kind: NoteKeyKind;
+  algorithm: KeyAlgorithm;
+}
+
+const allTypes: KeyType[] = [
+  { byte: 1, kind: 'log', algorithm: 'ed25519' },
+  { byte: 4, kind: 'witness', algorithm: 'ed25519' },
+  { byte: 6, kind: 'witness', algorithm: 'ml-dsa-44' },
+];
+
+/** The types that this runtime can use: Deno 2.9 has no ML-DSA-44. */
+const types = allTypes.filter(({ algorithm }) => isSupported(algorithm));
 
 /** The algorithms of the keys that a witness may have. */
 export const keyAlgorithms: KeyAlgorithm[] = types
@@ -104,7 +110,7 @@ const lineSizeOf = ({ kind, algorithm }: Pick<Verifier, 'kind' | 'algorithm'>) =
 
 /** Returns whether the bytes of a signature line have the form of a cosignature. */
 export const isCosignature = (bytes: Buffer): boolean =>
-  types.some((type) => type.kind === 'witness' && lineSizeOf(type) === bytes.length);
+  allTypes.some((type) => type.kind === 'witness' && lineSizeOf(type) === bytes.length);
 
 /** Returns whether a key can sign a text: a witness with ML-DSA-44 cosigns no extension lines, and no origin of more than 255 bytes. */
 export const canSign = (key: Verifier, text: string): boolean => signedBytes(key, text, 0) !== null;
