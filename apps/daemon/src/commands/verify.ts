@@ -84,7 +84,7 @@ function inWords(result: Result): string {
   return verdictInWords(result.verdict);
 }
 
-/** Returns a verdict as text: each sentence once, with its number. */
+/** Returns a verdict as text: each sentence once, with how often it was found. */
 export function verdictInWords(verdict: Verdict): string {
   const { proven, unproven, wrong: mistakes } = verdict;
   const lines = (heading: string, sentences: string[]) => {
@@ -101,7 +101,7 @@ export function verdictInWords(verdict: Verdict): string {
   ].join('\n');
 }
 
-/** With a key that is not the ledger's, one is about each line of an archive. */
+/** A wrong key gives the same sentence for each line of an archive. */
 const counted = (sentences: string[]) =>
   [...Map.groupBy(sentences, (each) => each)].map(([each, { length }]) =>
     length === 1 ? each : `${each} (${countOf(length, 'time')})`,

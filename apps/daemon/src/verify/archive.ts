@@ -14,7 +14,7 @@ const longestText = 64_000_000;
 /** More need another format, which the report does not write: the number of 65,535 files marks it. */
 const mostFiles = 65_534;
 
-const useFirst = 'check the archive that the report gave out, or pack its own files alone again, as with zip -r';
+const useOriginal = 'check the archive that the report gave out, or pack its own files alone again, as with zip -r';
 
 export type Archive = Awaited<ReturnType<typeof openArchive>>;
 
@@ -33,8 +33,8 @@ export async function openArchive(path: string) {
       if (entries.size >= mostFiles) throw new DamagedFile(`it has more than ${mostFiles} files`);
       entries.set(entry.fileName, entry);
     }
-    const repacked = [...entries.values()].find((entry) => whyRepacked(entry) !== null);
-    if (repacked !== undefined) throw new DamagedFile(`${whyRepacked(repacked)}; ${useFirst}`);
+    const [repacked] = [...entries.values()].flatMap((entry) => whyRepacked(entry) ?? []);
+    if (repacked !== undefined) throw new DamagedFile(`${repacked}; ${useOriginal}`);
     const odd = await findOddPlace({ descriptor, file, entries: [...entries.values()] });
     if (odd !== null) throw new DamagedFile(`different programs read it in different ways: ${odd}`);
     for (const [name, entry] of entries) if (isFolder(entry)) entries.delete(name);
