@@ -180,10 +180,19 @@ test('the owner shown in a list is the one that the policy judges', async () => 
     makeWireKey('31'),
     makeWireKey('32', { createdBy: { id: 'bob', name: 'Bob' } }),
     makeWireKey('33', { createdBy: { id: 'eve', name: 'Eve' } }),
+    makeWireKey('34', { createdBy: { id: 'eve', name: 'Eve' } }),
+    makeWireKey('35', { createdBy: { id: 'eve', name: 'Eve' } }),
   ]);
   await store.sql`
     insert into keywarden.rotation_mint (rotation_number, attempt, name, connection, creator_id, last_listing_number, key_id, outcome)
     select (select max(number) from keywarden.rotation), 1, 'n', 'main', 'eve', (select max(number) from keywarden.key_listing), '33', 'delivered'`;
+  // A key that was rotated stays in its lineage, also if no mint matches its record any more.
+  await store.sql`
+    insert into keywarden.rotation (id, key_number, lineage_number, sink, quiet_for, adopt_within, via, requested_by, policy_sha256, ended_at)
+    select 'efgh' || k.id || '45', k.number, f.number, 's', '7 days', '7 days', 'command line', 'ada', 'x', now()
+    from (values ('34', '30'), ('35', '32')) v(id, first) join keywarden.key k on k.id = v.id join keywarden.key f on f.id = v.first`;
+  await store.sql`
+    insert into keywarden.key_owner (key_number, owner, assigned_by, source) select number, 'heidi', 'ada', 'assignment' from keywarden.key where id = '35'`;
   const ownerOf = await readOwners(daemon.db, await readLineages(daemon.sql, undefined));
   const rows = await store.sql`select id, number, control_plane_number, creator_id from keywarden.key`;
   const judged = new Map(
@@ -200,8 +209,10 @@ test('the owner shown in a list is the one that the policy judges', async () => 
   expect(shown.map(({ id, owner }) => [id, owner])).toEqual([
     ['30', 'grace'],
     ['31', 'ada'],
-    ['32', 'bob@company.example'],
+    ['32', 'heidi'],
     ['33', 'grace'],
+    ['34', 'grace'],
+    ['35', 'heidi'],
   ]);
   for (const { id, owner } of shown) expect(owner).toBe(judged.get(id));
 });

@@ -19,7 +19,7 @@ import { controlPlane } from '../schema/connections.ts';
 import { incident } from '../schema/incidents.ts';
 import { key, keyListing } from '../schema/keys.ts';
 import { rotation, rotationEvent, rotationMint } from '../schema/rotations.ts';
-import { keyLineage, mintedKey } from '../schema/views.ts';
+import { keyOwnerNow, mintedKey } from '../schema/views.ts';
 import { anyOf, type Db, hasValues, type Sql } from '../sql.ts';
 import type { StoredMint, StoredRotation } from './rotations.ts';
 
@@ -107,14 +107,12 @@ async function readMints(db: Db, numbers: string[]): Promise<Map<string, StoredM
 
 /** Returns whether an orphan of a key's lineage waits for a person. */
 export async function hasOpenOrphan(db: Db, keyNumber: string): Promise<boolean> {
-  const { lineageNumber } = keyLineage;
-  const lineage = db.select({ lineageNumber }).from(keyLineage).where(eq(keyLineage.keyNumber, keyNumber)).limit(1);
-  const isOfLineage = raw`${rotation.lineageNumber} = coalesce((${lineage}), ${keyNumber}::bigint)`;
   const rows = await db
     .select({ number: incident.number })
     .from(incident)
     .innerJoin(rotation, raw`${rotation.id} = ${incident.detail} ->> 'rotation'`)
-    .where(and(hasValues(incident, { kind: 'orphan', closedAt: null }), isOfLineage))
+    .innerJoin(keyOwnerNow, eq(keyOwnerNow.lineageNumber, rotation.lineageNumber))
+    .where(and(hasValues(incident, { kind: 'orphan', closedAt: null }), eq(keyOwnerNow.keyNumber, keyNumber)))
     .limit(1);
   return rows.length > 0;
 }

@@ -50,6 +50,13 @@ async function during<Result>(statement: string, read: (tx: Unsafe) => Promise<R
   return result;
 }
 
+/** Opens a rotation of a key, by its number; returns the rotation's number. */
+async function open(id: string, key = ''): Promise<string | null> {
+  const settings = { rule: null, sink: 'files', quietForMs: 0, adoptWithinMs: 0, policySha256: 'x' } as const;
+  const opened = await openRotation(daemon.sql, { id, key, ...settings, via: 'report', requestedBy: 'ada', at: at() });
+  return opened.number;
+}
+
 const bot = makeWireKey('1', { name: 'bot' });
 const successor = makeWireKey('5', { name: 'bot kw-abcdefgh-1', createdAt: '2026-06-01T02:00:00Z' });
 const stranger = makeWireKey('5', {
@@ -65,21 +72,7 @@ beforeAll(async () => {
   await list([bot, makeWireKey('5', { name: 'long gone', createdAt: '2025-01-01T00:00:00Z' })]);
   const listing = await list([bot]);
   const [key] = await rowsOf('1');
-  const settings = {
-    rule: null,
-    sink: 'files',
-    quietForMs: 0,
-    adoptWithinMs: 0,
-    via: 'report',
-    requestedBy: 'ada',
-  } as const;
-  const { number } = await openRotation(daemon.sql, {
-    id: 'abcdefgh',
-    key: key ?? '',
-    ...settings,
-    policySha256: 'x',
-    at: at(),
-  });
+  const number = await open('abcdefgh', key);
   const planned = await readRotation(daemon.db, number ?? '');
   if (planned === undefined) throw new Error('no rotation was opened');
   const mint = { attempt: 1, name: successor.name, connection: 'main', creatorId: 'ada', listing, listedAt: at() };
@@ -216,4 +209,19 @@ test('a successor that is first shown by a listing with an earlier time is of th
   const [, own] = await rowsOf('5');
   await store.sql`update keywarden.key set first_seen_at = first_seen_at - interval '1 day' where number = ${own ?? ''}`;
   expect(await lineages()).toEqual([own]);
+});
+
+test('a successor that was rotated itself stays in its lineage when its record matches no mint any more', async () => {
+  const [first] = await rowsOf('1');
+  const [, own] = await rowsOf('5');
+  const end = async () => await store.sql`update keywarden.rotation set ended_at = now() where ended_at is null`;
+  await end();
+  await open('bcdefghj', own);
+  await end();
+  await store.sql`update keywarden.key set name = 'renamed', creator_id = 'eve' where number = ${own ?? ''}`;
+  expect(await lineages()).toEqual([]);
+  expect(await open('cdefghjk', own)).not.toBeNull();
+  const rows = await store.sql`select distinct lineage_number::text as lineage from keywarden.rotation`;
+  expect(rows.map((row) => row.lineage as unknown)).toEqual([first]);
+  expect(await open('defghjkm', first)).toBeNull();
 });

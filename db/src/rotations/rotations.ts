@@ -68,11 +68,11 @@ export async function openRotation(
     }
     const [row] = await tx`
       insert into keywarden.rotation (id, key_number, lineage_number, rule, sink, quiet_for, adopt_within, via, requested_by, policy_sha256)
-      select ${rotation.id}, ${rotation.key}, coalesce((select lineage_number from keywarden.key_lineage where key_number = ${rotation.key}
-          order by rotation_number desc limit 1), ${rotation.key}), ${rotation.rule}, ${rotation.sink},
-        ${rotation.quietForMs} * interval '1 ms', ${rotation.adoptWithinMs} * interval '1 ms', ${rotation.via}, ${rotation.requestedBy},
-        ${rotation.policySha256}
-      where not exists (select from keywarden.rotation_request_answer where request_number = ${rotation.request ?? null}::bigint)
+      select ${rotation.id}, w.key_number, w.lineage_number, ${rotation.rule}, ${rotation.sink}, ${rotation.quietForMs} * interval '1 ms',
+        ${rotation.adoptWithinMs} * interval '1 ms', ${rotation.via}, ${rotation.requestedBy}, ${rotation.policySha256}
+      from keywarden.key_owner_now w
+      where w.key_number = ${rotation.key}
+        and not exists (select from keywarden.rotation_request_answer where request_number = ${rotation.request ?? null}::bigint)
       on conflict (lineage_number) where ended_at is null do nothing
       returning number`;
     if (row === undefined) return { number: null, whyNot: 'another key of its lineage is in rotation' };

@@ -21,13 +21,9 @@ export const findingNow = view('finding_now', {
   inBreaker: boolean('in_breaker').notNull(),
 });
 
-export const keyLineage = view('key_lineage', {
-  keyNumber: int64('key_number').notNull(),
-  lineageNumber: int64('lineage_number').notNull(),
-});
-
 export const keyOwnerNow = view('key_owner_now', {
   keyNumber: int64('key_number').notNull(),
+  lineageNumber: int64('lineage_number').notNull(),
   owner: text('owner').notNull(),
 });
 
