@@ -1,6 +1,6 @@
 import * as wire from '../wire/schemas.ts';
 import type { CallOptions } from './pagination.ts';
-import { fetchPages, parseWrite } from './replies.ts';
+import { fetchPages, write } from './replies.ts';
 import type { Call } from './transport.ts';
 
 export interface RevokeOptions extends CallOptions {
@@ -13,23 +13,19 @@ export function apiKeyCalls(call: Call) {
   const keyPages = (route: string, params: Record<string, string>, { signal }: CallOptions) =>
     fetchPages(call, { route, params, signal }, { list: 'keys', item: wire.keySchema });
 
-  const createKey = async (
+  const createKey = (
     route: string,
     params: Record<string, string>,
     { body, signal }: CallOptions & { body: unknown },
-  ): Promise<wire.WireCreatedKey> => {
-    const reply = await call({ method: 'POST', route, params, body, signal });
-    return parseWrite(wire.createdKeySchema, reply, route);
-  };
+  ): Promise<wire.WireCreatedKey> =>
+    write(call, { method: 'POST', route, params, body, signal }, wire.createdKeySchema);
 
-  const revokeKey = async (
+  const revokeKey = (
     route: string,
     params: Record<string, string>,
     { signal, beforeSend }: RevokeOptions,
-  ): Promise<wire.WireRevokedKey> => {
-    const reply = await call({ method: 'DELETE', route, params, signal, beforeSend });
-    return parseWrite(wire.revokedKeySchema, reply, route);
-  };
+  ): Promise<wire.WireRevokedKey> =>
+    write(call, { method: 'DELETE', route, params, signal, beforeSend }, wire.revokedKeySchema);
 
   return {
     /** Lists the personal keys of the credential's own user, in pages. The control plane shows no other user's keys. */

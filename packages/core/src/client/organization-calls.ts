@@ -1,6 +1,6 @@
 import * as wire from '../wire/schemas.ts';
 import type { CallOptions, ListOptions, Page } from './pagination.ts';
-import { fetchPages, parse, parseWrite } from './replies.ts';
+import { fetchPages, fetchRecord, parse, write } from './replies.ts';
 import type { Call } from './transport.ts';
 
 /** The response of `GET /auth`, with the control plane's Date and the name that its server reports. `limits` is `off` for a sandbox without limits. */
@@ -22,9 +22,8 @@ export function organizationCalls(call: Call) {
     },
 
     /** Returns the user of a personal key. */
-    async currentUser({ signal }: CallOptions = {}): Promise<wire.WireUser> {
-      const reply = await call({ method: 'GET', route: '/users/me', signal });
-      return parse(wire.userSchema, reply, '/users/me');
+    currentUser({ signal }: CallOptions = {}): Promise<wire.WireUser> {
+      return fetchRecord(call, { route: '/users/me', signal }, wire.userSchema);
     },
 
     /** Lists the organizations of a personal key's user, in pages. */
@@ -33,10 +32,9 @@ export function organizationCalls(call: Call) {
       return fetchPages(call, { route: '/users/me/organizations', signal }, shape);
     },
 
-    async organization(organizationId: string, { signal }: CallOptions = {}): Promise<wire.WireOrganization> {
-      const route = '/organizations/{org_id}';
-      const reply = await call({ method: 'GET', route, params: { org_id: organizationId }, signal });
-      return parse(wire.organizationSchema, reply, route);
+    organization(organizationId: string, { signal }: CallOptions = {}): Promise<wire.WireOrganization> {
+      const request = { route: '/organizations/{org_id}', params: { org_id: organizationId }, signal };
+      return fetchRecord(call, request, wire.organizationSchema);
     },
 
     /** Lists an organization's members, in pages; `limit` is at most 500. */
@@ -61,7 +59,7 @@ export function organizationCalls(call: Call) {
      * Creates a branch of the default branch, or of `parentId`, with a compute for each of `endpoints`. Resolves before the work is done: wait for
      * its operations.
      */
-    async createBranch(
+    createBranch(
       projectId: string,
       branch: CallOptions & { name?: string; parentId?: string; endpoints?: ('read_write' | 'read_only')[] } = {},
     ): Promise<wire.WireCreatedBranch> {
@@ -71,8 +69,7 @@ export function organizationCalls(call: Call) {
         endpoints: branch.endpoints?.map((type) => ({ type })),
       };
       const params = { project_id: projectId };
-      const reply = await call({ method: 'POST', route, params, body, signal: branch.signal });
-      return parseWrite(wire.createdBranchSchema, reply, route);
+      return write(call, { method: 'POST', route, params, body, signal: branch.signal }, wire.createdBranchSchema);
     },
   };
 }

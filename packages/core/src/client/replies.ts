@@ -20,6 +20,11 @@ interface Shape<T> {
   hasSecrets?: boolean;
 }
 
+/** Reads one record. Throws `invalid_response` for an unexpected shape. */
+export async function fetchRecord<T>(call: Call, request: Request, schema: z.ZodType<T>): Promise<T> {
+  return parse(schema, await call({ method: 'GET', ...request }), request.route);
+}
+
 export async function fetchPage<T>(call: Call, request: Request, shape: Shape<T>): Promise<Page<T>> {
   return readPage(await call({ method: 'GET', ...request }), request.route, shape);
 }
@@ -135,11 +140,12 @@ export function parse<T>(schema: z.ZodType<T>, reply: Reply, route: string): T {
   throw invalid(reply, `${route} returned an unexpected shape: ${describe(parsed.error)}`);
 }
 
-/** Parses the response to a write. Throws `outcome_unknown` for an unreadable response, because the write may have been done. */
-export function parseWrite<T>(schema: z.ZodType<T>, { json, status, requestId }: Reply, route: string): T {
+/** Sends a write, and reads its response. Throws `outcome_unknown` for an unreadable response, because the write may have been done. */
+export async function write<T>(call: Call, request: CallOptions, schema: z.ZodType<T>): Promise<T> {
+  const { json, status, requestId } = await call(request);
   const parsed = schema.safeParse(json);
   if (parsed.success) return parsed.data;
-  const message = `${route} returned an unexpected shape for a write`;
+  const message = `${request.route} returned an unexpected shape for a write`;
   throw new ControlPlaneError('outcome_unknown', message, { status, requestId });
 }
 
