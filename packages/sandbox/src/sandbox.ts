@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { type ServerType, serve } from '@hono/node-server';
 import type { Hono } from 'hono';
@@ -120,19 +121,15 @@ function ensureAdministrator({ db, clock }: State, adminKey: string): void {
 }
 
 /** Listens on 127.0.0.1. `running` has the requests that have no response yet. */
-function listen(app: Hono, { port, running }: { port: number; running: Set<Promise<unknown>> }): Promise<ServerType> {
+async function listen(app: Hono, { port, running }: { port: number; running: Set<Promise<unknown>> }) {
   const fetch: typeof app.fetch = async (...request) => {
     const response = Promise.resolve(app.fetch(...request));
     running.add(response);
     return await response.finally(() => running.delete(response));
   };
-  return new Promise((resolve, reject) => {
-    const server = serve({ fetch, hostname: '127.0.0.1', port }, () => {
-      server.off('error', reject);
-      resolve(server);
-    });
-    server.once('error', reject);
-    // Node's default of five seconds closes the connection of a client in this process that was busy for a second before its next request.
-    if ('keepAliveTimeout' in server) server.keepAliveTimeout = 60_000;
-  });
+  const server = serve({ fetch, hostname: '127.0.0.1', port });
+  // Node's default of five seconds closes the connection of a client in this process that was busy for a second before its next request.
+  if ('keepAliveTimeout' in server) server.keepAliveTimeout = 60_000;
+  await once(server, 'listening');
+  return server;
 }

@@ -19,12 +19,13 @@ import type { Database } from '../store/database.ts';
 import { makeId } from '../store/random.ts';
 import { type Change, mutate } from './mutate.ts';
 
-const computeUnits = z.number().min(0.25);
+export const computeUnits = z.number().min(0.25);
+export const suspendTimeout = z.int().min(-1).max(604_800);
 
 const changeable = {
   autoscaling_limit_min_cu: computeUnits.optional(),
   autoscaling_limit_max_cu: computeUnits.optional(),
-  suspend_timeout_seconds: z.int().min(-1).max(604_800).optional(),
+  suspend_timeout_seconds: suspendTimeout.optional(),
   settings: z.looseObject({}).optional(),
 };
 

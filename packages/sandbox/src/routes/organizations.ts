@@ -88,22 +88,21 @@ export function memberRoutes(api: Hono<Env>, { db, clock }: State): void {
 /** Invites a person. One who has an account joins at once; for others the invitation waits. */
 function invite(
   { db, clock }: Pick<State, 'db' | 'clock'>,
-  wanted: { email: string; role: string; organization: string; by: string },
+  { email, role, organization, by }: { email: string; role: string; organization: string; by: string },
 ): Row {
   const [id, at] = [randomUUID(), clock.now()];
-  const { organization, email, role, by } = wanted;
   db.insert('invitation', { id, organization_id: organization, email, role, invited_by: by, invited_at: at });
-  const user = db.get('select id from user where email = ?', wanted.email);
+  const user = db.get('select id from user where email = ?', email);
   const member = user && db.find('member', { organization_id: organization, user_id: user.id ?? null, left_at: null });
-  if (member !== undefined) throw new Refusal(409, `${wanted.email} is a member of the organization already`);
+  if (member !== undefined) throw new Refusal(409, `${email} is a member of the organization already`);
   if (user !== undefined)
     db.run(
       `insert into member values (?, ?, ?, ?, ?, null)
        on conflict (organization_id, user_id) do update set role = excluded.role, joined_at = excluded.joined_at, left_at = null`,
       randomUUID(),
-      wanted.organization,
+      organization,
       String(user.id),
-      wanted.role,
+      role,
       at,
     );
   return db.require('invitation', { id });

@@ -12,13 +12,13 @@ export function projectListRoutes(api: Hono<Env>): void {
     const organization = requireOrganization(c, organizationOf(c, c.req.query('org_id')));
     const condition = readFlag(c, 'recoverable') ? 'purge_at is not null' : 'deleted_at is null';
     const where = `organization_id = :organization and ${condition}`;
-    const page = readProjects(c, { where, values: { organization } });
-    const served = c.get('partialProjects') ? page.rows.slice(0, Math.floor(page.rows.length / 2)) : page.rows;
-    const left = page.rows.slice(served.length).map((row) => row.id);
+    const { rows, ...page } = readProjects(c, { where, values: { organization } });
+    const served = c.get('partialProjects') ? rows.slice(0, Math.floor(rows.length / 2)) : rows;
+    const left = rows.slice(served.length).map((row) => row.id);
     return c.json({
       projects: served.map(renderListedProject),
       ...(left.length > 0 ? { unavailable_project_ids: left } : {}),
-      ...page.pagination,
+      ...page,
       applications: {},
       integrations: {},
     });
@@ -30,8 +30,8 @@ export function projectListRoutes(api: Hono<Env>): void {
     const where = `deleted_at is null
       and id in (select s.project_id from permission s join user u on u.email = s.email where u.id = :user and s.revoked_at is null)
       and organization_id not in (select m.organization_id from member m where m.user_id = :user and m.left_at is null)`;
-    const page = readProjects(c, { where, values: { user } });
-    return c.json({ projects: page.rows.map(renderListedProject), ...page.pagination });
+    const { rows, ...page } = readProjects(c, { where, values: { user } });
+    return c.json({ projects: rows.map(renderListedProject), ...page });
   });
 }
 
@@ -48,7 +48,7 @@ export function organizationOf(c: Context<Env>, named: string | undefined): stri
 function readProjects(
   c: Context<Env>,
   { where, values }: { where: string; values: Record<string, string> },
-): { rows: Row[]; pagination: { pagination?: { cursor: string } } } {
+): { rows: Row[]; pagination?: { cursor: string } } {
   const { db, settings } = c.get('state');
   const limit = readLimit(c, { max: 400, fallback: 10 });
   const cursor = c.req.query('cursor');
@@ -65,7 +65,7 @@ function readProjects(
   );
   const last = rows.at(-1);
   const isRecorded = settings.pagination === 'every_page';
-  if (last === undefined || !(isRecorded || rows.length === limit)) return { rows, pagination: {} };
+  if (last === undefined || !(isRecorded || rows.length === limit)) return { rows };
   const next = isRecorded ? String(last.id) : `${formatCursor(Number(last.created_at))}/${String(last.id)}`;
-  return { rows, pagination: { pagination: { cursor: next } } };
+  return { rows, pagination: { cursor: next } };
 }

@@ -14,12 +14,11 @@ import * as projects from '../resources/projects.ts';
 import type { Env, State } from '../state.ts';
 import type { Row } from '../store/database.ts';
 import { makeId, makePassword } from '../store/random.ts';
-import { requireOrder } from './endpoints.ts';
+import { computeUnits, requireOrder, suspendTimeout } from './endpoints.ts';
 import { create, mutate } from './mutate.ts';
 import { organizationOf } from './project-list.ts';
 
 const quota = z.int().min(0);
-const suspendTimeout = z.int().min(-1).max(604_800);
 
 /** The settings that the sandbox stores, and the parts that it validates. */
 const settingsSchema = z.looseObject({
@@ -49,7 +48,6 @@ const retentionSchema = z.int().min(0).max(2_592_000);
 
 const name = z.string().min(1).max(256);
 const identifier = z.string().min(1).max(63);
-const computeUnits = z.number().min(0.25);
 
 const createBody = z.object({
   project: z.object({
