@@ -34,11 +34,6 @@ export interface LimiterOptions {
   store?: LimiterStore | undefined;
 }
 
-interface Waiter {
-  start(): void;
-  stop(reason: unknown): void;
-}
-
 /**
  * Returns a limiter that uses the generic cell rate algorithm and a log of each window. The log is needed because a burst plus the full rate would
  * exceed a sliding window. Routes alternate request by request, so that a long walk does not delay a revocation.
@@ -47,7 +42,7 @@ export function createLimiter({ account, share, time, store = createMemoryStore(
   if (!(share > 0 && share <= 1)) throw new RangeError(`share must be above 0 and at most 1, and ${share} is not`);
   // A minute of an account has the same budget for all routes.
   const [perMinute] = budgetsOf(account, '', share);
-  const queues = new Map<string, Waiter[]>();
+  const queues = new Map<string, PromiseWithResolvers<void>[]>();
   let isPumping = false;
   let wake = new AbortController();
 
@@ -69,7 +64,7 @@ export function createLimiter({ account, share, time, store = createMemoryStore(
       nextMs = 0;
       // Read after the await: the waiter may have left. Its permit is then unused, which cannot cause a 429.
       const queue = queues.get(route);
-      queue?.shift()?.start();
+      queue?.shift()?.resolve();
       // The route that was just served moves to the end.
       queues.delete(route);
       if (queue !== undefined && queue.length > 0) queues.set(route, queue);
@@ -88,7 +83,7 @@ export function createLimiter({ account, share, time, store = createMemoryStore(
         await time.sleep(delayMs, wake.signal).catch(() => undefined); // woken: a waiter joined or left
       }
     } catch (error) {
-      for (const waiter of [...queues.values()].flat()) waiter.stop(error);
+      for (const waiter of [...queues.values()].flat()) waiter.reject(error);
       queues.clear();
     } finally {
       isPumping = false;
@@ -96,33 +91,24 @@ export function createLimiter({ account, share, time, store = createMemoryStore(
   };
 
   return {
-    wait(route, signal) {
-      return new Promise((resolve, reject) => {
-        if (signal?.aborted) return reject(signal.reason);
-        const queue = queues.get(route) ?? [];
-        const leave = () => {
-          queue.splice(queue.indexOf(waiter), 1);
-          if (queue.length === 0 && queues.get(route) === queue) queues.delete(route);
-          wake.abort();
-          reject(signal?.reason);
-        };
-        const listenNoMore = () => signal?.removeEventListener('abort', leave);
-        const waiter: Waiter = {
-          start() {
-            listenNoMore();
-            resolve();
-          },
-          stop(reason) {
-            listenNoMore();
-            reject(reason);
-          },
-        };
-        signal?.addEventListener('abort', leave, { once: true });
-        queue.push(waiter);
-        queues.set(route, queue);
-        if (!isPumping) void pump();
-        else if (queue.length === 1) wake.abort();
-      });
+    async wait(route, signal) {
+      signal?.throwIfAborted();
+      const queue = queues.get(route) ?? [];
+      const waiter = Promise.withResolvers<void>();
+      const leave = () => {
+        // It may have its permit already.
+        if (!queue.includes(waiter)) return;
+        queue.splice(queue.indexOf(waiter), 1);
+        if (queue.length === 0 && queues.get(route) === queue) queues.delete(route);
+        wake.abort();
+        waiter.reject(signal?.reason);
+      };
+      signal?.addEventListener('abort', leave, { once: true });
+      queue.push(waiter);
+      queues.set(route, queue);
+      if (!isPumping) void pump();
+      else if (queue.length === 1) wake.abort();
+      await waiter.promise.finally(() => signal?.removeEventListener('abort', leave));
     },
     async left() {
       return Math.max(0, await store.left([perMinute], time.now()));

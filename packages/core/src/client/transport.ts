@@ -80,6 +80,7 @@ export type Call = (options: CallOptions) => Promise<Reply>;
 
 /** One call as its attempts see it: the request and the signal of its timeout. */
 interface Running extends CallOptions {
+  url: string;
   over: AbortSignal;
 }
 
@@ -110,25 +111,16 @@ export function createTransport(given: Required<ClientOptions>): Call {
     }
   };
   return async function call(request) {
-    requireIds(request);
+    const url = buildUrl(options.baseUrl, request);
     // AbortSignal.timeout would keep its timer for the full timeout, long after the call has ended.
     const over = new AbortController();
     const timer = setTimeout(() => over.abort(), callTimeoutMs).unref();
     try {
-      return await tryAll({ ...request, over: over.signal });
+      return await tryAll({ ...request, url, over: over.signal });
     } finally {
       clearTimeout(timer);
     }
   };
-}
-
-/** Throws for an id that is empty, `.` or `..`, because it would name another route, and for one that no address can have. No request is sent. */
-function requireIds({ route, params = {} }: CallOptions): void {
-  for (const [, name = ''] of route.matchAll(/\{(\w+)\}/g)) {
-    const id = params[name] ?? '';
-    if (['', '.', '..'].includes(id) || !id.isWellFormed())
-      throw new ControlPlaneError('rejected', `${name} of ${route} is "${id}", which is not a valid id`);
-  }
 }
 
 const isEnded = ({ signal, over }: Running) => over.aborted || signal?.aborted === true;
@@ -226,7 +218,7 @@ async function readFailure(
 }
 
 function send(options: TransportOptions, request: Running, requestId: string): Promise<Response> {
-  return options.fetch(buildUrl(options.baseUrl, request), {
+  return options.fetch(request.url, {
     ...(request.method === 'GET' ? {} : onlyOnce()),
     method: request.method,
     // A redirect could carry the credential to another host.
@@ -245,8 +237,14 @@ function send(options: TransportOptions, request: Running, requestId: string): P
   });
 }
 
+/** Throws for an id that is empty, `.` or `..`, because it would name another route, and for one that no address can have. */
 function buildUrl(baseUrl: string, { route, params = {}, query = {} }: CallOptions): string {
-  const path = route.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(params[name] ?? ''));
+  const path = route.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const id = params[name] ?? '';
+    if (['', '.', '..'].includes(id) || !id.isWellFormed())
+      throw new ControlPlaneError('rejected', `${name} of ${route} is "${id}", which is not a valid id`);
+    return encodeURIComponent(id);
+  });
   const given = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) if (value !== undefined) given.set(name, String(value));
   const search = given.toString();
