@@ -87,11 +87,9 @@ async function whyItStays(
 
 async function revokeOrphan(context: Context, suspect: SuspectedOrphan, run: Run): Promise<Revocation> {
   return await revokeGuarded(context, {
+    ...run,
     key: suspect.key,
     cause: { rotation: suspect.rotation.number },
-    connections: run.connections,
-    refused: run.refused,
-    membersListedMs: new Map(),
     whyStop: () => whyStop(context, run),
     repeats: true,
     judge: (listed) => judgeOrphan(context, { number: suspect.key.number, run }, listed),

@@ -19,11 +19,9 @@ export async function retire(
   const { key } = adopted;
   let rotation = adopted;
   const revocation = await revokeGuarded(context, {
+    ...run,
     key: { number: key.number, id: key.id, scope: key.scopeKey },
     cause: { rotation: rotation.number },
-    connections: run.connections,
-    refused: run.refused,
-    membersListedMs: new Map(),
     whyStop: () => whyStop(context, run),
     repeats: false,
     async judge(listed) {
@@ -56,8 +54,7 @@ async function judgeRetirement(
     { ...rotation, state: 'adopted' },
     await factsOf(context, rotation, { scopes: facts.scopes, connections }),
   );
-  if (step.do === 'wait' || step.do === 'move') return notNow(step.why ?? 'it has already advanced');
-  if (step.do === 'mint') return notNow('it has already advanced');
+  if (step.do !== 'retire') return notNow(('why' in step ? step.why : null) ?? 'it has already advanced');
   const { number: key, id, scopeKey: scope } = rotation.key;
   // R2: a connection's own key is retired only by its own rotation, once the connections that take their key from that file use the successor.
   const moved = ownUsers(rotation.sink, connections).filter(({ ownKeyId }) => ownKeyId !== id);

@@ -46,6 +46,7 @@ export async function rotate(context: Context, connections: Connection[], reques
       facts,
       judgements,
       refused: new Set(),
+      membersListedMs: new Map(),
       failedSinks: new Map(),
       isRequested: request !== undefined,
       wholeSince: whyNotAutomatic === null ? await wholeSince(context) : null,

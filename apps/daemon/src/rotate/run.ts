@@ -5,7 +5,7 @@ import type { RevocationRun } from '../enforce/revocation-task.ts';
 import { whyStopAutomatic } from '../enforce/standing.ts';
 
 /** One pass over rotations. */
-export interface Run extends Pick<RevocationRun, 'connections' | 'refused'> {
+export interface Run extends RevocationRun {
   /** The policy's facts on the keys, as they were listed for this pass. */
   facts: Facts;
   judgements: Judgement[];

@@ -1,5 +1,5 @@
 import { constants, existsSync } from 'node:fs';
-import { access, open, readlink, realpath, rename, rm, stat } from 'node:fs/promises';
+import { access, open, readlink, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { codeOf } from '@keywarden/runtime';
 import { emptyNote, type HeldKey, noteOf, readKeyFile, writeNote } from '@keywarden/runtime/config';
@@ -17,8 +17,7 @@ export function fileSink(path: string, heldKeyId: string | null = null): OpenSin
 
     async check() {
       try {
-        const folder = dirname(path);
-        await access(folder, constants.W_OK | constants.X_OK);
+        await access(dirname(path), constants.W_OK | constants.X_OK);
         if (isOurOwn(path)) return `${path} has a name that Keywarden reserves for its own files; choose another`;
         const found = await stat(path).catch(() => undefined);
         if (found === undefined) return null;
@@ -122,15 +121,8 @@ async function writePartial(path: string, text: string): Promise<void> {
   await createFile(partialOf(path), text);
 }
 
-async function createFile(path: string, text: string): Promise<void> {
-  const file = await open(path, 'wx', 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
+const createFile = async (path: string, text: string): Promise<void> =>
+  await writeFile(path, text, { flag: 'wx', mode: 0o600, flush: true });
 
 async function movePartial(path: string): Promise<void> {
   await rename(partialOf(path), path);
