@@ -58,13 +58,16 @@ export async function openArchive(path: string) {
       }
       return decode(Buffer.concat(chunks), name);
     },
-    async hash(name: string): Promise<string> {
-      const hash = createHash('sha256');
-      await pipeline(await openEntry(file, entries, name), hash);
-      return hash.digest('hex');
-    },
+    hash: async (name: string) => await hashStream(await openEntry(file, entries, name)),
     close: () => file.close(),
   };
+}
+
+/** Returns the SHA-256 of a stream's bytes, in hexadecimal digits. */
+export async function hashStream(stream: Readable): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(stream, hash);
+  return hash.digest('hex');
 }
 
 async function openEntry(file: ZipFile, entries: Map<string, Entry>, name: string): Promise<Readable> {

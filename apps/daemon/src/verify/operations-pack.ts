@@ -15,6 +15,7 @@ import {
   type Verdict,
   type VerifyOptions,
   withoutHead,
+  wrong,
 } from './verdict.ts';
 
 const filePart = z.strictObject({ file: z.string(), records: z.int(), sha256: z.string() });
@@ -42,10 +43,11 @@ export async function verifyOperations(
   options: VerifyOptions,
 ): Promise<ArchiveResult> {
   const read = manifestSchema.safeParse(given);
+  if (!read.success) return withoutHead(wrong('its manifest.json has an unknown form'));
+  const odd = findOddManifest(read.data);
+  if (odd !== null) return withoutHead(wrong(odd));
   const verdict: Verdict = { proven: [], unproven: [], wrong: [] };
   const result = withoutHead(verdict);
-  const odd = read.success ? findOddManifest(read.data) : 'its manifest.json has an unknown form';
-  if (!read.success || odd !== null) return { ...result, verdict: { ...verdict, wrong: [odd ?? ''] } };
   const { from, to, projects, retention } = read.data;
   const days = daysOf({ from, to });
   const names = new Set([

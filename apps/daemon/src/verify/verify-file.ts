@@ -1,9 +1,7 @@
-import { createHash } from 'node:crypto';
 import { closeSync, createReadStream, openSync, readFileSync, readSync, statSync } from 'node:fs';
-import { pipeline } from 'node:stream/promises';
 import { isRecordedAtItsTime, type ProvenEvent, type Verifier } from '@keywarden/core/ledger';
 import { codeOf, usageError } from '@keywarden/runtime';
-import { type Archive, openArchive } from './archive.ts';
+import { type Archive, hashStream, openArchive } from './archive.ts';
 import { readHead, verifyCopy } from './copy/ledger-copy.ts';
 import type { Beside } from './copy/readers.ts';
 import { textOf } from './evidence/events.ts';
@@ -43,7 +41,7 @@ export async function verifyFiles(
   const used = new Set<ProvenEvent>();
   const others = ofKind('archive', 'rows', 'other');
   for (const file of others) {
-    const hash = exports.length > 0 ? await hashFile(file) : '';
+    const hash = exports.length > 0 ? await hashStream(createReadStream(file)) : '';
     const exported = exports.filter(({ event }) => event.content.sha256 === hash).map(({ event }) => event);
     for (const event of exported) used.add(event);
     if (kinds.get(file) === 'archive') results.set(file, addExport(await verifyArchive(file, options), exported));
@@ -133,7 +131,6 @@ function treeOf(result: Result): Omit<ArchiveResult, 'kind' | 'verdict' | 'compu
   return { head: event, leaves: new Map([[event.index, event.leaf]]), seals: new Map() };
 }
 
-/** Returns what a file seems to be. */
 function kindOf(file: string): 'folder' | 'archive' | 'receipt' | 'rows' | 'other' {
   const found = fromDisk(file, () => statSync(file));
   if (found.isDirectory()) return 'folder';
@@ -197,12 +194,6 @@ function verifyReceipt(file: string, options: VerifyOptions): ReceiptResult {
   const unproven =
     typeof event === 'string' ? [] : [...missingWitnesses(event.witnesses, options.keys), ...lateness(event)];
   return { kind: 'receipt', event, unproven };
-}
-
-async function hashFile(file: string): Promise<string> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(file), hash);
-  return hash.digest('hex');
 }
 
 async function verifyArchive(file: string, options: VerifyOptions): Promise<ArchiveResult> {

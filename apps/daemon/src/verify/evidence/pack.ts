@@ -39,17 +39,15 @@ import { type Binding, listDue, type Period, type Row } from './sources.ts';
 const mostDays = 36_600;
 
 const filePart = z.object({ file: z.string(), records: z.int(), sha256: z.string() });
+const tablePart = z.object({ ...filePart.shape, csv: filePart.omit({ records: true }) });
 const manifestSchema = z.object({
   from: z.string().refine(isInstant),
   to: z.string().refine(isInstant),
   files: z.array(
     z.object({
-      ...filePart.shape,
+      ...tablePart.shape,
       measure: z.object({ measure: z.string(), days: z.int().min(1).max(mostDays).optional() }),
-      csv: z.object({ file: z.string(), sha256: z.string() }),
-      not_assessable: z
-        .object({ ...filePart.shape, csv: z.object({ file: z.string(), sha256: z.string() }) })
-        .nullable(),
+      not_assessable: tablePart.nullable(),
     }),
   ),
   attachments: z.array(filePart),
