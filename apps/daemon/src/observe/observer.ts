@@ -50,7 +50,6 @@ export function createMetrics() {
   });
   return {
     contentType: registry.contentType,
-    /** Returns the hooks of one connection's client. */
     connection(connection: string): Hooks {
       // Start the series at zero: a series that first appears with an event hides that event.
       for (const status of ['401', '429']) requests.inc({ connection, route: 'GET /auth', status }, 0);
@@ -94,8 +93,7 @@ interface Figures {
 }
 
 export async function readFigures(sql: Sql, witnesses: string[]): Promise<Figures> {
-  const [figures, queues] = [await readGauges(sql, witnesses), await readQueues(sql)];
-  return { figures, queues };
+  return { figures: await readGauges(sql, witnesses), queues: await readQueues(sql) };
 }
 
 /** Renders the store's figures from a new registry: one that leaves the store leaves the output, and a missing one is not zero. */

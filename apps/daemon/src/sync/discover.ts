@@ -78,7 +78,9 @@ async function syncProjectsOf(
   const begunMs = connection.time.now();
   const answer = await collect(client.projects(organizationId, { signal }));
   // Coverage begins at a project's creation. An impossible creation time is not stored, and the project is kept all the same.
-  const [possible, others] = partition(answer.items, ({ createdAt }) => isPossible(createdAt, toMs(seenAt)));
+  const { possible = [], others = [] } = Object.groupBy(answer.items, ({ createdAt }) =>
+    isPossible(createdAt, toMs(seenAt)) ? 'possible' : 'others',
+  );
   const { rejected } = answer;
   await keepRejected(context, connection, { list: 'projects', place: organizationId, rejected, counts });
   const unavailableIds = [...answer.unavailableIds, ...[...others, ...rejected].flatMap(({ id }) => id ?? [])];
@@ -143,8 +145,4 @@ const aheadMs = 300_000;
 
 function isPossible(createdAt: string, nowMs: number): boolean {
   return toMs(createdAt) >= firstMs && toMs(createdAt) <= nowMs + aheadMs;
-}
-
-function partition<T>(all: T[], is: (each: T) => boolean): [T[], T[]] {
-  return [all.filter(is), all.filter((each) => !is(each))];
 }

@@ -1,4 +1,4 @@
-import { createHash, createPrivateKey, createPublicKey, type KeyObject, randomBytes, sign, verify } from 'node:crypto';
+import { createPrivateKey, createPublicKey, hash, type KeyObject, randomBytes, sign, verify } from 'node:crypto';
 import { decodeBase64, formatCheckpoint, parseCheckpoint } from './checkpoint.ts';
 
 // Keys that sign notes, in the text form of Go's golang.org/x/mod/sumdb/note, so that other tools can read them. A log signs the text of a note. A witness
@@ -165,11 +165,7 @@ function signerOf(name: string, type: KeyType, seed: Buffer): Signer {
 function verifierOf(name: string, type: KeyType, bytes: Buffer): Verifier {
   const publicKey = publicKeyOf(type.algorithm, bytes);
   const typed = typedKey(type, bytes);
-  const id = createHash('sha256')
-    .update(`${name}\n`)
-    .update(typed)
-    .digest('hex')
-    .slice(0, 2 * keyIdSize);
+  const id = hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), typed])).slice(0, 2 * keyIdSize);
   const { kind, algorithm } = type;
   return { text: `${name}+${id}+${typed.toString('base64')}`, name, kind, algorithm, id, publicKey };
 }

@@ -7,13 +7,8 @@ export function explain({ evidence, key, nowMs }: Finding): string {
   return inWords(evidence, { nowMs, creatorName: key.creatorName });
 }
 
-interface Context {
-  nowMs: number;
-  creatorName: string | null;
-}
-
 /** Returns evidence as text. */
-export function inWords(evidence: Evidence, context: Context): string {
+export function inWords(evidence: Evidence, context: { nowMs: number; creatorName: string | null }): string {
   const since = (at: string) => daysInWords(context.nowMs - toMs(at));
   switch (evidence.condition) {
     case 'unused_for':
@@ -75,7 +70,7 @@ export function conditionInWords(condition: Condition): string {
 /** Returns a part of a condition. Parentheses tell apart conditions of the same parts: announcements and approvals are about one of them. */
 function partInWords(part: Condition): string {
   const { length } = part.all ?? part.any ?? [];
-  return length !== undefined && length > 1 ? `(${conditionInWords(part)})` : conditionInWords(part);
+  return length > 1 ? `(${conditionInWords(part)})` : conditionInWords(part);
 }
 
 /** Returns the limit of a finding for a table. */

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { columnsOf, int64, present } from '../http/json.ts';
 import type { Database, Row } from '../store/database.ts';
 import { HOUR, type Micros } from '../store/time.ts';
@@ -55,7 +55,7 @@ export interface NewKey {
 }
 
 export function hashToken(token: string): string {
-  return createHash('sha256').update(token).digest('hex');
+  return hash('sha256', token);
 }
 
 /** Stores a key by its token's hash and returns the id's digits. */
