@@ -27,7 +27,6 @@ export interface Connection {
   client: ControlPlaneClient;
   /** Shared by all connections of its account in this process. */
   limiter: Limiter;
-  /** Returns the number of requests that the connection has made so far. */
   requests: () => number;
   /** The control plane's number in the store. */
   controlPlane: string;
@@ -35,12 +34,10 @@ export interface Connection {
   authMethod: string;
   isPersonal: boolean;
   ownKeyId: string | null;
-  /** The path of the key's file, or null. */
   keyFile: string | null;
   isSandbox: boolean;
   /** The control plane's clock, as its `Date` gives it, minus the local clock, in ms. */
   skewMs: number;
-  /** The clock and sleep function of its client. */
   time: Time;
   /** For each list, the Date of its last response in ms, and when that response arrived by the local clock. */
   lastDates: Map<string, { dateMs: number; endedMs: number }>;

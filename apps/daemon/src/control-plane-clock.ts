@@ -84,7 +84,6 @@ async function storeAheadMs({ store, now }: Pick<Context, 'store' | 'now'>): Pro
 /** The control plane creates its own response after the request. Clocks drift by seconds, and a Date has whole seconds. */
 const driftMs = 30_000;
 
-/** The words in every reason why a response is stale. */
 const staleWords = 'a cache between answered';
 
 /** A Date has whole seconds: after this time, in ms, a new response has another Date. */

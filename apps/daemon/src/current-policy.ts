@@ -25,7 +25,6 @@ export async function withCurrentPolicy(context: Context): Promise<Context | nul
   return { ...context, config: { ...context.config, policy, channels, sinks } };
 }
 
-/** Returns the current configuration, or why its file cannot be used. */
 function rereadPolicy({ rereadConfig, config }: Pick<Context, 'rereadConfig' | 'config'>): Config | UserError {
   try {
     return rereadConfig?.() ?? config;

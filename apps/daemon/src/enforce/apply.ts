@@ -19,7 +19,6 @@ export interface Applied {
   /** Items that an earlier run of this plan carried out. */
   doneBefore: number;
   items: AppliedItem[];
-  /** How many items the run did not come to. */
   untried: number;
   /** Why the run ended before its last item; null if it did not. */
   stopped: string | null;
@@ -106,7 +105,6 @@ export async function applyPlan(
   return applied;
 }
 
-/** Returns whether and why the run stops before its next item. */
 async function whyNotNext(
   context: Context,
   { planId, via }: { planId: string; via: PlanApprovalVia },
@@ -120,7 +118,6 @@ async function whyNotNext(
   }
 }
 
-/** Returns why a run stops whose signal has aborted. */
 const stoppedBySignal = ({ signal: { reason } }: Context): Pick<Applied, 'stopped' | 'hasStoreFailed'> =>
   codeOf(reason) === 'lock_lost'
     ? stoppedByStore(inWordsOfFailure('the store failed', 'lock_lost'))

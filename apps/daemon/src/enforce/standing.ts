@@ -10,7 +10,6 @@ type Standing = Pick<Context, 'store' | 'environment' | 'config' | 'now' | 'sign
 
 /** What a machine may carry out without a person at its command line. */
 export interface Permissions {
-  /** Why it revokes nothing automatically; null if it does. */
   whyNotAutomatic: string | null;
   approvals: ApprovalScope;
 }

@@ -121,7 +121,6 @@ export async function startDaemon(context: Context, options: DaemonOptions) {
     if (performance.now() >= skipUntilMs) await tickNow();
   });
   return {
-    /** Returns the number of jobs that this replica runs now. */
     running: () => running.size,
     /** Returns when the last tick completed, in ms of `performance.now`. */
     tickedMs: () => tickedMs,

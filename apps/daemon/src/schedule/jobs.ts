@@ -73,7 +73,6 @@ export const jobs: Record<JobKind, JobWork> = {
   },
 };
 
-/** Returns the work of a pass that reads one account. */
 function ofAccount(work: ConnectionWork): JobWork {
   const run = async (context: Context, names: string[]) => await syncAccount(context, names, work);
   return { per: 'account', isResumable: true, run };

@@ -127,7 +127,6 @@ function shapeOf(value: unknown, name = '', depth = 0): unknown {
   return plainName.test(name) && !text.includes('napi_') ? text.slice(0, longestValue) : typeof value;
 }
 
-/** Returns the types of a row's fields. */
 function typesOf(row: unknown): unknown {
   if (typeof row !== 'object' || row === null) return typeof row;
   return Object.fromEntries(Object.entries(row).map(([name, value]) => [name.slice(0, longestValue), typeof value]));

@@ -27,7 +27,6 @@ export function hashLeaf(leaf: Uint8Array | string): Hash {
 // Trees have millions of nodes: a digest as a string of bytes takes a third of the time of one in a new buffer.
 const digest = (bytes: Uint8Array | string): Hash => Buffer.from(hash('sha256', bytes, 'binary'), 'latin1');
 
-/** Returns the hash of an inner node. */
 function hashChildren(left: Hash, right: Hash): Hash {
   node.set(left, 1);
   node.set(right, 1 + hashSize);

@@ -24,7 +24,6 @@ const unknownUse: Unknown = {
 
 const unobservedUse: Unknown = { unknown: 'its last use is unknown: no listing shows it for that time' };
 
-/** Returns why a key's use is unknown. */
 const whyUseUnknown = ({ kind, use }: KeyFacts): Unknown =>
   showsUse(kind)
     ? use.state === 'unknown' && use.unobserved !== undefined
@@ -43,7 +42,6 @@ const whyExpiryUnknown = ({ kind }: KeyFacts): Unknown => ({
 /** No record has an earlier time: it stands for a time that the control plane does not report. */
 const earliest = '2000-01-01';
 
-/** Returns why a key's age is unknown. */
 const whyAgeUnknown = ({ kind, createdAt }: KeyFacts): Unknown => ({
   unknown:
     createdAt < earliest && !isKeyKind(kind)

@@ -55,7 +55,6 @@ export function compareInstants(a: string, b: string): number {
   return fractionOf(a) - fractionOf(b);
 }
 
-/** Returns the fraction of a second. */
 function fractionOf(at: string): number {
   return at[wholeSeconds] === '.' ? Number.parseFloat(`0${at.slice(wholeSeconds)}`) : 0;
 }

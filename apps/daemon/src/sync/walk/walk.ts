@@ -34,7 +34,6 @@ export interface Walk extends Beginning {
 /** One page of a walk, and the walk's state after it. */
 export interface WalkedPage {
   operations: WireOperation[];
-  /** Rows that cannot be read. */
   rejected: RejectedRow[];
   /** Where those are that lie between two readable rows. The archive lacks them, unless it has a readable version. */
   unread: UnreadRow[];
@@ -48,7 +47,6 @@ export interface WalkedPage {
   below: string | null;
   /** Whether the page ends the list: then it has every older operation, too. */
   isEnd: boolean;
-  /** Whether the walk ends with this page. */
   isDone: boolean;
   /**
    * Where an interrupted walk resumes: at this very page, because only the next page shows all rows of its last instant. Null for a page

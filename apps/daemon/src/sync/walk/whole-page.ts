@@ -30,7 +30,6 @@ interface Counted extends Page<WireOperation> {
   rejected: RejectedRow[];
   /** The number of different rows in its response, including unreadable ones. */
   rows: number;
-  /** The number of repeated rows. */
   repeated: number;
 }
 

@@ -15,7 +15,6 @@ const longestAnswer = 100_000_000;
 
 /** Where a ledger is copied from, and with what. */
 export interface LedgerSource {
-  /** The address of a report. */
   report: string;
   /** A token of role auditor. */
   token: string;
@@ -141,7 +140,6 @@ function readAddress(report: string): string {
   return `${url.href.replace(/\/+$/, '')}/ledger`;
 }
 
-/** Lists the bundles and tiles of a tree. */
 function* listTiles(size: number): Generator<ledger.NamedTile, undefined> {
   yield* listRow('entries', size);
   yield* listRow('contents', size);

@@ -23,7 +23,6 @@ export type Comparison = (recorded: string, shown: unknown, compared: ComparedWi
 
 /** How a field of a row is compared. */
 export interface Compare {
-  /** The member of the event. */
   member: string;
   isSame: Comparison;
   /** Of an object, or of each object of a list: the members that are compared. All by default. */
