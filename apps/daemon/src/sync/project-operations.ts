@@ -37,9 +37,8 @@ interface Task {
 export async function syncProject(context: Context, task: Task): Promise<void> {
   const { operations: settings } = context.config;
   const maxLimit = settings.page_limit;
-  let { walkedAt } = task.project;
   const { openWalk } = task.project;
-  if (openWalk !== null) walkedAt = await resume(context, task, openWalk);
+  const walkedAt = openWalk === null ? task.project.walkedAt : await resume(context, task, openWalk);
   if (walkedAt === null) {
     await walk(context, task, { walkedAt, from: null, floor: null, firstLimit: maxLimit });
     return;

@@ -27,10 +27,7 @@ const textOf = (ms: number) => new Date(ms).toISOString().slice(0, 'YYYY-MM-DD'.
 /** Returns the days of a range. */
 export function daysOf({ from, to }: DayRange): string[] {
   const days: string[] = [];
-  for (let [ms, day] = [Date.parse(startOfDay(from)), from]; day < to; day = textOf(ms)) {
-    days.push(day);
-    ms += dayMs;
-  }
+  for (let day = from; day < to; day = addDays(day, 1)) days.push(day);
   return days;
 }
 
