@@ -37,7 +37,7 @@ test('a month is not added while a transaction reads operations: a page waits, o
   const sessions = [1, 2].map(() => store.connect({ max: 1 }));
   for (const session of sessions)
     await expect(makeOperationPartitions(session, ['2026-06', '2026-07'])).rejects.toThrow(
-      'The database cannot add a month of operations (one of 2026-06, 2026-07) while a long transaction reads them',
+      'The database cannot add a month of operations (one of 2026-06, 2026-07) while a long transaction uses them',
     );
   await makePartitionsAhead(sql, '2026-06-11T00:00:00Z');
   expect(await months()).toEqual(before);

@@ -10,7 +10,7 @@ export class MonthNotAdded extends UserError {
   constructor(months: string[]) {
     super(
       'store',
-      `The database cannot add a month of operations (${months.length > 1 ? 'one of ' : ''}${months.join(', ')}) while a long transaction reads them, such as an export, a backup or the sealing of days; try again when it has ended.`,
+      `The database cannot add a month of operations (${months.length > 1 ? 'one of ' : ''}${months.join(', ')}) while a long transaction uses them, such as an export, a backup, the sealing of days or a migration; try again when it has ended.`,
       { canRetry: true },
     );
   }
