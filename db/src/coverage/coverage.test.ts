@@ -77,6 +77,11 @@ test('a project that was walked minutes after its creation is recent, and one wi
     return coverage?.unknown.map(({ reason }) => reason);
   };
   expect(await reasons()).toEqual(['recent']);
+  const disappear = (at: string | null) =>
+    store.sql`update keywarden.project set gone_at = ${at}, missing_since = ${at} where number = ${project}`;
+  await disappear('2026-05-01T00:04:00Z');
+  expect(await reasons()).toEqual(['deleted']); // no sync covers it
+  await disappear(null);
   await store.sql`update keywarden.project set last_seen_at = ${day(20)}, walked_at = ${day(20)} where number = ${project}`;
   expect(await reasons()).toEqual(['pruned']);
   const rejected = [{ id: null, why: 'created_at not an RFC 3339 time', record: {} }];

@@ -143,14 +143,15 @@ function toCoverage({
   const [first, last] = [known[0]?.from, known.at(-1)?.to];
   // If a project was created moments before its walk, none of its operations is old enough to be certain.
   const isYoung = Date.parse(walkedAt ?? '') - Date.parse(createdAt) < youngMs;
+  const sinceWalk = goneAt === null ? 'recent' : 'deleted';
   const reasonOf = (gap: Interval): GapReason => {
     // A service that shows whole seconds leaves a second of operations that share a time.
     const lengthMs = Date.parse(gap.to) - Date.parse(gap.from);
     if (gap.from === gap.to || (lengthMs <= 1000 && first !== undefined && gap.from > first && gap.from !== last))
       return 'instant';
-    if (last !== undefined && gap.from === last) return goneAt === null ? 'recent' : 'deleted';
+    if (last !== undefined && gap.from === last) return sinceWalk;
     if (walkedAt === null) return goneAt === null ? 'not_walked' : 'deleted';
-    if (first === undefined && isYoung) return 'recent';
+    if (first === undefined && isYoung) return sinceWalk;
     if (hasRejected === true) return 'unreadable';
     if (first === undefined || gap.to <= first) return 'pruned';
     return 'gap';
