@@ -4,8 +4,10 @@ import { withCheck } from './record.ts';
 
 const matches = (pattern: RegExp) => (value: unknown) => typeof value === 'string' && pattern.test(value);
 
-/** An RFC 3339 time, kept as received: a JavaScript Date would drop microseconds. */
-export const instant = withCheck(z.string().refine(isInstant, 'not an RFC 3339 time'), isInstant);
+const time = z.string().toUpperCase(); // RFC 3339 permits a lower-case t and z
+
+/** An RFC 3339 time, with every digit: a JavaScript Date would drop microseconds. */
+export const instant = withCheck(time.refine(isInstant, 'not an RFC 3339 time'), isInstant);
 
 const anyUuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
 /** A UUID in its usual form, of any version. */
@@ -26,7 +28,7 @@ export const maybe = <T extends z.ZodType>(schema: T) => schema.nullish().transf
 export const unknownTime = '0001-01-01T00:00:00Z';
 
 /** A time that may be missing, or the zero time. */
-export const when = maybe(z.string().refine(hasTimeForm, 'not an RFC 3339 time')).transform((value) =>
+export const when = maybe(time.refine(hasTimeForm, 'not an RFC 3339 time')).transform((value) =>
   value === null || toMs(value) <= toMs(unknownTime) ? null : value,
 );
 

@@ -44,6 +44,13 @@ test.each([
   expect(read(when, value)).toBe(expected);
 });
 
+test('a time may have a lower-case t and z, as RFC 3339 permits', () => {
+  const { createdAt } = wire.keySchema.parse({ ...key, created_at: at.toLowerCase() });
+  expect(createdAt).toBe(at);
+  expect(read(when, '2026-01-01t00:00:00+02:00')).toBe('2026-01-01T00:00:00+02:00');
+  expect(read(when, '0001-01-01t00:00:00z')).toBeNull();
+});
+
 test('an id has 1 to 256 characters that a store can hold', () => {
   const organization = (id: unknown) => read(wire.organizationSchema, { id, name: 'x', created_at: at }) !== 'refused';
   expect(['org-1', 'x'.repeat(256), 'é', '😀'].map(organization)).toEqual([true, true, true, true]);
