@@ -111,3 +111,16 @@ export function createCoarseCursors(digits: 0 | 3): Distortion {
     return { cursor: `${cursor.slice(0, 19)}${fraction}Z` };
   });
 }
+
+/** Replaces each cursor by a long one that shows nothing of its row. */
+export const opaqueCursors: Distortion = async ({ url: asked }, forward) => {
+  const url = new URL(asked);
+  const cursor = url.searchParams.get('cursor');
+  if (cursor?.startsWith(opaque) === true)
+    url.searchParams.set('cursor', Buffer.from(cursor.slice(opaque.length), 'base64').toString());
+  return await changeList(await forward({ url }), ({ cursor: own }) =>
+    own === null ? {} : { cursor: `${opaque}${Buffer.from(own).toString('base64')}` },
+  );
+};
+
+const opaque = 'opaque+/'.repeat(60);

@@ -37,6 +37,15 @@ export const otherZone = onRecords((row, { random }) => {
   });
 });
 
+export const lowerCase = onRecords((row) => withTimes(row, (at) => at.toLowerCase()));
+
+/** Adds fields that the description does not have, and puts all in another order. */
+export const moreFields = onRecords((row) => ({
+  ...Object.fromEntries(Object.entries(row).toReversed()),
+  ['__proto__']: { constructor: null },
+  '': [2 ** 64, 1e300],
+}));
+
 /** Removes a field of some records. */
 export const missingFields = onRecords((row, { random }) => {
   if (!random.chance(0.2)) return row;
