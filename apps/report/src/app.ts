@@ -14,7 +14,6 @@ import { overviewPage } from './dashboard/overview.ts';
 import { makeReport } from './dashboard/page.ts';
 import { signInPages } from './dashboard/sign-in.ts';
 import { createSuggestions } from './dashboard/suggestions.ts';
-import type { Dependencies, Env, Services } from './environment.ts';
 import { createStreams } from './export/stream.ts';
 import { createFailureLimit, createLimits } from './limits/limits.ts';
 import { createMetrics } from './metrics.ts';
@@ -27,6 +26,7 @@ import { describeApi } from './routes/docs.ts';
 import { makeDocument } from './routes/document.ts';
 import { ledgerRoutes } from './routes/ledger.ts';
 import { addProbes } from './routes/probes.ts';
+import type { Dependencies, Env, Services } from './services.ts';
 
 /** Returns the report as an app that never listens. Probes, the API description and assets are open; everything else requires a token. */
 export function createApp(dependencies: Dependencies): OpenAPIHono<Env> {

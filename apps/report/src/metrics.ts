@@ -2,7 +2,7 @@ import { traceEnded } from '@keywarden/runtime';
 import type { MiddlewareHandler } from 'hono';
 import { matchedRoutes } from 'hono/route';
 import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
-import type { Env } from './environment.ts';
+import type { Env } from './services.ts';
 
 /** Returns the report's metrics. `measure` measures each request by its route, never by its path, which contains ids. */
 export function createMetrics() {

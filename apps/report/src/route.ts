@@ -3,10 +3,10 @@ import * as store from '@keywarden/db/report';
 import type { Context, MiddlewareHandler } from 'hono';
 import { type Access, permitted } from './access/roles.ts';
 import type { Report } from './dashboard/page.ts';
-import type { Env } from './environment.ts';
 import { listAnswer, openCursor, pagingQuery, sealCursor } from './paging.ts';
 import { camelled, type ListQuery, whySwapped } from './parameters.ts';
 import { badParameter, notFound, Problem, problemSchema } from './problem.ts';
+import type { Env } from './services.ts';
 
 type Schema = z.ZodObject;
 

@@ -2,9 +2,9 @@ import { clientNetwork, makeNetworkTest } from '@keywarden/core/values';
 import { type Access, authenticate, hashCredential, type Principal } from '@keywarden/db/report';
 import type { Context, MiddlewareHandler } from 'hono';
 import { getCookie } from 'hono/cookie';
-import type { Env, Services, Transport } from '../environment.ts';
 import { pathOf } from '../parameters.ts';
 import { Problem, toProblem } from '../problem.ts';
+import type { Env, Services, Transport } from '../services.ts';
 
 type AuthenticationServices = Pick<Services, 'accessSql' | 'failures' | 'accessLog'>;
 

@@ -1,7 +1,7 @@
 import { type Principal, roles } from '@keywarden/db/report';
 import type { MiddlewareHandler } from 'hono';
-import type { Env } from '../environment.ts';
 import { Problem } from '../problem.ts';
+import type { Env } from '../services.ts';
 
 export type Role = Principal['role'];
 

@@ -1,6 +1,6 @@
 import * as store from '@keywarden/db/report';
-import type { Services } from '../environment.ts';
 import { cannotBeDone, conflict, notFound, Problem } from '../problem.ts';
+import type { Services } from '../services.ts';
 
 export interface ExemptionRequest {
   keys: string[];

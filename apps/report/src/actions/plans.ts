@@ -1,8 +1,8 @@
 import { someOf } from '@keywarden/core/values';
 import type { Principal } from '@keywarden/db/report';
 import * as store from '@keywarden/db/report';
-import type { Services } from '../environment.ts';
 import { conflict } from '../problem.ts';
+import type { Services } from '../services.ts';
 
 /** Approves a plan on behalf of the principal. Throws a Problem (409) for a plan that is too old, or that they have already approved. */
 export async function approvePlan(

@@ -1,6 +1,6 @@
 import * as store from '@keywarden/db/report';
-import type { Services } from '../environment.ts';
 import { cannotBeDone, conflict, notFound } from '../problem.ts';
+import type { Services } from '../services.ts';
 
 /** The keys that a person asks to review, and how long kept ones need no other review. */
 export type ReviewRequest = Omit<store.Chosen, 'asOf' | 'holes' | 'principal'>;

@@ -4,8 +4,8 @@ import type { Context } from 'hono';
 import { deleteCookie, setCookie } from 'hono/cookie';
 import { html } from 'hono/html';
 import { checkToken, cookieNameOf, describeAccess, findPrincipal, requireOwnOrigin } from '../access/authenticate.ts';
-import type { Env, Services } from '../environment.ts';
 import { toProblem } from '../problem.ts';
+import type { Env, Services } from '../services.ts';
 import { renderPlain } from './layout.ts';
 import { readField, readSent } from './page.ts';
 

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import { type Assessed, findingItem, findingList, type Snapshot } from '@keywarden/db/report';
-import type { Ending } from '../environment.ts';
+import type { Ending } from '../services.ts';
 import { attachBlindSpots, attachCoverage, attachPolicies, attachReceipts, attachReviews } from './attachments.ts';
 import type { Control } from './controls.ts';
 import { createZip, writeTable, writeText, type Zip } from './files.ts';

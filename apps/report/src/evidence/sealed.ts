@@ -1,7 +1,7 @@
 import { verifyPage } from '@keywarden/core/ledger';
 import * as store from '@keywarden/db/report';
-import type { Ending } from '../environment.ts';
 import { conflict } from '../problem.ts';
+import type { Ending } from '../services.ts';
 import { createZip, type Written, writeLines, writeText, type Zip } from './files.ts';
 
 export interface SealedRequest {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { z } from '@hono/zod-openapi';
-import type { Ending } from '../environment.ts';
+import type { Ending } from '../services.ts';
 import { createCsvWriter } from './csv.ts';
 
 export const formats = ['ndjson', 'csv', 'json'] as const;

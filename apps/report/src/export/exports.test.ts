@@ -10,7 +10,7 @@ import { fixture, server, useServedFixture } from '@keywarden/testkit/report/ser
 import { makeProject, makeWireOperation } from '@keywarden/testkit/store/rows';
 import { Hono } from 'hono';
 import { expect, test, vi } from 'vitest';
-import type { Env } from '../environment.ts';
+import type { Env } from '../services.ts';
 import type { Format, Trailer } from './encode.ts';
 import { createStreams, mostStreams } from './stream.ts';
 

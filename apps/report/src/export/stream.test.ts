@@ -3,7 +3,7 @@ import { createLogger } from '@keywarden/runtime';
 import { fixture, useServedFixture } from '@keywarden/testkit/report/served-fixture';
 import { Hono } from 'hono';
 import { expect, test } from 'vitest';
-import type { Env } from '../environment.ts';
+import type { Env } from '../services.ts';
 import { createStreams } from './stream.ts';
 
 useServedFixture();

@@ -6,8 +6,8 @@ import type { Logger } from '@keywarden/runtime';
 import type { Context } from 'hono';
 import type { AccessLog } from '../access/access-log.ts';
 import { describeAccess } from '../access/authenticate.ts';
-import type { Ending, Env, Streamed, Streams } from '../environment.ts';
 import { Problem } from '../problem.ts';
+import type { Ending, Env, Streamed, Streams } from '../services.ts';
 
 /** The most concurrent streams. Each holds a connection of the store's pool. */
 export const mostStreams = 4;

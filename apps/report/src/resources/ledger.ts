@@ -8,13 +8,13 @@ import { allow, allowWhole } from '../access/roles.ts';
 import { columnsFor } from '../dashboard/columns.ts';
 import { facts, link, type Part, section, state, time } from '../dashboard/html.ts';
 import { type Report, readParameter } from '../dashboard/page.ts';
-import type { Env } from '../environment.ts';
 import { mostFiles } from '../evidence/files.ts';
 import { originOf, writeSealedOperations } from '../evidence/sealed.ts';
 import { instant, word } from '../parameters.ts';
 import { conflict, notFound, Problem } from '../problem.ts';
 import { addResource } from '../resource.ts';
 import { addRoute, type Missing, requireItem } from '../route.ts';
+import type { Env } from '../services.ts';
 
 const day = z.iso.date();
 const eventNumber = z.string().regex(/^[1-9]\d{0,17}$/);

@@ -4,9 +4,9 @@ import * as store from '@keywarden/db/report';
 import type { Context, Handler } from 'hono';
 import { HTTPException } from 'hono/http-exception';
 import { authenticated } from '../access/authenticate.ts';
-import type { Env, Services } from '../environment.ts';
 import { flag, instant } from '../parameters.ts';
 import { toLoggedProblem } from '../problem.ts';
+import type { Env, Services } from '../services.ts';
 import { jsonAnswer } from './document.ts';
 
 /** The part of an operation's cursor after the time. */

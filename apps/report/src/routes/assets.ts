@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import type { OpenAPIHono } from '@hono/zod-openapi';
-import type { Env } from '../environment.ts';
+import type { Env } from '../services.ts';
 
 const ours = (name: string) => new URL(`../dashboard/assets/${name}`, import.meta.url);
 

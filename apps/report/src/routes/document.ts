@@ -1,5 +1,5 @@
 import type { OpenAPIHono, z } from '@hono/zod-openapi';
-import type { Env } from '../environment.ts';
+import type { Env } from '../services.ts';
 
 const description = {
   openapi: '3.1.0',

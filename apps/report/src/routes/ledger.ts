@@ -2,8 +2,8 @@ import { parseTilePath } from '@keywarden/core/ledger';
 import { readBundle, readSignedTree, readTile } from '@keywarden/db/report';
 import { Hono, type MiddlewareHandler } from 'hono';
 import { allowWhole, permitted } from '../access/roles.ts';
-import type { Env, Services } from '../environment.ts';
 import { Problem } from '../problem.ts';
+import type { Env, Services } from '../services.ts';
 
 // The ledger as other tools read it: c2sp.org/tlog-tiles.
 

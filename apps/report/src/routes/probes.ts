@@ -1,7 +1,7 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import { whyNodesMissing, whyNotReady } from '@keywarden/db/store';
 import { oneAtATime, within } from '@keywarden/runtime';
-import type { Env, Services } from '../environment.ts';
+import type { Env, Services } from '../services.ts';
 import { jsonAnswer } from './document.ts';
 
 const status = z.object({ status: z.string() });
