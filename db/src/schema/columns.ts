@@ -85,9 +85,17 @@ export function inKey<B extends PgColumnBuilderBase>(column: B): B {
   return column;
 }
 
+const filled = new WeakSet<PgColumnBuilderBase>();
+
+/** Returns a column of texts that are not empty. */
+export function notEmpty<B extends PgColumnBuilderBase>(column: B): B {
+  filled.add(column);
+  return column;
+}
+
 /**
- * Declares a table. Its primary key has the columns that are `inKey`. A column that refers to another one has a foreign key, and one with an enum has a
- * check of its values. All have the names that Postgres gives them.
+ * Declares a table. Its primary key has the columns that are `inKey`. A column that refers to another one has a foreign key. One with an enum, or that is
+ * `notEmpty`, has a check of its values. All have the names that Postgres gives them.
  */
 export function table<N extends string, C extends Record<string, PgColumnBuilderBase>>(
   name: N,
@@ -120,6 +128,7 @@ function constraintsOf(of: AnyPgTable, builders: Record<string, PgColumnBuilderB
     return [
       ...(to ? [foreignKey({ name: `${name}_fkey`, columns: [column], foreignColumns: [to()] })] : []),
       ...(values === undefined ? [] : [check(`${name}_check`, sql.raw(`${column.name} in (${values})`))]),
+      ...(builders[key] && filled.has(builders[key]) ? [check(`${name}_check`, sql.raw(`${column.name} <> ''`))] : []),
     ];
   });
   return own === undefined ? ofColumns : [own, ...ofColumns];

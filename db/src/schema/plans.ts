@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { boolean, check, index, integer, jsonb, text } from 'drizzle-orm/pg-core';
-import { instant, int64, type JsonObject, refers, table } from './columns.ts';
+import { boolean, index, integer, jsonb, text } from 'drizzle-orm/pg-core';
+import { instant, int64, type JsonObject, notEmpty, refers, table } from './columns.ts';
 import { credential } from './keys.ts';
 
 /**
@@ -92,21 +92,14 @@ export const planRejection = table(
   {
     number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
     planId: refers(text('plan_id'), () => plan.id).notNull(),
-    rejectedBy: text('rejected_by').notNull(),
-    reason: text('reason').notNull(),
+    rejectedBy: notEmpty(text('rejected_by')).notNull(),
+    reason: notEmpty(text('reason')).notNull(),
     rejectedAt: instant('rejected_at').notNull().default(sql`clock_timestamp()`),
   },
-  (t) => [
-    check('plan_rejection_reason_check', sql`reason <> ''`),
-    check('plan_rejection_rejected_by_check', sql`rejected_by <> ''`),
-    index('plan_rejection_by_plan').on(t.planId, t.rejectedAt),
-  ],
+  (t) => [index('plan_rejection_by_plan').on(t.planId, t.rejectedAt)],
 );
 
-/**
- * What one machine may carry out, as its last pass found. why_not_approved: why it carries out no approval of the report; null if it does. It carries
- * out those after approvals_since; null for all. why_not_automatic: why nothing is revoked automatically.
- */
+/** What one machine may carry out, as its last pass found. */
 export const enforcementState = table('enforcement_state', {
   machine: text('machine').primaryKey(),
   at: instant('at').notNull().default(sql`now()`),

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { check, foreignKey, index, integer, interval, jsonb, text } from 'drizzle-orm/pg-core';
-import { inKey, instant, int64, type JsonObject, refers, table } from './columns.ts';
+import { inKey, instant, int64, type JsonObject, notEmpty, refers, table } from './columns.ts';
 import { credential } from './keys.ts';
 import { noticeMessage } from './notifications.ts';
 import { plan } from './plans.ts';
@@ -19,7 +19,7 @@ export const reviewCampaign = table(
   'review_campaign',
   {
     number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
-    title: text('title').notNull(),
+    title: notEmpty(text('title')).notNull(),
     splitBy: text('split_by', { enum: campaignSplits }).notNull(),
     dueAt: instant('due_at').notNull(),
     remindDays: integer('remind_days').array().notNull(),
@@ -27,17 +27,13 @@ export const reviewCampaign = table(
     keepNeedsReason: text('keep_needs_reason', { enum: campaignReasons }).notNull(),
     escalateTo: text('escalate_to'),
     escalateAfterDays: integer('escalate_after_days').notNull(),
-    openedBy: text('opened_by').notNull(),
+    openedBy: notEmpty(text('opened_by')).notNull(),
     openedAt: instant('opened_at').notNull().default(sql`clock_timestamp()`),
     canceledAt: instant('canceled_at'),
     canceledBy: text('canceled_by'),
     canceledBecause: text('canceled_because'),
   },
-  () => [
-    check('review_campaign_title_check', sql`title <> ''`),
-    check('review_campaign_opened_by_check', sql`opened_by <> ''`),
-    check('review_campaign_due_at_check', sql`due_at > opened_at`),
-  ],
+  () => [check('review_campaign_due_at_check', sql`due_at > opened_at`)],
 );
 
 /**
@@ -48,22 +44,18 @@ export const review = table(
   'review',
   {
     number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
-    title: text('title').notNull(),
+    title: notEmpty(text('title')).notNull(),
     asOf: instant('as_of').notNull(),
     filter: jsonb('filter').$type<JsonObject>().notNull(),
     holes: jsonb('holes').$type<JsonObject>().notNull(),
     planId: refers(text('plan_id'), () => plan.id),
     keepFor: interval('keep_for').notNull(),
-    openedBy: text('opened_by').notNull(),
+    openedBy: notEmpty(text('opened_by')).notNull(),
     openedAt: instant('opened_at').notNull().default(sql`clock_timestamp()`),
     campaignNumber: refers(int64('campaign_number'), () => reviewCampaign.number),
     reviewer: text('reviewer'),
   },
-  (t) => [
-    index('review_by_campaign').on(t.campaignNumber).where(sql`campaign_number is not null`),
-    check('review_opened_by_check', sql`opened_by <> ''`),
-    check('review_title_check', sql`title <> ''`),
-  ],
+  (t) => [index('review_by_campaign').on(t.campaignNumber).where(sql`campaign_number is not null`)],
 );
 
 /** key: as every list shows it. findings: the policy's findings about it when the review was opened. */
@@ -87,8 +79,8 @@ export const reviewDecision = table(
     reviewNumber: int64('review_number').notNull(),
     keyNumber: int64('key_number').notNull(),
     decision: text('decision', { enum: reviewDecisionDecisions }).notNull(),
-    reason: text('reason').notNull(),
-    decidedBy: text('decided_by').notNull(),
+    reason: notEmpty(text('reason')).notNull(),
+    decidedBy: notEmpty(text('decided_by')).notNull(),
     decidedAt: instant('decided_at').notNull().default(sql`clock_timestamp()`),
   },
   (t) => [
@@ -97,8 +89,6 @@ export const reviewDecision = table(
       columns: [t.reviewNumber, t.keyNumber],
       foreignColumns: [reviewItem.reviewNumber, reviewItem.keyNumber],
     }),
-    check('review_decision_decided_by_check', sql`decided_by <> ''`),
-    check('review_decision_reason_check', sql`reason <> ''`),
     index('review_decision_by_item').on(t.reviewNumber, t.keyNumber, t.number.desc().nullsFirst()),
     index('review_decision_by_key').on(t.keyNumber),
   ],
@@ -108,17 +98,13 @@ export const reviewDecision = table(
  * sha256 is computed from the review as canonical JSON: the decisions, their keys and the people who decided. content_sha256 is computed by
  * keywarden.review_content_hash, and every reader compares it with the rows again.
  */
-export const reviewSignature = table(
-  'review_signature',
-  {
-    reviewNumber: refers(int64('review_number'), () => review.number).primaryKey(),
-    signedBy: text('signed_by').notNull(),
-    signedAt: instant('signed_at').notNull().default(sql`clock_timestamp()`),
-    sha256: text('sha256').notNull(),
-    contentSha256: text('content_sha256'),
-  },
-  () => [check('review_signature_signed_by_check', sql`signed_by <> ''`)],
-);
+export const reviewSignature = table('review_signature', {
+  reviewNumber: refers(int64('review_number'), () => review.number).primaryKey(),
+  signedBy: notEmpty(text('signed_by')).notNull(),
+  signedAt: instant('signed_at').notNull().default(sql`clock_timestamp()`),
+  sha256: text('sha256').notNull(),
+  contentSha256: text('content_sha256'),
+});
 
 /** Which reminders of a review were written for a channel. step: `7d` before the due date, `overdue` or `escalation`. */
 export const reviewReminder = table('review_reminder', {

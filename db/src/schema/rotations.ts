@@ -1,7 +1,7 @@
 import { rotationStates } from '@keywarden/core/rotation';
 import { sql } from 'drizzle-orm';
 import { check, index, integer, interval, text, uniqueIndex } from 'drizzle-orm/pg-core';
-import { inKey, instant, int64, refers, table } from './columns.ts';
+import { inKey, instant, int64, notEmpty, refers, table } from './columns.ts';
 import { controlPlane } from './connections.ts';
 import { credential, keyListing } from './keys.ts';
 
@@ -84,20 +84,13 @@ export const rotationSlot = table('rotation_slot', {
 });
 
 /** An operator's request in the report. The daemon answers it with a row of its own. */
-export const rotationRequest = table(
-  'rotation_request',
-  {
-    number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
-    keyNumber: refers(int64('key_number'), () => credential.number).notNull(),
-    requestedBy: text('requested_by').notNull(),
-    reason: text('reason').notNull(),
-    requestedAt: instant('requested_at').notNull().default(sql`clock_timestamp()`),
-  },
-  () => [
-    check('rotation_request_reason_check', sql`reason <> ''`),
-    check('rotation_request_requested_by_check', sql`requested_by <> ''`),
-  ],
-);
+export const rotationRequest = table('rotation_request', {
+  number: int64('number').primaryKey().generatedAlwaysAsIdentity(),
+  keyNumber: refers(int64('key_number'), () => credential.number).notNull(),
+  requestedBy: notEmpty(text('requested_by')).notNull(),
+  reason: notEmpty(text('reason')).notNull(),
+  requestedAt: instant('requested_at').notNull().default(sql`clock_timestamp()`),
+});
 
 export const rotationRequestAnswer = table(
   'rotation_request_answer',
