@@ -31,10 +31,10 @@ export { inventoryCoverage, listInventoryCoverage } from './keys/inventory/cover
 export { inventoryGap, listInventoryGaps } from './keys/inventory/gaps.ts';
 export * from './keys/list.ts';
 export type { InventoryKind } from './keys/source.ts';
-export { readBundle, readTile } from './ledger/bundles.ts';
 export { listLedgerKeys } from './ledger/checkpoints.ts';
 export { type LedgerRecordKind, ledgerEventItem, ledgerEventList, ledgerRecordKinds } from './ledger/list.ts';
 export * from './ledger/receipts.ts';
+export { readBundle, readTile } from './ledger/tree.ts';
 export {
   countItems,
   type List,
