@@ -82,5 +82,12 @@ export * from './seals/list.ts';
 export { openSnapshot, type Snapshot } from './snapshot.ts';
 export { toStatement } from './sql.ts';
 export { type Access, accessItem, accessList, recordAccess } from './tokens/access-log.ts';
-export { authenticate, hashCredential, isStillLive, type Principal, tokenReference } from './tokens/authenticate.ts';
+export {
+  authenticate,
+  hashCredential,
+  isStillLive,
+  nameInRecords,
+  type Principal,
+  tokenReference,
+} from './tokens/authenticate.ts';
 export { endSession, openSession, sessionItem, sessionList } from './tokens/sessions.ts';

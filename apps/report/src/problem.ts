@@ -38,6 +38,16 @@ export function notFound(what: string, where: string): Problem {
   );
 }
 
+/** Returns a 403 for what this token may not do. */
+export function forbidden(detail: string): Problem {
+  return new Problem(403, 'Forbidden', detail);
+}
+
+/** Returns a 401 for a token or session that has ended since the request began. */
+export function sessionEnded(): Problem {
+  return new Problem(401, 'Unauthenticated', 'The token or session has ended.');
+}
+
 /** Returns a 409 for what the state does not allow yet. */
 export function conflict(detail: string): Problem {
   return new Problem(409, 'Conflict', detail);
@@ -80,8 +90,8 @@ export function toProblem(error: unknown): Problem {
   const code = codeOf(error);
   if (code === '57014')
     return new Problem(503, 'Takes too long', 'This query takes too long; narrow it to a project or a shorter time.');
-  if (code === 'KW002') return new Problem(401, 'Unauthenticated', 'The token or session has ended.');
-  if (code === 'KW003') return new Problem(403, 'Forbidden', 'This token may not do that.');
+  if (code === 'KW002') return sessionEnded();
+  if (code === 'KW003') return forbidden('This token may not do that.');
   if (code === 'KW004') return new Problem(404, 'Not found', 'One of these keys is not visible to this token.');
   if (code.startsWith('22')) return badParameter('The store cannot read a value in this format.');
   if (code === '25006') return unavailable('is read-only, as during a failover; try again later');

@@ -26,6 +26,11 @@ export interface Principal {
   credential: string;
 }
 
+/** Returns the name of a token in records of what was done with it, as keywarden.holder_of writes it. */
+export function nameInRecords({ name, token }: Pick<Principal, 'name' | 'token'>): string {
+  return `${name} (report token ${token})`;
+}
+
 /** Returns what the store keeps of a token or of a session's id: its SHA-256 in hex. */
 export function hashCredential(secret: string): string {
   return sha256(secret);

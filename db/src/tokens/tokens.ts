@@ -5,12 +5,12 @@ import { reviewSignature } from '../schema/reviews.ts';
 import { rotation } from '../schema/rotations.ts';
 import { reportToken } from '../schema/tokens.ts';
 import { type Db, hasValues } from '../sql.ts';
-import { hashCredential } from './authenticate.ts';
+import { hashCredential, nameInRecords } from './authenticate.ts';
 
 type TokenRow = typeof reportToken.$inferSelect;
 
 /** A token that never expires unless it has a time for it. Keywarden itself creates one without `createdBy`. */
-export type NewToken = Pick<TokenRow, 'name' | 'role' | 'organizationIds' | 'createdBy'> &
+type NewToken = Pick<TokenRow, 'name' | 'role' | 'organizationIds' | 'createdBy'> &
   Partial<Pick<TokenRow, 'expiresAt'>>;
 
 /** Returns the secret of a new report token: 256 random bits. */
@@ -85,7 +85,7 @@ export async function listTokenEffects(
   db: Db,
   number: string,
 ): Promise<{ exemptions: string[]; rotations: string[]; reviews: string[] }> {
-  const name = `% (report token ${number})`;
+  const name = nameInRecords({ name: '%', token: number });
   const exemptions = await db
     .select({ number: exemption.number })
     .from(exemption)

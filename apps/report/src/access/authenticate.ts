@@ -3,7 +3,7 @@ import { type Access, authenticate, hashCredential, type Principal } from '@keyw
 import type { Context, MiddlewareHandler } from 'hono';
 import { getCookie } from 'hono/cookie';
 import { pathOf } from '../parameters.ts';
-import { Problem, toProblem } from '../problem.ts';
+import { forbidden, Problem, toProblem } from '../problem.ts';
 import type { Env, Services, Transport } from '../services.ts';
 
 type AuthenticationServices = Pick<Services, 'accessSql' | 'failures' | 'accessLog'>;
@@ -53,22 +53,22 @@ const withoutPort = (hop: string) => hop.replace(/^(?:\[(.*)\]|([\d.]+))(?::\d+)
  * evidence and are not recorded.
  */
 export function authenticated(
-  doors: AuthenticationServices & Pick<Services, 'limits'>,
+  services: AuthenticationServices & Pick<Services, 'limits'>,
   onUnauthenticated: (c: Context<Env>) => Response,
   { isRecorded = true }: { isRecorded?: boolean } = {},
 ): MiddlewareHandler<Env> {
   return async (c, next) => {
-    const principal = await findPrincipal(c, doors);
+    const principal = await findPrincipal(c, services);
     if (principal === undefined) return onUnauthenticated(c);
     c.set('principal', principal);
     // Errors of a handler have already become answers when this returns.
-    await doors.limits.run(c.req.raw, principal.token, next).catch(async (error: unknown) => {
-      if (isRecorded) await doors.accessLog.record(describeAccess(c, { status: toProblem(error).status }));
+    await services.limits.run(c.req.raw, principal.token, next).catch(async (error: unknown) => {
+      if (isRecorded) await services.accessLog.record(describeAccess(c, { status: toProblem(error).status }));
       throw error;
     });
     // A stream records its own start.
     const isStream = c.get('isStream') && c.res.status === 200;
-    if (isRecorded && !isStream) await doors.accessLog.record(describeAccess(c, { status: c.res.status }));
+    if (isRecorded && !isStream) await services.accessLog.record(describeAccess(c, { status: c.res.status }));
     return undefined;
   };
 }
@@ -114,15 +114,15 @@ const isSessionId = (secret: string) => secret.startsWith('kws_');
  * Returns the holder of the token in a request's Authorization header, or of the session in the dashboard's cookie; undefined without a valid one.
  * A session can write only from our own pages (Origin).
  */
-export async function findPrincipal(c: Context<Env>, doors: AuthenticationServices): Promise<Principal | undefined> {
+export async function findPrincipal(c: Context<Env>, services: AuthenticationServices): Promise<Principal | undefined> {
   const header = c.req.header('authorization');
   if (header !== undefined) {
     const token = /^Bearer +(\S+)$/i.exec(header)?.[1];
-    return token === undefined ? undefined : await checkToken(c, token, { ...doors, event: 'token_refused' });
+    return token === undefined ? undefined : await checkToken(c, token, { ...services, event: 'token_refused' });
   }
   const session = getCookie(c, cookieNameOf(c));
   if (session === undefined || !isSessionId(session)) return undefined;
-  const principal = await authenticate(doors.accessSql, session);
+  const principal = await authenticate(services.accessSql, session);
   if (principal !== undefined) requireOwnOrigin(c);
   return principal;
 }
@@ -146,5 +146,5 @@ export function requireOwnOrigin(c: Context<Env>): void {
   const origin = c.req.header('origin') ?? '';
   const { host, protocol } = URL.canParse(origin) ? new URL(origin) : {};
   if (host === undefined || !c.get('hosts').includes(host) || protocol !== (c.get('isHttps') ? 'https:' : 'http:'))
-    throw new Problem(403, 'Forbidden', 'The request was not sent from a page of this site.');
+    throw forbidden('The request was not sent from a page of this site.');
 }

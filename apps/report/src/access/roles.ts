@@ -1,6 +1,6 @@
 import { type Principal, roles } from '@keywarden/db/report';
 import type { MiddlewareHandler } from 'hono';
-import { Problem } from '../problem.ts';
+import { forbidden } from '../problem.ts';
 import type { Env } from '../services.ts';
 
 export type Role = Principal['role'];
@@ -33,22 +33,11 @@ export function permitted({ role, organizations }: Access): MiddlewareHandler<En
   return async (c, next) => {
     const principal = c.get('principal');
     if (!mayAct(principal, role))
-      throw new Problem(
-        403,
-        'Forbidden',
-        `This requires the role ${role}, and this token has the role ${principal.role}.`,
-      );
+      throw forbidden(`This requires the role ${role}, and this token has the role ${principal.role}.`);
     if (organizations === 'all' && principal.organizations !== null)
-      throw new Problem(
-        403,
-        'Forbidden',
+      throw forbidden(
         'This spans all organizations, and this token sees only some; use a token created without --organization.',
       );
     await next();
   };
-}
-
-/** Returns the name of a principal for records. */
-export function nameOf({ name, token }: Principal): string {
-  return `${name} (report token ${token})`;
 }

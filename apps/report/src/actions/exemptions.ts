@@ -1,5 +1,6 @@
 import * as store from '@keywarden/db/report';
-import { cannotBeDone, conflict, notFound, Problem } from '../problem.ts';
+import { cannotBeDone, conflict, forbidden, notFound } from '../problem.ts';
+import { requireOne } from '../route.ts';
 import type { Services } from '../services.ts';
 
 export interface ExemptionRequest {
@@ -36,10 +37,10 @@ export async function endExemption(
   { db, sql, marks }: Services,
   { principal, number }: { principal: store.Principal; number: string },
 ): Promise<void> {
-  const found = await store.readOne(db, store.exemptionList({ number }, principal.organizations));
-  if (found === undefined) throw notFound('exemption with this number', '/v1/exemptions');
+  const list = store.exemptionList({ number }, principal.organizations);
+  await requireOne(db, list, ['exemption with this number', '/v1/exemptions']);
   if (!(await store.coversOnly(db, number, principal.organizations)))
-    throw new Problem(403, 'Forbidden', 'It covers keys of organizations that this token cannot see.');
+    throw forbidden('It covers keys of organizations that this token cannot see.');
   if (!(await marks.around(async () => await store.endExemptionAs(sql, principal, number))))
     throw conflict('The exemption has already ended.');
 }

@@ -1,5 +1,6 @@
 import * as store from '@keywarden/db/report';
 import { cannotBeDone, conflict, notFound } from '../problem.ts';
+import { requireOne } from '../route.ts';
 import type { Services } from '../services.ts';
 
 /** The keys that a person asks to review, and how long kept ones need no other review. */
@@ -34,8 +35,8 @@ export async function cancelCampaign(
   { db, sql }: Services,
   request: { campaign: string; reason: string; principal: store.Principal },
 ): Promise<void> {
-  if ((await store.readItems(db, store.campaignList({ number: request.campaign }), 1)).length === 0)
-    throw notFound('campaign with this number', '/v1/campaigns');
+  const list = store.campaignList({ number: request.campaign });
+  await requireOne(db, list, ['campaign with this number', '/v1/campaigns']);
   if (!(await store.cancelCampaign(sql, request))) throw conflict('The campaign is already canceled.');
 }
 

@@ -10,7 +10,7 @@ export const operationGap = z.strictObject({
   to: z.string(),
   reason: operationCoverage.shape.unknown.element.shape.reason,
 });
-export type OperationGap = z.output<typeof operationGap>;
+type OperationGap = z.output<typeof operationGap>;
 
 interface GapQuery {
   projectId?: string | undefined;

@@ -6,14 +6,14 @@ import type { Logger } from '@keywarden/runtime';
 import type { Context } from 'hono';
 import type { AccessLog } from '../access/access-log.ts';
 import { describeAccess } from '../access/authenticate.ts';
-import { Problem } from '../problem.ts';
+import { Problem, sessionEnded } from '../problem.ts';
 import type { Ending, Env, Streamed, Streams } from '../services.ts';
 
 /** The most concurrent streams. Each holds a connection of the store's pool. */
 export const mostStreams = 4;
 const mostOfOne = 2;
 
-interface Stage {
+interface StreamOptions {
   sql: Sql;
   log: Logger;
   accessLog: AccessLog;
@@ -36,7 +36,7 @@ export function createStreams({
   stallMs = 120_000,
   deadlineMs = 1_800_000,
   recheckMs = 5000,
-}: Stage): Streams {
+}: StreamOptions): Streams {
   /** The token of each export that runs. */
   const open: string[] = [];
 
@@ -46,8 +46,7 @@ export function createStreams({
     let checkedMs = performance.now();
     // A token that is revoked, or a session that ends, ends its exports: a file may take as long as `deadlineMs`.
     const requireLive = async () => {
-      if (!(await isStillLive(c.get('principal'))))
-        throw new Problem(401, 'Unauthenticated', 'The token or session has ended.');
+      if (!(await isStillLive(c.get('principal')))) throw sessionEnded();
       checkedMs = performance.now();
     };
     let ended: Ending | undefined;

@@ -1,8 +1,8 @@
 import { z } from '@hono/zod-openapi';
 import { addDays, monthOf } from '@keywarden/core/values';
-import { readControlPlaneNow } from '@keywarden/db/report';
+import { nameInRecords, readControlPlaneNow } from '@keywarden/db/report';
 import { html } from 'hono/html';
-import { allow, allowWhole, nameOf } from '../access/roles.ts';
+import { allow, allowWhole } from '../access/roles.ts';
 import { type Html, section } from '../dashboard/html.ts';
 import type { Report } from '../dashboard/page.ts';
 import { writeEvidence } from '../evidence/archive.ts';
@@ -96,7 +96,7 @@ export function addEvidence(report: Report): void {
         throw badParameter(`from, to: are not a past period; by the control plane's clock it is ${controlPlaneNow}.`);
       const period = { from, to, asOf };
       const fileName = fileNameOf(chosen, { of: controls.length, from, to: asOf });
-      const request = { controls: chosen, period, madeAt: new Date(now()), madeBy: nameOf(principal), fileName };
+      const request = { controls: chosen, period, madeAt: new Date(now()), madeBy: nameInRecords(principal), fileName };
       return await streams.answer(c, {
         fileName,
         contentType: 'application/zip',
