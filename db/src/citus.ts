@@ -2,7 +2,7 @@ import { storeError } from '@keywarden/runtime';
 import type postgres from 'postgres';
 import { isCluster } from './cluster.ts';
 import { readRepeatable } from './repeatables.ts';
-import { isTrue, type Sql } from './sql.ts';
+import { isTrue, readNumber, type Sql } from './sql.ts';
 
 /** The tables that operations are joined with, in the order of their foreign keys. Every node has a copy of them. */
 export const referenceTables = ['project', 'completed_walk'] as const;
@@ -87,9 +87,9 @@ export async function listMisplacedTables(sql: Sql): Promise<string[]> {
 
 /** Returns the number of shards that fits the cluster. */
 async function countShards(tx: postgres.TransactionSql): Promise<number> {
-  const [nodes] = await tx`
-    select count(*)::int as n from pg_catalog.pg_dist_node where isactive and shouldhaveshards and noderole = 'primary'`;
-  return Math.max(fewestShards, shardsPerNode * Number(nodes?.n));
+  const nodes = await readNumber(tx`
+    select count(*)::int from pg_catalog.pg_dist_node where isactive and shouldhaveshards and noderole = 'primary'`);
+  return Math.max(fewestShards, shardsPerNode * nodes);
 }
 
 /** Returns whether a table is already distributed as intended. Throws a UserError if it is distributed in another way. */

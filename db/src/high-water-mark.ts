@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { eq, sql as raw } from 'drizzle-orm';
 import { incident } from './schema/incidents.ts';
 import { highWaterMark } from './schema/processes.ts';
-import { anyOf, type Db } from './sql.ts';
+import { anyOf, type Db, isTrue } from './sql.ts';
 
 // The daemon adds a mark with every change that it governs. The report adds one with every decision that a person makes through it.
 
@@ -35,10 +35,7 @@ export async function readMarkTime(db: Db, mark: string): Promise<string | null>
 /** Returns a time of a mark, or null if it is in the future: the database's clock was ahead when it gave that time. */
 export async function readTrustedTime(db: Db, time: string | null): Promise<string | null> {
   if (time === null) return null;
-  const [row] = await db.execute<{ isEarly: boolean }>(
-    raw`select keywarden.clock_was_ahead(${time}::timestamptz) as "isEarly"`,
-  );
-  return row?.isEarly === true ? null : time;
+  return (await isTrue(db.execute(raw`select keywarden.clock_was_ahead(${time}::timestamptz)`))) ? null : time;
 }
 
 /** The incidents that say that the store may be an older one, or not the one that was signed. Nothing is automatic while one is open. */

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { instant } from '../item.ts';
 import { listedReference, listedReferenceToKey } from '../keys/reference.ts';
 import { type FilterOf, isNumber, listOf, matching, type Reader, visible, when } from '../list.ts';
+import { isTrue } from '../sql.ts';
 
 export const exemptionItem = z
   .strictObject({
@@ -38,7 +39,7 @@ const filters = {
   to: (at: string) => sql`e.granted_at < ${at}::timestamptz`,
 };
 /** `key` is a key's number in the store. */
-export type ExemptionFilter = FilterOf<typeof filters> & { key?: string | undefined };
+type ExemptionFilter = FilterOf<typeof filters> & { key?: string | undefined };
 
 /**
  * SQL: the numbers of the keys whose exemptions hold for a key: those of its lineage, and their records in other scopes (see readExemptions). Only the keys of
@@ -80,8 +81,7 @@ export function exemptionList(filter: ExemptionFilter, organizations: string[] |
 
 /** Returns whether every key of an exemption belongs to organizations that are visible to the caller. */
 export async function coversOnly(db: Reader, number: string, organizations: string[] | null): Promise<boolean> {
-  const [row] = await db.execute(sql`select ${coversOnlySeen(sql`${number}::bigint`, organizations)} as covers`);
-  return row?.covers === true;
+  return await isTrue(db.execute(sql`select ${coversOnlySeen(sql`${number}::bigint`, organizations)}`));
 }
 
 const sharedReason = 'It also covers keys of other organizations.';

@@ -33,10 +33,9 @@ const filters = {
   /** Incidents that were still open at this time, and later ones. */
   openSince: (at: string) => sql`(n.closed_at is null or n.closed_at >= ${at}::timestamptz)`,
 };
-export type IncidentFilter = FilterOf<typeof filters>;
 
 /** Lists the incidents that a person has to check or has checked, newest first. */
-export function incidentList(filter: IncidentFilter, organizations: string[] | null) {
+export function incidentList(filter: FilterOf<typeof filters>, organizations: string[] | null) {
   return listOf(incidentItem, 'n', {
     from: sql`keywarden.incident n left join keywarden.credential k on k.number = n.key_number
       left join keywarden.revocation_intent i on i.number = n.intent_number`,

@@ -39,10 +39,9 @@ export async function* assess(
     const assessed: Assessed = { exceptions: [], unknown: [] };
     for (const text of items) {
       const { facts: judged, ...item } = JSON.parse(text) as Record<string, unknown>;
-      const assessment = test(toFacts(anyItem.parse(item), judgedFacts.parse(judged)));
-      if (assessment.result === 'no') continue;
-      const { state } = stateOf.parse(item);
-      add(assessed, { item, state, ...assessment });
+      const known = anyItem.parse(item);
+      const assessment = test(toFacts(known, judgedFacts.parse(judged)));
+      if (assessment.result !== 'no') add(assessed, { item, state: known.state, ...assessment });
     }
     yield assessed;
   }

@@ -15,7 +15,7 @@ import {
   visible,
 } from '../list.ts';
 import { keyObservationEvents } from '../schema/keys.ts';
-import { keyReference, ownerOfKey } from './reference.ts';
+import { keyReference, organizationNameOfKey, ownerOfKey } from './reference.ts';
 import { creatorState, type InventoryKind, keysAsOf, keysNow, trustedListings } from './source.ts';
 
 const states = z.enum(['active', 'missing', 'gone', 'unknown']).meta({
@@ -182,8 +182,7 @@ function keysOf(of: InventoryKind, filter: KeyFilter, { organizations, sort = 'n
       join keywarden.control_plane_now p on p.control_plane_number = k.control_plane_number`,
     item: {
       number: sql`k.number::text`,
-      organization_name: sql`(select o.name from keywarden.organization o
-        where o.control_plane_number = k.control_plane_number and o.id = k.organization_id)`,
+      organization_name: organizationNameOfKey,
       control_plane: sql`c.base_url`,
       creator: sql`json_build_object('id', k.creator_id, 'name', k.creator_name)`,
       owner: ownerOfKey,
@@ -260,14 +259,13 @@ export async function findHiddenKey(
   return row === undefined ? undefined : String(row.number);
 }
 
-/** Returns whether a key or another credential with this number exists and belongs to these organizations. `of` restricts the kind. */
+/** Returns whether a key, or another credential, with this number exists and belongs to these organizations. */
 export async function seesKey(
   db: Reader,
   number: string,
-  { organizations, of }: { organizations: string[] | null; of?: InventoryKind },
+  { organizations, of }: { organizations: string[] | null; of: InventoryKind },
 ): Promise<boolean> {
-  const rows =
-    await db.execute(sql`select from ${of === undefined ? sql`keywarden.credential k` : keysNow(of)} where k.number = ${number}::bigint
-    and ${visible(sql`k.organization_id`, organizations)}`);
+  const rows = await db.execute(sql`
+    select from ${keysNow(of)} where k.number = ${number}::bigint and ${visible(sql`k.organization_id`, organizations)}`);
   return rows.length > 0;
 }

@@ -24,6 +24,10 @@ export const referenceToKey = jsonOf(keyReference, 'k', fields);
  */
 export const ownerOfKey = sql`(select w.owner from keywarden.key_owner_now w where w.key_number = k.number)`;
 
+/** The name of the organization of the credential or key `k`. */
+export const organizationNameOfKey = sql`(select o.name from keywarden.organization o
+  where o.control_plane_number = k.control_plane_number and o.id = k.organization_id)`;
+
 /** The fields of a reference that an item does not already have itself. */
 export const shortReference = keyReference.pick({ number: true, id: true, name: true });
 export const shortReferenceToKey = jsonOf(shortReference, 'k', fields);

@@ -32,7 +32,7 @@ export async function readOldestWaiting(db: Db) {
 }
 
 /** A public key of the ledger, and the note by which an earlier key names it; null for the first. */
-export type EndorsedKey = Pick<typeof ledgerKey.$inferSelect, 'publicKey' | 'endorsement'>;
+type EndorsedKey = Pick<typeof ledgerKey.$inferSelect, 'publicKey' | 'endorsement'>;
 
 /** Records public keys, and endorsements, that the store does not have yet, each in a transaction of its own: see docs/ARCHITECTURE.md, "Lock order". */
 export async function noteLedgerKeys(db: Db, keys: EndorsedKey[]): Promise<void> {

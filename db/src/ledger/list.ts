@@ -59,10 +59,9 @@ const filters = {
   about: ({ kind, id }: LedgerRecord) => sql`e.subject = any(array(${subjectsOf[kind](id)}))`,
   ...within(sql`e.recorded_at`),
 };
-export type LedgerEventFilter = FilterOf<typeof filters>;
 
 /** Lists the events of the ledger, newest first. */
-export function ledgerEventList(filter: LedgerEventFilter) {
+export function ledgerEventList(filter: FilterOf<typeof filters>) {
   return listOf(ledgerEventItem, 'e', {
     from: sql`keywarden.ledger_event e`,
     item: { number: sql`e.number::text`, leaf_index: sql`e.leaf_index::text` },

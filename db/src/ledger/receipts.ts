@@ -3,7 +3,7 @@ import { sha256 } from '@keywarden/core/values';
 import { and, asc, eq, gt, lt, not, type SQL, sql } from 'drizzle-orm';
 import type { Reader } from '../list.ts';
 import { ledgerEvent, ledgerSalt } from '../schema/ledger.ts';
-import { anyOf } from '../sql.ts';
+import { anyOf, readText } from '../sql.ts';
 import { readTiles } from './tree.ts';
 
 /** A signed tree, with the cosignatures of witnesses. */
@@ -48,7 +48,7 @@ export async function readSignedTree(db: Reader, { prefersCosigned = false } = {
 }
 
 /** Which events are read: some, those about some rows, or all that archives of evidence have, after a place in the tree. */
-export type EventChoice = { numbers: string[] } | { subjects: string[] } | { after: number; limit: number };
+type EventChoice = { numbers: string[] } | { subjects: string[] } | { after: number; limit: number };
 
 /** Returns the chosen events that a tree of this size has, in the order of the tree. */
 export async function readPlacedEvents(
@@ -105,8 +105,8 @@ async function readPersonalData(
   { number, content: text }: PlacedEvent,
   salt: string,
 ): Promise<Record<string, string>> {
-  const [row] = await db.execute(sql`select keywarden.personal_data_of(${number}::bigint)::text as data`);
-  const data = JSON.parse(String(row?.data)) as Record<string, string>;
+  const personal = await readText(db.execute(sql`select keywarden.personal_data_of(${number}::bigint)::text`));
+  const data = JSON.parse(personal) as Record<string, string>;
   const content = JSON.parse(text) as Record<string, { salted?: string } | string | null>;
   const isRecorded = ([name, value]: [string, string]) => {
     const held = content[name];

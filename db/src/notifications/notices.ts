@@ -8,7 +8,7 @@ import { rotation } from '../schema/rotations.ts';
 import { builderOf, type Db, hasValues, noneOf, type Sql, toJson } from '../sql.ts';
 
 /** A message to one channel about the keys of one owner at one control plane. */
-export interface NewMessage {
+interface NewMessage {
   controlPlane: string;
   channel: string;
   owner: string;

@@ -20,7 +20,7 @@ interface ArchivePage {
 }
 
 /** A filter of projects. */
-export interface ArchivedProjects {
+interface ArchivedProjects {
   organizationId?: string | undefined;
   /** Only the project with this id. */
   id?: string | undefined;
@@ -80,7 +80,7 @@ export async function listArchivedProjects(
 }
 
 /** A filter of a project's operations. */
-export interface ArchivedOperations {
+interface ArchivedOperations {
   /** The project's number in the store, and its id at the control plane. */
   project: string;
   projectId: string;

@@ -49,7 +49,7 @@ const filters = {
   status: equals('o.status'),
   ...within(sql`o.created_at`),
 };
-export type OperationFilter = FilterOf<typeof filters>;
+type OperationFilter = FilterOf<typeof filters>;
 
 /**
  * The control plane's time of the last completed walk that reached the row: the row was served then (A6). Rows of the exact time at which a
@@ -142,11 +142,9 @@ export const operationBucket = z
   })
   .meta({ id: 'OperationBucket' });
 
-export type BucketSize = 'hour' | 'day' | 'month';
-
 /** Counts the operations created in each hour, day or month of UTC, by action and status, oldest first. */
 export function operationBucketList(
-  filter: OperationFilter & { size: BucketSize; by: ('action' | 'status' | 'project')[] },
+  filter: OperationFilter & { size: 'hour' | 'day' | 'month'; by: ('action' | 'status' | 'project')[] },
   projects: string[] | null,
 ) {
   const { size, by } = filter;

@@ -195,8 +195,7 @@ export async function isAllToTheEnd(
   return await isTrue(sql`
     with stored as (
       select id, created_at from keywarden.operation o where project_number = ${projectNumber} and created_at >= ${since}::timestamptz
-        and not exists (select from keywarden.operation_pruned p
-          where p.project_number = o.project_number and p.created_at = o.created_at and p.id = o.id)
+        and ${isServed(sql)}
     )
     select exists (select from keywarden.completed_walk where project_number = ${projectNumber} and to_end)
       and exists (select from keywarden.operation_coverage
@@ -215,7 +214,9 @@ export async function hasOthersBetween(
   return await isTrue(sql`
     select exists (select from keywarden.operation o
       where project_number = ${projectNumber} and created_at >= ${since}::timestamptz and created_at < date_trunc('second', ${below}::timestamptz)
-        and id <> all (${ids}::uuid[])
-        and not exists (select from keywarden.operation_pruned p
-          where p.project_number = o.project_number and p.created_at = o.created_at and p.id = o.id))`);
+        and id <> all (${ids}::uuid[]) and ${isServed(sql)})`);
 }
+
+/** SQL: whether the control plane still served the operation `o` when it was last asked for. */
+const isServed = (sql: Sql) => sql`not exists (select from keywarden.operation_pruned p
+  where p.project_number = o.project_number and p.created_at = o.created_at and p.id = o.id)`;

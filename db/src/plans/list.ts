@@ -2,7 +2,7 @@ import { and, eq, exists, gte, lt, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { coversOnlySeen } from '../exemptions/list.ts';
 import { instant, json } from '../item.ts';
-import { keyReference, ownerOfKey, referenceToKey } from '../keys/reference.ts';
+import { keyReference, organizationNameOfKey, ownerOfKey, referenceToKey } from '../keys/reference.ts';
 import {
   equals,
   type FilterOf,
@@ -54,11 +54,14 @@ const findingFilters = {
   key: isNumber('k.number'),
 };
 /** The plan is by default the newest. */
-export type FindingFilter = FilterOf<typeof findingFilters> & { planId?: string | undefined };
+type FindingFilter = FilterOf<typeof findingFilters> & { planId?: string | undefined };
+
+/** The id of the wanted plan: by default that of the newest. */
+const wantedPlan = ({ planId }: FindingFilter) =>
+  planId === undefined ? sql`(select id from keywarden.newest_plan)` : sql`${planId}`;
 
 /** Lists the findings of one plan in its order, each with its key. */
 export function findingList(filter: FindingFilter, organizations: string[] | null) {
-  const newest = sql`(select id from keywarden.newest_plan)`;
   return listOf(findingItem, 'f', {
     from: sql`keywarden.finding_now f join keywarden.credential k on k.number = f.key_number`,
     item: {
@@ -69,12 +72,11 @@ export function findingList(filter: FindingFilter, organizations: string[] | nul
           : sql`case when ${namesOthers(organizations)} then ${sharedHold} else f.why_held end`,
       limit: sql`f.rule_limit`,
       key: referenceToKey,
-      organization_name: sql`(select o.name from keywarden.organization o
-        where o.control_plane_number = k.control_plane_number and o.id = k.organization_id)`,
+      organization_name: organizationNameOfKey,
       owner: ownerOfKey,
     },
     where: [
-      filter.planId === undefined ? sql`f.plan_id = ${newest}` : sql`f.plan_id = ${filter.planId}`,
+      sql`f.plan_id = ${wantedPlan(filter)}`,
       ...matching(findingFilters, filter),
       visible(sql`k.organization_id`, organizations),
     ],
@@ -91,9 +93,8 @@ export async function findingListNow(
   filter: FindingFilter,
   organizations: string[] | null,
 ): Promise<List<typeof findingItem>> {
-  const { planId } = filter;
-  const wanted = planId === undefined ? sql`(select id from keywarden.newest_plan)` : sql`${planId}`;
-  const [plan] = await db.execute(sql`select id, findings_at::text from keywarden.plan where id = ${wanted}`);
+  const [plan] = await db.execute(sql`
+    select id, findings_at::text from keywarden.plan where id = ${wantedPlan(filter)}`);
   if (plan === undefined) return findingList(filter, organizations);
   const id = String(plan.id);
   return { ...findingList({ ...filter, planId: id }, organizations), edition: `${id} ${String(plan.findings_at)}` };
@@ -148,7 +149,7 @@ const planFilters = {
     only ? sql`p.id in (select a.plan_id from keywarden.standing_approval a)` : undefined,
 };
 /** `asOf` orders the plans as they were made until this time. */
-export type PlanFilter = FilterOf<typeof planFilters> & { asOf?: string | undefined };
+type PlanFilter = FilterOf<typeof planFilters> & { asOf?: string | undefined };
 
 /** A column of the plan's standing. It is looked up for each plan that is shown, and for none that is only counted. */
 const standing = (column: string) =>

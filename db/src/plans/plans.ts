@@ -104,7 +104,7 @@ export async function readPlan(db: Db, id: string): Promise<typeof planTable.$in
   return found;
 }
 
-export type Approval = Pick<typeof planApproval.$inferSelect, 'number' | 'planId' | 'approvedBy'>;
+type Approval = Pick<typeof planApproval.$inferSelect, 'number' | 'planId' | 'approvedBy'>;
 
 /** Records who approved a plan: a person on the command line, or the policy if it enforces automatically. */
 export async function recordApproval(

@@ -30,10 +30,9 @@ const filters = {
   organizationId: equals('p.organization_id'),
   state: (one: z.infer<typeof projectStates>) => sql`${state} = ${one}`,
 };
-export type ProjectFilter = FilterOf<typeof filters>;
 
 /** Lists projects that were seen, including gone ones, in the order in which they were first seen. */
-export function projectList(filter: ProjectFilter, organizations: string[] | null) {
+export function projectList(filter: FilterOf<typeof filters>, organizations: string[] | null) {
   return listOf(projectItem, 'p', {
     from: sql`keywarden.project p join keywarden.control_plane c on c.number = p.control_plane_number`,
     item: { control_plane: sql`c.base_url`, state },

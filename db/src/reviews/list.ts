@@ -130,10 +130,9 @@ const reviewFilters = {
   /** Signed in this time. */
   ...within(sql`s.signed_at`),
 };
-export type ReviewFilter = FilterOf<typeof reviewFilters>;
 
 /** Lists access reviews, newest first, each with its progress. */
-export function reviewList(filter: ReviewFilter) {
+export function reviewList(filter: FilterOf<typeof reviewFilters>) {
   return listOf(reviewItem, 'v', {
     from: sql`keywarden.review v left join keywarden.review_signature s on s.review_number = v.number
       left join keywarden.review_campaign c on c.number = v.campaign_number ${counts}`,
@@ -174,7 +173,7 @@ const reviewItemFilters = {
   /** Items of reviews that were signed in this time. */
   ...within(sql`s.signed_at`),
 };
-export type ReviewItemFilter = FilterOf<typeof reviewItemFilters>;
+type ReviewItemFilter = FilterOf<typeof reviewItemFilters>;
 
 /** Lists the keys of reviews as they were frozen, with their decisions. */
 export function reviewItemList(filter: ReviewItemFilter) {

@@ -39,10 +39,9 @@ const filters = {
   planId: equals('i.plan_id'),
   ...within(sql`coalesce(i.judged_at, i.created_at)`),
 };
-export type RevocationFilter = FilterOf<typeof filters>;
 
 /** Lists attempts to revoke a key, newest first: the time, the approver, the reason and the outcome. */
-export function revocationList(filter: RevocationFilter, organizations: string[] | null) {
+export function revocationList(filter: FilterOf<typeof filters>, organizations: string[] | null) {
   return listOf(revocationItem, 'i', {
     from: sql`keywarden.revocation_intent i join keywarden.credential k on k.number = i.key_number
       left join keywarden.revocation_outcome o on o.intent_number = i.number

@@ -41,7 +41,7 @@ const filters = {
   open: (open: boolean) => (open ? sql`r.ended_at is null` : sql`r.ended_at is not null`),
 };
 /** `from` and `to`: rotations that changed in this time. */
-export type RotationFilter = FilterOf<typeof filters> & FilterOf<typeof moved>;
+type RotationFilter = FilterOf<typeof filters> & FilterOf<typeof moved>;
 
 /** Lists rotations of keys, newest first, with their states and transitions. */
 export function rotationList(filter: RotationFilter, organizations: string[] | null) {

@@ -24,10 +24,9 @@ const filters = {
   connection: equals('r.connection'),
   status: (status: Run['status']) => sql`r.status = ${status}`,
 };
-export type RunFilter = FilterOf<typeof filters>;
 
 /** Lists sync runs, newest first. */
-export function runList(filter: RunFilter) {
+export function runList(filter: FilterOf<typeof filters>) {
   return listOf(runItem, 'r', {
     from: sql`keywarden.sync_run r`,
     item: { id: sql`r.number::text` },

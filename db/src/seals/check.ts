@@ -1,4 +1,4 @@
-import { addDays, canonicalJson, type DayRange, daysOf, startOfDay } from '@keywarden/core/values';
+import { addDays, canonicalJson, type DayRange, daysOf, monthOf, startOfDay } from '@keywarden/core/values';
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { type Interval, interval, listCoverage } from '../coverage/coverage.ts';
@@ -95,7 +95,7 @@ function joinMonths(sealed: SealedMonth[]): ProjectDays[] {
 
 const daysOfMonth = (month: string): DayRange => ({
   from: `${month}-01`,
-  to: `${addDays(`${month}-01`, 31).slice(0, 7)}-01`,
+  to: `${monthOf(addDays(`${month}-01`, 31))}-01`,
 });
 
 /**

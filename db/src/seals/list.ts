@@ -2,7 +2,7 @@ import { startOfDay } from '@keywarden/core/values';
 import { sql } from 'drizzle-orm';
 import { endedAt } from '../coverage/coverage.ts';
 import { type PlacedEvent, readPlacedEvents } from '../ledger/receipts.ts';
-import type { Reader } from '../list.ts';
+import { type Reader, visible, when } from '../list.ts';
 import { droppedAtOf, subjectsOfDrops } from './read.ts';
 
 /** A project whose days are sealed. */
@@ -30,8 +30,7 @@ export async function listSealedProjects(
       join keywarden.control_plane cp on cp.number = p.control_plane_number
     where exists (select from keywarden.operation_seal s where s.project_number = p.number)
       and p.created_at < ${startOfDay(to)}::timestamptz and coalesce(${endedAt} >= ${startOfDay(from)}::timestamptz, true)
-      and (${projectId ?? null}::text is null or p.id = ${projectId ?? null})
-      and (${organizations === null} or p.organization_id = any(${sql.param(organizations ?? [])}::text[]))
+      and ${when(projectId, (id) => sql`p.id = ${id}`) ?? sql`true`} and ${visible(sql`p.organization_id`, organizations)}
     order by p.number`);
   return rows.map(({ number, name }) => ({ number: String(number), name: String(name) }));
 }

@@ -31,10 +31,9 @@ const filters = {
   event: (event: (typeof accessLogEvents)[number]) => sql`a.event = ${event}`,
   ...within(sql`a.at`),
 };
-export type AccessFilter = FilterOf<typeof filters>;
 
 /** Lists who read, exported or changed what through the report, newest first. */
-export function accessList(filter: AccessFilter) {
+export function accessList(filter: FilterOf<typeof filters>) {
   return listOf(accessItem, 'a', {
     from: sql`keywarden.access_log a left join keywarden.report_token t on t.number = a.token_number`,
     item: { token: sql`case when t.number is not null then ${referenceToToken} end` },

@@ -1,5 +1,5 @@
 import type { History, KeyHistory } from '@keywarden/core/policy';
-import { and, asc, desc, gte, isNotNull, isNull, lt, max, sql as raw } from 'drizzle-orm';
+import { and, asc, desc, getViewSelectedFields, gte, isNotNull, isNull, lt, max, sql as raw } from 'drizzle-orm';
 import { connection } from '../../schema/connections.ts';
 import { key, keyListing, keyUse } from '../../schema/keys.ts';
 import { member } from '../../schema/organizations.ts';
@@ -13,12 +13,8 @@ import { toKeyFacts } from './read.ts';
 
 /** Returns everything that the store has on keys, including gone ones, for a replay that starts at a given time. */
 export async function readHistory({ db, sql }: Pick<Store, 'db' | 'sql'>, from: string): Promise<History> {
-  const rows = await db.select().from(key).orderBy(asc(key.number));
-  const odd = await db
-    .select({ number: key.number })
-    .from(key)
-    .where(raw`not ${isCreationKnown(raw`keywarden.key`)}`);
-  const withoutCreation = new Set(odd.map(({ number }) => number));
+  const columns = { ...getViewSelectedFields(key), isCreationKnown: isCreationKnown(raw`keywarden.key`) };
+  const rows = await db.select(columns).from(key).orderBy(asc(key.number));
   const ownerOf = await readOwners(db, await readLineages(sql, undefined));
   const uses = await readUses(db, from);
   // A replay judges by all stored facts, however old.
@@ -34,7 +30,7 @@ export async function readHistory({ db, sql }: Pick<Store, 'db' | 'sql'>, from: 
       key: {
         ...toKeyFacts(row),
         owner: ownerOf(row),
-        ...(withoutCreation.has(row.number) ? { isCreationUnknown: true } : {}),
+        ...(row.isCreationKnown ? {} : { isCreationUnknown: true }),
         creator: creatorOf(row),
         exemptions: [],
         announcements: [],

@@ -5,6 +5,7 @@ import { connection, connectionScope, controlPlane, ownKey } from '../../schema/
 import { key } from '../../schema/keys.ts';
 import { anyOf, type Db, type Sql } from '../../sql.ts';
 import type { Store } from '../../store.ts';
+import { isOfKeys } from '../listings/listing.ts';
 import { keysOfLineages } from './of-keys.ts';
 
 /** A connection as the configuration and the store have it. */
@@ -154,6 +155,6 @@ function maySee(
   if (controlPlaneNumber !== listing.controlPlane) return false;
   const isAccount = [`user:${accountId}`, `organization:${accountId}`].includes(listing.scope);
   // Listings of a project's credentials do not show whose keys the connection sees.
-  const hasListedKeys = seen.some((row) => /^(user|organization):/.test(row.scope));
+  const hasListedKeys = seen.some((row) => isOfKeys(row.scope));
   return isAccount || !hasListedKeys || seen.some((row) => row.scope === listing.scope);
 }

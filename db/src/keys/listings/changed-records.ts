@@ -2,7 +2,7 @@ import { type CredentialKind, unknownCreator, type WireCredential, type WireKey 
 import { openIncidentOfKey } from '../../incidents/incidents.ts';
 import { credential } from '../../schema/keys.ts';
 import { builderOf, hasValues, type Tx, toJson } from '../../sql.ts';
-import type { KeyListing } from './listing.ts';
+import { type KeyListing, scopeKeyOf } from './listing.ts';
 
 // Records whose id is known and which are another key: docs/adr/0018.
 
@@ -67,7 +67,7 @@ export async function reportChanged(
       .from(credential)
       .where(hasValues(credential, { controlPlaneNumber: controlPlane, scope, id, supersededAt: null }));
     const detail = { ...what, listed_at: listedAt };
-    const place = { key: String(row?.number), scope: `${controlPlane}/${scope}` };
+    const place = { key: String(row?.number), scope: scopeKeyOf(controlPlane, scope) };
     await openIncidentOfKey(db, { kind: 'key_changed', ...place, detail });
   }
 }

@@ -26,6 +26,9 @@ export interface KeyListing {
   lease?: Lease | undefined;
 }
 
+/** Returns whether a scope is one of keys, and not of other credentials. */
+export const isOfKeys = (scope: string): boolean => /^(user|organization):/.test(scope);
+
 /** No replica of the control plane lags by more (A6): a listing that began so long after a call shows what the call did. As Postgres reads intervals. */
 export const mostLag = '5 minutes';
 

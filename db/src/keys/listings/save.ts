@@ -6,7 +6,7 @@ import { connectionScope } from '../../schema/connections.ts';
 import { keyListing } from '../../schema/keys.ts';
 import { builderOf, hasValues, lastOfEach, packExtra, type Sql, type Tx, toJson } from '../../sql.ts';
 import { isPossible, kindOf, reportChanged, supersede } from './changed-records.ts';
-import type { KeyListing } from './listing.ts';
+import { isOfKeys, type KeyListing, scopeKeyOf } from './listing.ts';
 import { findSuspicion, reportSuspect, type Suspicion } from './suspect.ts';
 
 export interface SavedListing {
@@ -36,7 +36,7 @@ export async function saveKeyListing(sql: Sql, given: KeyListing): Promise<Saved
   const ids = [...given.keys.map(({ id }) => id), ...(given.ended ?? []).map(({ id }) => id)];
   return await sql.begin(async (tx) => {
     await holdFence(tx, given.lease);
-    await holdList(tx, `${given.controlPlane}/${given.scope}`);
+    await holdList(tx, scopeKeyOf(given.controlPlane, given.scope));
     const db = builderOf(tx);
     const ofScope = hasValues(keyListing, { controlPlaneNumber: given.controlPlane, scope: given.scope });
     const [latest] = await db
@@ -119,8 +119,6 @@ async function insertListing(tx: Tx, listing: KeyListing, suspicion: Suspicion |
 
 /** The columns that only credentials other than keys have. */
 const otherFields = ['branch_id', 'holder', 'expires_at'];
-
-const isOfKeys = (scope: string) => scope.startsWith('user:') || scope.startsWith('organization:');
 
 /** SQL: whether a last use is a day after its listing, which is never true (R1). It is unknown: once stored, it would hide every later use. */
 const isUseAhead = (tx: Tx, listedAt: string) =>
