@@ -1,38 +1,29 @@
 import { z } from '@hono/zod-openapi';
-import type { LedgerRecordKind, List } from '@keywarden/db/report';
+import type { LedgerRecordKind } from '@keywarden/db/report';
 import { html } from 'hono/html';
 import type { Access } from './access/roles.ts';
-import { type Fields, withProof } from './dashboard/columns.ts';
+import { withProof } from './dashboard/columns.ts';
 import type { Column, Part } from './dashboard/html.ts';
-import { listPart, type Report, type Visit } from './dashboard/page.ts';
+import { type ListPart, listPart, type Report, type Visit } from './dashboard/page.ts';
 import { contentTypes, encode, formats } from './export/encode.ts';
 import { camelled, type ListQuery } from './parameters.ts';
 import { addList, addRoute } from './route.ts';
 
 /** One declaration of a resource: the list /v1/NAME, the page /NAME and the file /v1/exports/NAME. */
-export interface Resource<S extends z.ZodObject, F extends z.ZodRawShape = z.ZodRawShape, O extends string = never> {
+export interface Resource<S extends z.ZodObject, F extends z.ZodRawShape = z.ZodRawShape, O extends string = never>
+  extends Pick<ListPart<S, F, O>, 'item' | 'filters' | 'sorts' | 'list'> {
   name: string;
   summary: string;
   access: Access;
-  item: S;
-  filters: F;
-  /** The fields that the list can be sorted by. */
-  sorts?: readonly [O, ...O[]];
   /** Throws a Problem for an invalid query. */
   check?: (request: ListQuery<F, O>) => Promise<void>;
-  list: (request: ListQuery<F, O>) => List<S> | Promise<List<S>>;
   /** Further fields beside `items`. */
   more?: { shape: z.ZodRawShape; read: (request: ListQuery<F, O>) => Promise<object | undefined> };
-  page?: {
+  page?: Pick<ListPart<S, F, O>, 'fields' | 'empty' | 'unmatched'> & {
     title: string;
-    /** The labels of the filters in the page's form. */
-    fields: Fields<F>;
     columns: Column<z.output<S>>[] | ((visit: Visit) => Column<z.output<S>>[]);
     /** The kind of its records in the ledger: rows then link their events, for those who may see them. */
     proof?: 'id' extends keyof z.output<S> ? LedgerRecordKind : never;
-    /** What the list says without a filter if it has nothing, and with one if nothing matches it. */
-    empty: string;
-    unmatched?: string;
     above?: (visit: Visit) => Promise<Part>;
     below?: (visit: Visit) => Part | Promise<Part>;
   };
@@ -58,18 +49,16 @@ export function addResource<S extends z.ZodObject, F extends z.ZodRawShape, O ex
   addList(report, { path: `/v1/${name}`, summary, access, item, filters, sorts, list, more });
   if (page !== undefined)
     report.page(`/${name}`, access, async (visit) => {
-      const { title, fields, columns, proof, empty, unmatched, above, below } = page;
+      const { title, columns, proof, above, below, ...shown } = page;
       const listColumns = typeof columns === 'function' ? columns(visit) : columns;
       const body = await listPart(visit, report, {
+        ...shown,
         item,
         filters,
-        fields,
         sorts,
         list,
         caption: title,
         columns: proof === undefined ? listColumns : withProof(visit, proof, listColumns),
-        empty,
-        unmatched,
         exported: file && name,
       });
       return { title, body: html`${await above?.(visit)}${body}${await below?.(visit)}` };

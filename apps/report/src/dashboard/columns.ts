@@ -43,6 +43,11 @@ export function linkTo(field: keyof typeof pages, id: string, text = id): Html {
   return link(`${pages[field]}${encodeURIComponent(id)}`, text, text === id ? undefined : id);
 }
 
+/** Returns the organization by its name, as a link; the id is in the title. */
+export function organizationLink(id: string | null, name: string | null | undefined): Part {
+  return id === null ? 'personal' : linkTo('organization_id', id, name ?? id);
+}
+
 function show(name: string, field: z.core.$ZodType, value: unknown): Part {
   if (isTime(field)) return time(typeof value === 'string' ? value : null);
   if (value === null || value === undefined) return '';

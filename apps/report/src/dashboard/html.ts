@@ -52,32 +52,17 @@ function breakable(text: Part): Part {
   return text.split(/(?<=_)(?=.)|(?<=.)(?=@|\.\p{L})/u).map((part, at) => (at === 0 ? part : html`<wbr>${part}`));
 }
 
-const kinds: Record<string, 'good' | 'bad' | 'warn'> = {
-  active: 'good',
-  retired: 'good',
-  adopted: 'good',
-  finished: 'good',
-  signed: 'good',
-  overdue: 'bad',
-  in_force: 'good',
-  verified: 'good',
-  not_verified: 'bad',
-  closed: 'good',
-  revoked: 'good',
-  missing: 'warn',
-  unknown: 'warn',
-  stalled: 'bad',
-  failed: 'bad',
-  orphaned: 'bad',
-  interrupted: 'bad',
-  open: 'warn',
-  held: 'warn',
-  planned: 'bad',
+const colors = {
+  good: ['active', 'retired', 'adopted', 'finished', 'signed', 'in_force', 'verified', 'closed', 'revoked'],
+  warn: ['missing', 'unknown', 'open', 'held'],
+  bad: ['overdue', 'not_verified', 'stalled', 'failed', 'orphaned', 'interrupted', 'planned'],
 };
+
+const colorOf = (text: string) => Object.entries(colors).find(([, states]) => states.includes(text))?.[0] ?? 'plain';
 
 /** Returns a badge for a state. The color adds no information beyond the word. */
 export const state = (text: string): Html =>
-  html`<span class="badge ${kinds[text] ?? 'plain'}">${text.replaceAll('_', ' ')}</span>`;
+  html`<span class="badge ${colorOf(text)}">${text.replaceAll('_', ' ')}</span>`;
 
 export interface Column<T> {
   label: string;
@@ -173,6 +158,10 @@ export function chart({ title, labels, series, isHorizontal = false }: Chart): H
     </details>
   </figure>`;
 }
+
+/** Returns a form of one button that ends a record. `what` names it for those who hear the page: "exemption 12". */
+export const endButton = (path: string, what: string): Html =>
+  html`<form method="post" action="${path}/end"><button class="quiet" type="submit">End<span class="hidden"> ${what}</span></button></form>`;
 
 /** Returns the field of a form for a required reason. */
 export const reasonField = (id: string): Html =>

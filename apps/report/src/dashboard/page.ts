@@ -176,6 +176,7 @@ export interface ListPart<S extends z.ZodObject, F extends z.ZodRawShape, O exte
   filters: F;
   /** The labels of the filters in the form. */
   fields: Fields<F>;
+  /** The fields that the list can be sorted by. */
   sorts?: readonly [O, ...O[]] | undefined;
   list: (request: ListQuery<F, O>) => List<S> | Promise<List<S>>;
   caption: string;

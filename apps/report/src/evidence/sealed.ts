@@ -13,25 +13,19 @@ export interface SealedRequest {
   fileName: string;
 }
 
-/** Returns the newest checkpoint, preferably one that a witness cosigned in the last hour. Throws a Problem (409) before the first. */
-async function requireTree(snapshot: store.Snapshot): Promise<store.SignedTree> {
-  const tree = await store.readSignedTree(snapshot, { prefersCosigned: true });
-  if (tree === null)
-    throw conflict('The ledger has no signed checkpoint yet; the daemon with its key signs one within a minute.');
-  return tree;
-}
-
 export const originOf = ({ note }: store.SignedTree) => note.slice(0, note.indexOf('\n'));
 
 /**
  * Writes the operations of projects and days as one zip archive, with the receipts of their seals: anybody with the ledger's public key can check that they
- * are exactly those that were archived.
+ * are exactly those that were archived. Throws a Problem (409) before the first checkpoint.
  */
 export async function* writeSealedOperations(
   snapshot: store.Snapshot,
   { projects, from, to, madeAt, fileName }: SealedRequest,
 ): AsyncGenerator<Uint8Array, Ending> {
-  const tree = await requireTree(snapshot);
+  const tree = await store.readSignedTree(snapshot, { prefersCosigned: true });
+  if (tree === null)
+    throw conflict('The ledger has no signed checkpoint yet; the daemon with its key signs one within a minute.');
   const zip = createZip(madeAt);
   const files: object[] = [];
   let records = 0;

@@ -4,7 +4,7 @@ import { html } from 'hono/html';
 import { allow, mayAct } from '../access/roles.ts';
 import { endExemption, grantExemption } from '../actions/exemptions.ts';
 import { columnsFor, withProof } from '../dashboard/columns.ts';
-import { link } from '../dashboard/html.ts';
+import { endButton, link } from '../dashboard/html.ts';
 import { type Report, readParameter } from '../dashboard/page.ts';
 import { digits, givenName, instant, lasting, reason } from '../parameters.ts';
 import { addResource } from '../resource.ts';
@@ -62,7 +62,7 @@ export function addExemptions(report: Report): void {
           label: '',
           cell: ({ id, state }) =>
             state === 'in_force' && mayAct(visit.principal, 'operator')
-              ? html`<form method="post" action="/exemptions/${id}/end"><button class="quiet" type="submit">End<span class="hidden"> exemption ${id}</span></button></form>`
+              ? endButton(`/exemptions/${id}`, `exemption ${id}`)
               : '',
         },
       ],

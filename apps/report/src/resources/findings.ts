@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi';
 import * as store from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
-import { columnsFor, linkTo } from '../dashboard/columns.ts';
+import { columnsFor, organizationLink } from '../dashboard/columns.ts';
 import { link, state } from '../dashboard/html.ts';
 import { digits, type ListQuery, word } from '../parameters.ts';
 import type { Resource } from '../resource.ts';
@@ -29,8 +29,7 @@ export const findingColumns = columnsFor(store.findingItem, {
   organization_name: {
     label: 'Organization',
     is: 'text',
-    cell: ({ key: { organization_id: id }, organization_name: name }) =>
-      id === null ? 'personal' : linkTo('organization_id', id, name ?? id),
+    cell: ({ key, organization_name: name }) => organizationLink(key.organization_id, name),
   },
   owner: 'Owner',
   rule: 'Rule',

@@ -4,13 +4,13 @@ import { showsExpiry } from '@keywarden/core/wire';
 import * as store from '@keywarden/db/report';
 import { html } from 'hono/html';
 import { allow } from '../access/roles.ts';
-import { columnsFor, linkTo } from '../dashboard/columns.ts';
+import { columnsFor, linkTo, organizationLink } from '../dashboard/columns.ts';
 import { ago, type Column, lastUse, link, type Part } from '../dashboard/html.ts';
 import type { Report, Visit } from '../dashboard/page.ts';
 import { digits, type ListQuery } from '../parameters.ts';
 import { notFound } from '../problem.ts';
 import { addResource } from '../resource.ts';
-import { addList, addRoute, requireOne } from '../route.ts';
+import { addList, addRoute, type Missing, requireOne } from '../route.ts';
 import { credentialFilters, keyFilters, requirePast, toKeyFilter } from './key-filters.ts';
 
 type Key = z.infer<typeof store.keyItem>;
@@ -40,14 +40,12 @@ const rulesColumn: Column<z.infer<typeof store.flaggedKeyItem>> = {
     }),
 };
 
-/** Returns the organization by its name, and the project. The id is in the title and in the link. */
+/** Returns the organization by its name, and the project. */
 export function organizationCell(
   key: Pick<Key, 'organization_id' | 'project_id'> & { organization_name?: string | null | undefined },
 ): Part {
   const { organization_id: organization, organization_name: name, project_id: project } = key;
-  const organizationLink =
-    organization === null ? 'personal' : linkTo('organization_id', organization, name ?? organization);
-  return html`${organizationLink}${project === null ? '' : html`<br />${linkTo('project_id', project)}`}`;
+  return html`${organizationLink(organization, name)}${project === null ? '' : html`<br />${linkTo('project_id', project)}`}`;
 }
 
 /** Returns the owner. An owner of whom only the id is known is shown by the name that the control plane gives for the creator. */
@@ -162,40 +160,32 @@ export function addKeys(report: Report): void {
       trailer: async (request) => await gapsAt(request, 'credentials'),
     },
   });
-  const uses = 'newest first, one item per hour and address';
-  addOne(report, { of: 'keys', one: 'key', uses: `The observed use of a key, ${uses}` });
-  addOne(report, {
-    of: 'credentials',
-    one: 'credential',
-    uses: `The observed use of a credential, ${uses}; the control plane reports it for branch credentials only`,
-  });
+  addOne(report, 'keys');
+  addOne(report, 'credentials');
 }
 
 /** Adds the routes of one key or credential: its record, observations and uses. */
-function addOne(
-  report: Report,
-  { of, one, uses }: { of: store.InventoryKind; one: 'key' | 'credential'; uses: string },
-): void {
+function addOne(report: Report, of: store.InventoryKind): void {
   const { db } = report;
+  const one = of === 'keys' ? 'key' : 'credential';
+  const missing: Missing = [`${one} with this number`, `/v1/${of}`];
+  const uses = `The observed use of a ${one}, newest first, one item per hour and address`;
   const params = z.object({ [one]: digits.openapi({ description: `The ${one}'s number in Keywarden` }) });
   const path = `/v1/${of}/{${one}}`;
   const item = of === 'keys' ? store.keyItem : store.credentialItem;
   addRoute(report, {
     path,
-    summary: of === 'keys' ? 'One key' : 'One credential',
+    summary: `One ${one}`,
     access,
     params,
     response: item,
     handle: async ({ params: { [one]: number }, organizations }) =>
-      await requireOne(db, store.inventoryList(of, { number }, { organizations }), [
-        `${one} with this number`,
-        `/v1/${of}`,
-      ]),
+      await requireOne(db, store.inventoryList(of, { number }, { organizations }), missing),
   });
   const numberOf = async (given: Record<string, string>, organizations: string[] | null) => {
     const number = given[one] ?? '';
     if (await store.seesKey(db, number, { organizations, of })) return number;
-    throw notFound(`${one} with this number`, `/v1/${of}`);
+    throw notFound(...missing);
   };
   addList(report, {
     path: `${path}/observations`,
@@ -207,7 +197,7 @@ function addOne(
   });
   addList(report, {
     path: `${path}/uses`,
-    summary: uses,
+    summary: of === 'keys' ? uses : `${uses}; the control plane reports it for branch credentials only`,
     access,
     params,
     item: store.keyUse,

@@ -1,8 +1,8 @@
 import { z } from '@hono/zod-openapi';
 import { endSession, readOne, sessionItem, sessionList } from '@keywarden/db/report';
-import { html } from 'hono/html';
 import { allowWhole } from '../access/roles.ts';
 import { columnsFor } from '../dashboard/columns.ts';
+import { endButton } from '../dashboard/html.ts';
 import { type Report, readParameter } from '../dashboard/page.ts';
 import { digits } from '../parameters.ts';
 import { notFound } from '../problem.ts';
@@ -36,10 +36,7 @@ export function addSessions(report: Report): void {
         }),
         {
           label: '',
-          cell: ({ id, state }) =>
-            state === 'live'
-              ? html`<form method="post" action="/sessions/${id}/end"><button class="quiet" type="submit">End<span class="hidden"> session ${id}</span></button></form>`
-              : '',
+          cell: ({ id, state }) => (state === 'live' ? endButton(`/sessions/${id}`, `session ${id}`) : ''),
         },
       ],
       empty: 'There is no session.',

@@ -125,7 +125,7 @@ function addOrganizations(api: OpenAPIHono<Env>, { db }: Services): void {
 
 async function requireOrganization(c: Context<Env>, db: store.Reader, id: string): Promise<store.ArchivedRecord> {
   const { organizations } = c.get('principal');
-  const request = { id, organizations, page: { limit: 1, after: null } };
+  const request = { id, organizations, page: onlyOne };
   const [found] = id.includes('\0') ? [] : (await store.listArchivedOrganizations(db, request)).records;
   if (found === undefined) throw new Refusal(404, { message: 'organization not found' });
   return found;
@@ -166,7 +166,7 @@ function addProjects(api: OpenAPIHono<Env>, { db }: Services): void {
   addRead(api, '/projects/:project_id', one, async (c) => {
     const id = c.req.param('project_id');
     const { organizations } = c.get('principal');
-    const request = { id, state: 'any', organizations, page: { limit: 1, after: null } } as const;
+    const request = { id, state: 'any', organizations, page: onlyOne } as const;
     const [found] = id.includes('\0') ? [] : (await store.listArchivedProjects(db, request)).records;
     if (found === undefined) throw new Refusal(404, { message: 'project not found' });
     return c.json({ project: render(found) });
@@ -198,18 +198,15 @@ function addOperations(api: OpenAPIHono<Env>, { db }: Services): void {
     const after = cursor === undefined || isBare ? null : splitCursor(cursor, placeAndId);
     const below = isBare ? cursor : null;
     const { records, next } = await store.listArchivedOperations(db, { ...project, below, page: { limit, after } });
-    return c.body(
-      `{"operations":[${records}]${next === null ? '' : `,"pagination":${JSON.stringify(pagination(next).pagination)}`}}`,
-      200,
-      json,
-    );
+    const more = next === null ? '' : `,"pagination":${JSON.stringify(pagination(next).pagination)}`;
+    return c.body(`{"operations":[${records}]${more}}`, 200, json);
   });
 
   const one = { summary: "One operation in the control plane's own shape", shape: z.object({ operation: record }) };
   addRead(api, '/projects/:project_id/operations/:operation_id', one, async (c) => {
     const project = await findProject(c);
     const id = c.req.param('operation_id');
-    const request = { ...project, id, page: { limit: 1, after: null } };
+    const request = { ...project, id, page: onlyOne };
     const found = uuid.test(id) ? (await store.listArchivedOperations(db, request)).records : '';
     if (found === '') throw new Refusal(404, { message: 'operation not found' });
     return c.body(`{"operation":${found}}`, 200, json);
@@ -226,6 +223,8 @@ function requestIdOf(c: Context): string {
   const theirs = c.req.header('x-request-id') ?? '';
   return /^[\w.:-]{1,100}$/.test(theirs) ? theirs : (c.get('requestId') ?? randomUUID());
 }
+
+const onlyOne = { limit: 1, after: null };
 
 /** A limit above the number of organizations of any store. */
 const everyone = { limit: 10_000, after: null };
