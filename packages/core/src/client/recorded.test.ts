@@ -192,10 +192,10 @@ test('the end of a page names its last row only if that can be read', async () =
   ]);
 });
 
-test('a row with small letters in its time cannot be read, and is kept apart', async () => {
+test('a time with small letters, which RFC 3339 permits, is read', async () => {
   const row = { ...operation(1), created_at: '2024-01-25t15:57:49z' };
   const { client } = await recorded({ body: { operations: [operation(2), row] } });
   const { items, rejected } = await client.operationsPage('quiet-lake-1');
-  expect(items.map(({ id }) => id)).toEqual([operation(2).id]);
-  expect(rejected).toMatchObject([{ index: 1, id: row.id }]);
+  expect(items.map(({ createdAt }) => createdAt)).toEqual([operation(2).created_at, '2024-01-25T15:57:49Z']);
+  expect(rejected).toBeUndefined();
 });
