@@ -141,6 +141,15 @@ test.each<[string, Step[], string[]]>([
     ],
     [],
   ],
+  [
+    'is over if a later one ends, also by a clock that was set back',
+    [
+      ['approve', 'p-1', 3],
+      ['approve', 'p-1', 2],
+      ['end', 2, 4],
+    ],
+    [],
+  ],
 ])('an approval %s', async (_name, steps, standing) => {
   await take(steps);
   const rows = await store.sql`select number from keywarden.standing_approval order by number`;
@@ -153,6 +162,9 @@ test('a person is one with two tokens and the command line; a name that only con
     await store.sql`insert into keywarden.plan_approval (plan_id, approved_by, via) values ('p-1', ${name}, 'report')`;
   const rows = await store.sql`select person from keywarden.standing_approval order by number`;
   expect(rows.map(({ person }) => String(person))).toEqual(['ada', 'ada', 'ada', names[3]]);
+  expect(await store.sql`select approvers from keywarden.plan_standing where plan_id = 'p-1'`).toEqual([
+    { approvers: 2 },
+  ]);
 });
 
 const isRejected = async () => (await readStanding(store.sql, 'p-1')).rejection !== null;
