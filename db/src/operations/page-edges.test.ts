@@ -111,6 +111,9 @@ test('a page marks each sealed day that it changes: by its rows, and by rows tha
   expect(await marked({ proof })).toEqual(['2026-05-05']);
   expect(await marked({ proof })).toEqual([]);
   expect(await marked({ operations: on(1), unread: unread(second('10')) })).toEqual(['2026-05-05', '2026-05-07']);
+  // What is claimed of another project at that time is not taken back.
+  const ofOther = { from: '2026-05-08T00:00:00Z', isFromIncluded: true, below: '2026-05-10T00:00:00Z' };
+  await save(await newProject(), { proof: ofOther });
   expect(await marked({ operations: on(2), unread: unread('2026-05-09T00:00:00Z') })).toEqual(['2026-05-07']);
 });
 

@@ -75,6 +75,7 @@ test.each<[when: string, needed: number, ...approvals: Approval[]]>([
     ['rest', 2, revoked],
     ['asked', 1],
   ],
+  ['after its own keys were revoked automatically, with others since', 2, ['asked', 3, 'policy'], ['rest', 2]],
   ['with others that were revoked automatically', 1, ['rest', 2, 'policy'], ['asked', 1]],
 ])('a plan of one key %s needs %i', async (_when, needed, ...approvals) => {
   expect(await neededAfter(approvals)).toBe(needed);
