@@ -49,7 +49,7 @@ function barProgress(stream: NodeJS.WriteStream): Progress {
         },
         end(summary) {
           if (started) bar.stop();
-          stream.write(`${label.padEnd(24)} ${summary}\n`);
+          stream.write(`${label}: ${summary}\n`);
         },
       };
     },
