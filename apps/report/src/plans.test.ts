@@ -79,6 +79,23 @@ test('a plan with more than second_person_above keys waits for a second person',
   expect(await approved()).toContain(id);
 });
 
+test('the page of a plan asks for the approval of the keys that are left, and of a plan without any it says so', async () => {
+  const { sql } = fixture.store;
+  const id = await plan(fixture.daemon, { second_person_above: 9 });
+  const shown = async () =>
+    (await fixture.ask(`/plans/${id}`, { as: 'operator', headers: { accept: 'text/html' } })).text;
+  const keys =
+    await sql`select key_number as number from keywarden.finding_now where plan_id = ${id} and disposition = 'planned'`;
+  const setGone = async (at: string | null) =>
+    await sql`update keywarden.credential set gone_at = ${at}::timestamptz where number = any(${keys.map(({ number }) => String(number))})`;
+  expect(await shown()).toContain(`Approve plan ${id}`);
+  await setGone('now');
+  const done = await shown();
+  expect(done).toContain('Nothing is left to do: each key of this plan is revoked or gone.');
+  expect(done).not.toMatch(/Approve plan|Reject plan|Show this part/);
+  await setGone(null);
+});
+
 test('the newest plan, too, cannot be approved if it was not produced within the last day', async () => {
   const id = await plan(fixture.daemon, { second_person_above: 7 });
   const producedAgo = async (hours: number) =>

@@ -188,6 +188,14 @@ export function planList({ asOf, ...filter }: PlanFilter = {}) {
   });
 }
 
+/** Returns how many keys a plan would still revoke: those that are neither revoked nor gone. */
+export async function countKeysLeft(db: Reader, planId: string): Promise<number> {
+  const [row] = await db.execute(sql`
+    select count(distinct f.key_number)::int as left from keywarden.finding_now f join keywarden.credential k on k.number = f.key_number
+    where f.plan_id = ${planId} and f.disposition = 'planned' and k.gone_at is null`);
+  return Number(row?.left);
+}
+
 /** Lists the rule names of the policy that was used last, including that of access reviews. Empty before the first evaluation. */
 export async function listRules(db: Reader): Promise<string[]> {
   const rows = await db.execute(sql`

@@ -91,6 +91,8 @@ async function planPage(visit: Visit, report: Report): Promise<Page> {
   const state = await store.readEnforcementState(db);
   const pause = await store.readPause(db);
   const mayDecide = mayAct(visit.principal, 'operator');
+  const left = await store.countKeysLeft(db, id);
+  const isDone = plan.items > 0 && left === 0;
   return {
     title: plan.derived_from === null ? `Plan ${id}` : `Plan ${id}, a part of ${plan.derived_from}`,
     body: html`
@@ -108,8 +110,9 @@ async function planPage(visit: Visit, report: Report): Promise<Page> {
         ['SHA-256', html`<code>${plan.sha256}</code>`],
         ...proofFact(visit, 'plan', id),
       ])}
-      ${mayDecide && (plan.superseded_by === null || plan.approvers > 0) ? decisionForms(plan, { hasApproved, state, pause }) : ''}
-      ${mayDecide && plan.superseded_by === null && plan.items > 1 ? await partForm(report, plan.id) : ''}
+      ${isDone ? html`<p class="notice">Nothing is left to do: each key of this plan is revoked or gone.</p>` : ''}
+      ${mayDecide && (plan.approvers > 0 || (plan.superseded_by === null && !isDone)) ? decisionForms(plan, { hasApproved, left, state, pause }) : ''}
+      ${mayDecide && plan.superseded_by === null && plan.items > 1 && !isDone ? await partForm(report, plan.id) : ''}
       ${mayAct(visit.principal, 'auditor') ? html`<p><a class="button quiet" href="/v1/evidence">Evidence of the last year</a></p>` : ''}
       ${section('Decisions', decisions)}
       ${found}
@@ -238,17 +241,20 @@ function whatItWaitsFor({ approvers, approvers_needed: needed }: Plan, { state, 
   return html`The daemon carries it out in its next pass${state?.nextAt == null ? '' : html`, ${ago(state.nextAt)}`}.`;
 }
 
-function decisionForms(plan: Plan, { hasApproved, ...enforcing }: Enforcing & { hasApproved: boolean }): Html {
-  const { id, items, approvers_needed: needed, superseded_by: newer } = plan;
-  const keys = countOf(items, 'key');
+function decisionForms(
+  plan: Plan,
+  { hasApproved, left, ...enforcing }: Enforcing & { hasApproved: boolean; left: number },
+): Html {
+  const { id, approvers_needed: needed, superseded_by: newer } = plan;
+  const keys = countOf(left, 'key');
   const approving = hasApproved
     ? html`<div><h3>Approved</h3><p>You have approved it. ${whatItWaitsFor(plan, enforcing)}</p></div>`
-    : newer !== null || items === 0
+    : newer !== null || left === 0
       ? ''
       : html`<form method="post" action="/plans/${id}/approve" autocomplete="off">
         <h3>Approve this plan</h3>
         <p>The daemon then revokes ${keys}. It judges each key again right before. ${needed > 1 ? `${needed} people must approve.` : ''}</p>
-        <label class="check"><input type="checkbox" name="sure" required /> ${keys} ${items === 1 ? 'is' : 'are'} revoked for good</label>
+        <label class="check"><input type="checkbox" name="sure" required /> ${keys} ${left === 1 ? 'is' : 'are'} revoked for good</label>
         <button class="danger" type="submit">Approve plan ${id}</button>
       </form>`;
   return section(
