@@ -56,8 +56,10 @@ export function addRotations(report: Report): void {
       columns: rotationColumns,
       proof: 'rotation',
       empty: 'There is no rotation here yet. Request one on the page of a key.',
-      below: async ({ principal: { organizations } }) =>
-        section('Rotation requests', await requestPart(db, {}, organizations)),
+      below: async ({ principal: { organizations } }) => {
+        const requests = await requestPart(db, {}, organizations);
+        return requests === '' ? '' : section('Rotation requests', requests);
+      },
     },
   });
   addRoute(report, {
