@@ -54,6 +54,7 @@ export async function syncOnce(
     signal,
     now: Date.now,
     limiters: new Map(),
+    answerIds: new Set(),
     budgets: budgetsOf(store.sql, time),
     variables: {},
     replica: randomUUID(),

@@ -49,7 +49,7 @@ export type Identity = Omit<Connection, 'controlPlane'>;
 /** What connections are opened with. Without `budgets`, each limiter counts its own requests. */
 export interface OpenOptions
   extends Pick<Context, 'config' | 'limiters' | 'signal' | 'replica' | 'observer'>,
-    Partial<Pick<Context, 'budgets'>>,
+    Partial<Pick<Context, 'budgets' | 'answerIds'>>,
     Pick<ClientOptions, 'time' | 'fetch' | 'random'> {}
 
 /**
@@ -101,11 +101,13 @@ export async function identify(
     fetch = globalThis.fetch,
     random = Math.random,
     budgets,
+    answerIds = new Set(),
     observer,
   }: Omit<OpenOptions, 'replica'>,
 ): Promise<Identity> {
   const hooks = observer?.connection(name) ?? {};
-  const first = createClient({ baseUrl: url, apiKey, time, fetch, random, hooks });
+  const asked = { baseUrl: url, apiKey, time, fetch, random, answerIds };
+  const first = createClient({ ...asked, hooks });
   const answer = await first.auth({ signal }).catch((error: unknown) => {
     if (!(error instanceof ControlPlaneError)) throw error;
     throw new UserError('control_plane', failureInWords(error, { name, url, usesSandbox }));
@@ -129,7 +131,7 @@ export async function identify(
   return {
     name,
     identity,
-    client: createClient({ baseUrl: url, apiKey, limiter, time, fetch, random, hooks: { ...hooks, onAttempt } }),
+    client: createClient({ ...asked, limiter, hooks: { ...hooks, onAttempt } }),
     limiter,
     requests: () => requests,
     accountId: answer.accountId,

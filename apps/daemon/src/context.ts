@@ -17,6 +17,8 @@ export interface Context {
   now: () => number;
   /** One limiter an account (L1), for the lifetime of the process. */
   limiters: Map<string, Limiter>;
+  /** The ids of the answers of control planes, for the lifetime of the process. */
+  answerIds: Set<string>;
   /** Reads the configuration file again. Absent for commands, which read it once. Throws a UserError. */
   rereadConfig?: () => Config;
   /** Counts requests across all processes of the store. */

@@ -99,7 +99,7 @@ export function whyStale(
     lastDates.set(list, { dateMs, endedMs: time.now() });
   if (last !== undefined && last.dateMs === dateMs && begunMs - last.endedMs > dateMovesMs)
     return `its Date is that of a response from ${Math.round((begunMs - last.endedMs) / 1000)} s earlier: ${staleWords}`;
-  if (ageMs > 0) return `${staleWords}, as its Age shows`;
+  if (ageMs > 0) return `${staleWords}, as its Age or the id of its request shows`;
   if (dateMs === null) return 'it has no Date, so that its age is unknown';
   const behindMs = begunMs + skewMs - dateMs;
   if (behindMs > driftMs) return `its Date is ${Math.round(behindMs / 1000)} s in the past: ${staleWords}`;

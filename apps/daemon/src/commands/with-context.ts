@@ -84,6 +84,7 @@ export async function withContext<T>(
       signal,
       now: Date.now,
       limiters: new Map(),
+      answerIds: new Set(),
       budgets: openBudgets(store),
       variables: process.env,
       replica,

@@ -91,6 +91,26 @@ export function readRefusal(text: string): { message: string; requestId: string 
   return { message: 'no message', requestId: null };
 }
 
+/** Shorter ids may be counters that begin again. */
+const uniqueLength = 16;
+
+/** As many answers as half an hour and more of requests at the default limits. */
+const mostAnswerIds = 20_000;
+
+/**
+ * Returns whether an earlier answer had this id: then a cache repeats that answer. Some caches, such as nginx, write a new Date and no Age. Otherwise
+ * it adds the id to the known ones, and forgets the oldest.
+ */
+export function isRepeated(known: Set<string>, { baseUrl, id }: { baseUrl: string; id: string | null }): boolean {
+  if (id === null || id.length < uniqueLength) return false;
+  const answer = `${baseUrl} ${id}`;
+  if (known.has(answer)) return true;
+  known.add(answer);
+  const [oldest] = known.size > mostAnswerIds ? known : [];
+  if (oldest !== undefined) known.delete(oldest);
+  return false;
+}
+
 /**
  * Returns the service's own id of a request. It comes from an error's body (`bodyId`) or from the response header. Null if there is none that can be
  * shown: one with the credential cannot.

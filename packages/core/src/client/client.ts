@@ -25,6 +25,7 @@ export function createClient({ limiter = noLimiter, time = systemTime, hooks = {
     callTimeoutMs: 600_000,
     maxBodyBytes: 64 * 2 ** 20,
     userAgent: 'keywarden/0.1',
+    answerIds: new Set(),
     ...options,
     limiter,
     time,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers';
-import { parseJson, readAgeMs, readBody, readDateMs, readRefusal, requestIdOf } from './answer.ts';
+import { isRepeated, parseJson, readAgeMs, readBody, readDateMs, readRefusal, requestIdOf } from './answer.ts';
 import { ControlPlaneError, codeForStatus } from './errors.ts';
 import { hiderOf, shortestSecret } from './hide.ts';
 import type { Limiter } from './limiter.ts';
@@ -29,7 +29,7 @@ export interface Reply {
   /** The id that was sent with the request. */
   requestId: string;
   dateMs: number | null;
-  /** How long a cache has kept the response, in ms by its `Age`; 0 if it comes from the control plane itself. */
+  /** How long a cache has kept the response, in ms by its `Age`; 0 if it comes from the control plane itself, Infinity if it is one that came before. */
   ageMs: number;
   headers: Headers;
 }
@@ -65,6 +65,8 @@ export interface ClientOptions {
   maxBodyBytes?: number;
   userAgent?: string;
   hooks?: Hooks;
+  /** The ids of the control plane's answers, by which one that a cache repeats is noticed. Share it between the clients of a process. */
+  answerIds?: Set<string>;
   /** For tests: the clock and sleep, a random number from 0 to 1, and fetch. */
   time?: Time;
   random?: () => number;
@@ -184,7 +186,9 @@ async function attemptOnce(
     const theirs = requestIdOf(response, null, options.hide);
     // A list that repeats the credential would bring it into the store and the log. The response to a mint has another secret, which must stay whole.
     const shown = method === 'POST' || options.apiKey.length < shortestSecret ? text : options.hide(text);
-    return { kind: 'reply', reply: readReply(shown, { response, requestId: theirs ?? requestId }) };
+    const reply = readReply(shown, { response, requestId: theirs ?? requestId });
+    const isOld = method === 'GET' && isRepeated(options.answerIds, { baseUrl: options.baseUrl, id: theirs });
+    return { kind: 'reply', reply: isOld ? { ...reply, ageMs: Number.POSITIVE_INFINITY } : reply };
   } catch (cause) {
     const failure: Loss =
       cause instanceof ControlPlaneError

@@ -94,6 +94,7 @@ export function makeContext(
     signal: new AbortController().signal,
     now: Date.now,
     limiters: new Map(),
+    answerIds: new Set(),
     budgets: budgetsOf(store.sql),
     variables: process.env,
     replica: randomUUID(),

@@ -60,7 +60,12 @@ export function createMemory(): Memory {
       const old = replicated.get(exchange.url.href);
       if (old === undefined || exchange.nowMs - old.atMs > mostLagMs || exchange.random.chance(0.5))
         return await forward();
-      return copy(new Response(null, old), old.text, { date: new Date(exchange.nowMs).toUTCString() });
+      // A replica answers each request itself.
+      const fresh = {
+        date: new Date(exchange.nowMs).toUTCString(),
+        'x-neon-ret-request-id': exchange.random.uuid(),
+      };
+      return copy(new Response(null, old), old.text, fresh);
     },
   };
 }
