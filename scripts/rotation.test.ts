@@ -82,7 +82,7 @@ test('a key is rotated from the command line to its end, and each step shows its
 test('R10: without a key argument it is the daemon’s pass, which waits for arm', async () => {
   const waiting = await keywarden('rotate');
   expect(waiting).toMatchObject({ code: 3, stdout: expect.stringContaining('to permit it, run keywarden arm') });
-  expect(await keywarden('arm')).not.toMatchObject({ stdout: expect.stringContaining('rotations of these') });
+  expect(await keywarden('arm')).not.toMatchObject({ stdout: expect.stringContaining('these successors') });
   expect(await keywarden('rotate')).toMatchObject({ code: 0, stdout: 'No rotation is open, and none is due.\n' });
 });
 
@@ -92,9 +92,19 @@ test('R10: check and arm name a successor whose rotation the store does not have
   await ask('POST', '/api_keys', { key_name: 'kw-abcd2346-1' });
   await keywarden('sync', 'keys');
   for (const text of [(await keywarden('check')).stderr, (await keywarden('arm')).stdout]) {
-    expect(text).toContain('does not have the rotations of these successors');
+    expect(text).toContain('has no record of how these successors were minted');
     expect(text).toContain(`lost kw-abcd2345-1 (${id} of user:`);
     expect(text).toContain(' kw-abcd2346-1 (');
+  }
+});
+
+test('R10: check and arm name a successor whose mint the store does not have, of a rotation that it has', async () => {
+  const [row] = await store.sql`select id from keywarden.rotation limit 1`;
+  const { id } = await ask<{ id: number }>('POST', '/api_keys', { key_name: `ci deploy kw-${String(row?.id)}-2` });
+  await keywarden('sync', 'keys');
+  for (const text of [(await keywarden('check')).stderr, (await keywarden('arm')).stdout]) {
+    expect(text).toContain(`ci deploy kw-${String(row?.id)}-2 (${id} of user:`);
+    expect(text).not.toContain(`ci deploy kw-${String(row?.id)}-1 (`);
   }
 });
 

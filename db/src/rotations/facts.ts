@@ -3,6 +3,7 @@ import {
   busyCodes,
   currentMint,
   type MintIntent,
+  mintIn,
   type RotationFacts,
   rotationIdIn,
   type Sighting,
@@ -16,7 +17,7 @@ import { replicaCredential } from '../schema/connections.ts';
 import { incident } from '../schema/incidents.ts';
 import { key } from '../schema/keys.ts';
 import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
-import { rotationEvent, rotation as rotationTable } from '../schema/rotations.ts';
+import { rotationEvent, rotationMint, rotation as rotationTable } from '../schema/rotations.ts';
 import { mintedKey } from '../schema/views.ts';
 import { anyOf, type Db, hasValues, readNumber, type Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
@@ -234,7 +235,7 @@ export async function listSuspectedOrphans({ db, sql }: Pick<Store, 'db' | 'sql'
 }
 
 /**
- * Lists the live keys with the names of successors whose rotation the store does not have, by scope: an older store lacks it, or another store has it. Those
+ * Lists the live keys with the names of successors whose mint the store does not have, by scope: an older store lacks it, or another store has it. Those
  * of one scope are oldest first.
  */
 export async function listLostSuccessors(db: Db): Promise<{ id: string; name: string; scope: string }[]> {
@@ -245,10 +246,16 @@ export async function listLostSuccessors(db: Db): Promise<{ id: string; name: st
     .where(and(like(name, '%kw-%'), isNull(goneAt), isNull(missingSince)))
     .orderBy(asc(scope), asc(key.createdAt));
   const rotations = named.flatMap((each) => rotationIdIn(each.name) ?? []);
-  const known = await db.select({ id: rotationTable.id }).from(rotationTable).where(anyOf(rotationTable.id, rotations));
-  const isKnown = new Set(known.map((each) => each.id));
+  const { number } = rotationTable;
+  const { rotationNumber, attempt } = rotationMint;
+  const mints = await db
+    .select({ id: rotationTable.id, attempt })
+    .from(rotationMint)
+    .innerJoin(rotationTable, eq(number, rotationNumber))
+    .where(anyOf(rotationTable.id, rotations));
+  const known = new Set(mints.map((mint) => `${mint.id}-${mint.attempt}`));
   return named.filter((each) => {
-    const rotation = rotationIdIn(each.name);
-    return rotation !== null && !isKnown.has(rotation);
+    const mint = mintIn(each.name);
+    return mint !== null && !known.has(mint);
   });
 }

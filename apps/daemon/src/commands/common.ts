@@ -51,10 +51,10 @@ export function requireNumber(text: string, { of, list }: { of: string; list: st
 
 const mostNamed = 10;
 
-/** Names successors whose rotation the store lacks: they have no owner and no exemption of their predecessors. Only `check` and `arm` name them. */
+/** Names successors whose mint the store lacks: they have no owner and no exemption of their predecessors. Only `check` and `arm` name them. */
 export function lostInWords(lost: Awaited<ReturnType<typeof listLostSuccessors>>): string {
   const names = lost.map(({ id, name, scope }) => `${printableCell(name)} (${id} of ${printableCell(scope)})`);
-  return `This store does not have the rotations of these successors, and judges them like any other key: ${someOf(names, mostNamed)}.`;
+  return `This store has no record of how these successors were minted, and judges them like any other key: ${someOf(names, mostNamed)}.`;
 }
 
 /** Throws a UserError if the policy has no rule of one of these names. */

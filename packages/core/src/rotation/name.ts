@@ -2,7 +2,7 @@
 const longest = 64;
 
 /** What a rotation adds. It is all of the name if the lineage's name is blank. */
-const suffix = /(?:^| )kw-([a-z0-9]{8})-\d+$/;
+const suffix = /(?:^| )kw-([a-z0-9]{8})-(\d+)$/;
 
 /** Returns a rotation's short id: eight letters and digits, 40 bits. `random` returns that many random bytes. */
 export function makeRotationId(random: (bytes: number) => Uint8Array): string {
@@ -12,6 +12,12 @@ export function makeRotationId(random: (bytes: number) => Uint8Array): string {
 
 /** Returns the id of the rotation that a successor's name has; null for any other name. */
 export const rotationIdIn = (name: string): string | null => suffix.exec(name.trim())?.[1] ?? null;
+
+/** Returns the mint that a successor's name has, as the rotation's id and the attempt; null for any other name. */
+export function mintIn(name: string): string | null {
+  const [, id, attempt] = suffix.exec(name.trim()) ?? [];
+  return id === undefined ? null : `${id}-${Number(attempt)}`;
+}
 
 /** Returns a key's name without what rotations have added. */
 export function lineageName(name: string): string {
