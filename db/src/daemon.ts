@@ -60,7 +60,7 @@ export { endPause, openPause, readPause, withDestructiveCall } from './pauses/pa
 export { saveEnforcementState } from './plans/enforcement-state.ts';
 export { choosePart, derivePlan } from './plans/parts.ts';
 export * from './plans/plans.ts';
-export { markWalkRefused, saveDeletedProjects, saveProjects } from './projects/projects.ts';
+export { listUnknownProjects, markWalkRefused, saveDeletedProjects, saveProjects } from './projects/projects.ts';
 export * from './rejected-rows/rejected-rows.ts';
 export { listReplicaPolicies, type ReplicaPolicy, recordReplicaPolicy } from './replicas/policies.ts';
 export * from './reviews/reminders.ts';

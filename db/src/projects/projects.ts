@@ -154,6 +154,16 @@ export async function saveDeletedProjects(
   });
 }
 
+/** Returns the ids, of these, of projects that the store does not have. */
+export async function listUnknownProjects(
+  db: Db,
+  { controlPlane, ids }: { controlPlane: string; ids: string[] },
+): Promise<string[]> {
+  const isOne = and(eq(project.controlPlaneNumber, controlPlane), anyOf(project.id, ids));
+  const known = new Set((await db.select({ id: project.id }).from(project).where(isOne)).map(({ id }) => id));
+  return ids.filter((id) => !known.has(id));
+}
+
 /** Marks a deleted project whose operations are no longer available, so that they are not requested again. */
 export async function markWalkRefused(db: Db, { project: number, at }: { project: string; at: string }): Promise<void> {
   await db.update(project).set({ walkRefusedAt: at }).where(eq(project.number, number));

@@ -1,6 +1,12 @@
 import { collect, hasCode } from '@keywarden/core/client';
 import { before, countOf, someOf, toMs } from '@keywarden/core/values';
-import { listProjectsToWalk, saveDeletedProjects, saveProjects, type WalkedProject } from '@keywarden/db/daemon';
+import {
+  listProjectsToWalk,
+  listUnknownProjects,
+  saveDeletedProjects,
+  saveProjects,
+  type WalkedProject,
+} from '@keywarden/db/daemon';
 import { UserError } from '@keywarden/runtime';
 import type { Connection } from '../connect.ts';
 import type { Context } from '../context.ts';
@@ -88,11 +94,29 @@ async function syncProjectsOf(
   // A cached response concludes nothing about which projects exist.
   if (whyStale(connection, { ...answer, begunMs }) === null) {
     await saveProjects(store.sql, { controlPlane, seenAt, organizationId, unavailableIds, isWhole }, possible);
+    await keepUnknown(context, connection, {
+      organizationId,
+      counts,
+      ids: [...answer.unavailableIds, ...others.map(({ id }) => id)],
+    });
     const there = new Set([...possible.map(({ id }) => id), ...unavailableIds]);
     if (isWhole) await discoverDeleted(context, connection, { organizationId, seenAt, there });
   }
   const own = possible.filter(({ orgId }) => (orgId ?? organizationId) === organizationId);
   return own.map(({ id }) => id);
+}
+
+/** Keeps the ids of projects that a list names and no list has shown yet apart, as rows that cannot be read: nothing else shows that they exist. */
+async function keepUnknown(
+  context: Context,
+  connection: Connection,
+  { organizationId, counts, ids }: { organizationId: string; counts: Counts; ids: string[] },
+): Promise<void> {
+  if (ids.length === 0) return;
+  const unknown = await listUnknownProjects(context.store.db, { controlPlane: connection.controlPlane, ids });
+  const why = 'a list of projects names it, and none has shown it as it can be';
+  const rejected = unknown.map((id) => ({ id, why, record: { id } }));
+  await keepRejected(context, connection, { list: 'projects', place: organizationId, rejected, counts });
 }
 
 /** Reads the projects that a connection sees, as `syncProjects` does. Returns those to walk, in walking order. */

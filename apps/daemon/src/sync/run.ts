@@ -84,7 +84,7 @@ export async function keepRejected(
     place,
     rejected,
     counts = {},
-  }: Omit<RequestedList, 'controlPlane'> & { rejected: RejectedRow[]; counts?: Counts },
+  }: Omit<RequestedList, 'controlPlane'> & { rejected: Omit<RejectedRow, 'index'>[]; counts?: Counts },
 ): Promise<void> {
   const [first] = rejected;
   if (first === undefined) return;

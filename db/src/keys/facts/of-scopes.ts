@@ -9,6 +9,7 @@ import { key } from '../../schema/keys.ts';
 import { member } from '../../schema/organizations.ts';
 import { planApproval } from '../../schema/plans.ts';
 import { project } from '../../schema/projects.ts';
+import { rejectedRow } from '../../schema/rejected-rows.ts';
 import { revocationIntent, revocationOutcome } from '../../schema/revocations.ts';
 import { countIf, type Db, hasValues, type Sql } from '../../sql.ts';
 import type { Store } from '../../store.ts';
@@ -57,6 +58,7 @@ export async function readScopes(
   const incidents = await countUsesInFlight(db);
   const unseen = await countUnseenMembers(db);
   const projects = needsProjects ? await readProjects(db) : null;
+  const partial = needsProjects ? await readPartial(db) : new Set<string>();
   const scopes = listings.map(({ controlPlane, scope, ...times }): ScopeFacts => {
     const name = scopeKeyOf(controlPlane, scope);
     return {
@@ -67,7 +69,7 @@ export async function readScopes(
       automatic: automatic.get(name) ?? [],
       usesInFlight: incidents.get(name) ?? 0,
       unseenMembers: unseen.get(name) ?? (scope.startsWith('organization:') ? null : 0),
-      ...(projects === null ? {} : { projects: projects.get(name) ?? [] }),
+      ...(projects === null ? {} : { projects: partial.has(name) ? null : (projects.get(name) ?? []) }),
     };
   });
   return { scopes, ownKeys: await readOwnKeys({ db, sql }, connections) };
@@ -166,6 +168,20 @@ async function readProjects(db: Db): Promise<Map<string, { id: string; name: str
     .orderBy(asc(id));
   const ofScope = rows.map(({ organizationId: of, ...row }) => ({ ...row, scope: `organization:${of}` }));
   return groupByScope(ofScope, ({ id, name }) => ({ id, name }));
+}
+
+/** Returns the organizations with a project that a list named and none has shown yet. */
+async function readPartial(db: Db): Promise<Set<string>> {
+  const { controlPlaneNumber, list, place, rowId } = rejectedRow;
+  const known = db
+    .select({ id: project.id })
+    .from(project)
+    .where(hasValues(project, { controlPlaneNumber, id: rowId }));
+  const rows = await db
+    .selectDistinct({ controlPlaneNumber, place })
+    .from(rejectedRow)
+    .where(and(eq(list, 'projects'), notExists(known)));
+  return new Set(rows.map((row) => scopeKeyOf(row.controlPlaneNumber, `organization:${row.place}`)));
 }
 
 function groupByScope<T, Row extends Record<string, unknown>>(

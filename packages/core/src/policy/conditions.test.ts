@@ -91,7 +91,7 @@ test('unscoped finds organization keys in use that one project key could replace
     makeKey(7, { use: usedDaysAgo(1), name: 'shopping' }),
     makeKey(8, { use: usedDaysAgo(1), name: 'ci_quiet-river-123' }),
   ];
-  const findings = (projects: typeof one) => findAll(policy({ unscoped: true }), makeFacts(used, { projects }));
+  const findings = (projects: typeof one | null) => findAll(policy({ unscoped: true }), makeFacts(used, { projects }));
   const reason = 'it has all permissions of its organization, and its name contains only project quiet-river-123';
   expect(findings(two).map((each) => [each.number, each.reason])).toEqual([
     ['1', reason],
@@ -99,6 +99,7 @@ test('unscoped finds organization keys in use that one project key could replace
     ['8', reason],
   ]);
   expect(findings(one).map(({ number }) => number)).toEqual(['1', '2', '3', '6', '7', '8']);
+  expect(findings(null)).toEqual([]);
   const unnamed = [{ id: 'odd-oak-789', name: '' }, ...one];
   const dash = makeKey(1, { use: usedDaysAgo(1), name: '- shop' });
   expect(findAll(policy({ unscoped: true }), makeFacts([dash], { projects: unnamed }))).toHaveLength(1);

@@ -170,6 +170,7 @@ function usedOutside(networks: string[]): Test {
  */
 const unscoped: Test = ({ key, scope: { projects = [] } }) => {
   if (key.kind !== 'organization' || key.use.state !== 'used') return false;
+  if (projects === null) return { unknown: 'not all projects of its organization are known' };
   const [only] = projects;
   if (only !== undefined && projects.length === 1)
     return { by: 'only_project', condition: 'unscoped', project_id: only.id };

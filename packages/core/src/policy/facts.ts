@@ -120,8 +120,8 @@ export interface ScopeFacts {
   goneLately: number;
   /** Open incidents of uses in flight in this scope. */
   usesInFlight: number;
-  /** The organization's projects; absent if no rule needs them. */
-  projects?: { id: string; name: string }[];
+  /** The organization's projects; absent if no rule needs them, null if some are not known. */
+  projects?: { id: string; name: string }[] | null;
   /** The number of members whose personal keys no connection can list; null if the members are unknown. */
   unseenMembers: number | null;
 }
