@@ -201,7 +201,8 @@ const row = {
   extra: { a: [1, 'b'] },
   seen_at: `${day}T00:00:03Z`,
 };
-const line = JSON.stringify(row).replace('"a":', '"a": ');
+/** An operation as an export writes it. */
+export const line = JSON.stringify(row).replace('"a":', '"a": ');
 const hasher = createDayHasher('quiet-river', () => 9);
 hasher.add(line);
 const sealedRow = sealOf(1, { day, operations: 1, root: hasher.end().get(day)?.root ?? '' });
@@ -222,6 +223,7 @@ export const falseLines: [string, string][] = [
   ['a time of another place', `${line.replace('2026-05-01T00:00:02Z', '2026-05-01T02:00:02+02:00')}\n`],
   ['a line twice', `${line}\n${line}\n`],
   ['an empty line', `${line}\n\n`],
+  ['a list as an object', `${line.replace(/"extra":\{.+?\}/, '"extra":[1]')}\n`],
 ];
 
 /** Lists of files that show two histories of the ledger, each as the events of its tree. */

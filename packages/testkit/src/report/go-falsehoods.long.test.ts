@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { falseArchives, trueArchives } from './false-archives.ts';
 import {
   archive,
   archiveOfRow,
@@ -95,6 +96,14 @@ test.each(falseLines)('both refuse operations with %s', async (_what, lines) => 
   expect(await both(archiveOfRow(lines))).toEqual([1, 1]);
 });
 
+test.each(trueArchives)('both agree on an archive with %s', async (_what, code, files) => {
+  expect(await both(files)).toEqual([code, code]);
+});
+
+test.each(falseArchives)('both refuse an archive with %s', async (_what, files) => {
+  expect(await both(files)).toEqual([1, 1]);
+});
+
 test.each(histories)('both refuse two receipts of %s', async (_what, trees) => {
   expect(await both(...trees.map((events) => receiptOf(events)))).toEqual([1, 1]);
 });
@@ -160,6 +169,23 @@ test('Go prints the events of an archive of evidence, and compares the documents
     expect(of?.stdout).toContain('not proven: its other files, such as tables and summaries');
   }
   expect(altered?.stdout).toContain('NOT PROVEN: "\\"reviews/1.json\\" is not what was signed"');
+});
+
+test('Go refuses receipts of an archive of evidence that are not in the order of the ledger, and others than seals in the place of seals', () => {
+  const events = [event(1, 'x'), event(2, 'y'), empty];
+  const statusOf = (receipts: number[], seals: number[]) => {
+    const lines = (places: number[]) =>
+      places.map((index) => `${JSON.stringify({ receipt: receiptOf(events, index) })}\n`).join('');
+    const files = { 'ledger/receipts.ndjson': lines(receipts), 'ledger/seals-with-gaps.ndjson': lines(seals) };
+    return go(write({ 'manifest.json': '{}', ...files }).path).status;
+  };
+  expect(statusOf([0, 1], [2])).toBe(3);
+  for (const receipts of [
+    [1, 0],
+    [0, 0],
+  ])
+    expect([receipts, statusOf(receipts, [2])]).toEqual([receipts, 1]);
+  expect(statusOf([0, 1], [1])).toBe(1);
 });
 
 test('an exported file is proven after the receipt of its export, and another one is not', async () => {

@@ -3,6 +3,7 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { falseArchives, trueArchives } from './false-archives.ts';
 import {
   archive as archiveFiles,
   archiveOfRow,
@@ -223,6 +224,14 @@ test('personal data is proven with its salt, and what is hidden is not', async (
 test.each(falseLines)('operations with %s are not those that were sealed', async (_what, lines) => {
   expect(await ranks([write(pack(archiveOfRow()))])).toEqual([0]);
   expect(await ranks([write(pack(archiveOfRow(lines)))])).toEqual([2]);
+});
+
+test.each(trueArchives)('an archive with %s contradicts nothing', async (_what, code, given) => {
+  expect(await ranks([write(pack(given))])).toEqual([code === 0 ? 0 : 1]);
+});
+
+test.each(falseArchives)('an archive with %s is refused', async (_what, given) => {
+  expect(await ranks([write(pack(given))])).toEqual([2]);
 });
 
 test('a cosignature from before an event is none', async () => {
