@@ -134,7 +134,7 @@ func verifyOperations(folder fs.FS, manifest string) {
 		return nil
 	}))
 	require(tree != "", "it has no receipt")
-	prove(days > 0, "any day")
+	prove(days+before > 0, "any day")
 	say("proven: the operations of %d days of %d projects from %s up to %s, in the tree %q; %d days were sealed again, and %d days were before a project",
 		days, len(projects), asked.From, asked.To, strings.Join(strings.Split(tree, "\n")[:2], " "), again, before)
 }

@@ -1,5 +1,5 @@
 import { createDayHasher } from '@keywarden/core/ledger';
-import { archive, day, empty, full, line, receiptOf } from './falsehoods.ts';
+import { archive, day, empty, full, line, receiptOf, sealedRow } from './falsehoods.ts';
 import { archiveOf, type OwnEvent, sealOf } from './own-ledger.ts';
 import { amend, change, type Files } from './packs.ts';
 
@@ -25,12 +25,16 @@ const drop = (content: Record<string, string>, type = 'retention.dropped'): OwnE
   subject: 'operation_drop/1',
   content: { month: day, dropped_at: '2026-05-10T00:00:00Z', ...content },
 });
-/** An archive of a day whose seal is the second event, with the receipts of these drops; the first and third events are the drops before and after it. */
-const archiveOfDrops = (drops: OwnEvent[], places: number[], seal = full): Files => {
-  const events = [drops[0] ?? drop({}), seal, drops[1] ?? drop({})];
+/** An archive of a day whose seal is the second event. The first and the third are drops: `places` are those whose receipts it has. */
+function archiveOfDrops(
+  places: number[],
+  { seal = full, after = drop({}), lines = '' }: { seal?: OwnEvent; after?: OwnEvent; lines?: string } = {},
+): Files {
+  const events = [drop({}), seal, after];
   const retention = places.map((index) => `${JSON.stringify({ receipt: receiptOf(events, index) })}\n`).join('');
-  return amend({ ...archiveOf(day, [receiptOf(events, 1)]), 'retention.ndjson': retention });
-};
+  const files = archiveOf(day, [receiptOf(events, 1)]);
+  return amend({ ...files, 'operations/00001.ndjson': lines, 'retention.ndjson': retention });
+}
 const withTwice = (files: Files): Files => {
   const second = { 'seals/00002.ndjson': files['seals/00001.ndjson'] ?? '', 'operations/00002.ndjson': '' };
   return amend({
@@ -44,13 +48,61 @@ const withTwice = (files: Files): Files => {
   });
 };
 
+/** An archive with these receipts of the events of one tree as its seals. */
+const archiveOfSeals = (events: OwnEvent[], places = events.map((_event, place) => place)): Files =>
+  archiveOf(
+    day,
+    places.map((index) => receiptOf(events, index)),
+  );
+const replacing = (replaces: string) => sealOf(2, { day, operations: 0, replaces });
+const withProject = (project: string) => ({ ...empty, content: { ...empty.content, project } });
+/** A seal of the next day, on which the project was created. */
+const created: OwnEvent = {
+  ...empty,
+  content: {
+    ...empty.content,
+    day: next,
+    covered: JSON.stringify([
+      {
+        from: `${next}T00:00:00Z`,
+        from_included: true,
+        reason: 'not_created',
+        to: `${next}T06:00:00Z`,
+        to_included: false,
+      },
+      { from: `${next}T06:00:00Z`, from_included: true, to: `${later}T00:00:00Z`, to_included: false },
+    ]),
+  },
+};
+
+/** An archive of two days: one whose month was dropped, and one that was sealed after that. */
+function archiveOfDropAndDay(): Files {
+  const events = [full, drop({}), sealOf(2, { day: next, operations: 0 })];
+  const seals = [0, 2].map((index) => receiptOf(events, index));
+  const retention = `${JSON.stringify({ receipt: receiptOf(events, 1) })}\n`;
+  return manifestAs(
+    `"to": "${next}"`,
+    `"to": "${later}"`,
+    amend({ ...archiveOf(day, seals), 'retention.ndjson': retention }),
+  );
+}
+
+/** The manifest and the drops of an archive without a project. */
+const withoutProject = ({ 'manifest.json': manifest = '', 'retention.ndjson': drops = '' }: Files): Files =>
+  amend({ 'manifest.json': manifest.replace(/"projects": \[[^]+\]/, '"projects": []'), 'retention.ndjson': drops });
+
 /** Archives of operations that are proven, or in part. */
 export const trueArchives: [string, 0 | 3, Files][] = [
   ['two days', 0, archiveOfDays((lines) => lines)],
-  ['a drop that explains nothing', 0, archiveOfDrops([], [0, 2], empty)],
-  ['a drop after the seal', 3, archiveOfDrops([], [2])],
-  ['drops before and after the seal', 3, archiveOfDrops([], [0, 2])],
-  ['drops after and before the seal', 3, archiveOfDrops([], [2, 0])],
+  ['a drop that explains nothing', 0, archiveOfDrops([0, 2], { seal: empty })],
+  ['a day that was dropped, and one that was not', 3, archiveOfDropAndDay()],
+  ['a drop, and no project', 3, withoutProject(archiveOfDrops([2]))],
+  ['a drop after the seal', 3, archiveOfDrops([2])],
+  ['drops before and after the seal', 3, archiveOfDrops([0, 2])],
+  ['a drop, and the operations of its day', 0, archiveOfDrops([2], { seal: sealedRow, lines: `${line}\n` })],
+  ['a seal that replaces one', 0, archiveOfSeals([empty, replacing('1')])],
+  ['a day before the creation of its project', 0, archive([created])],
+  ['drops after and before the seal', 3, archiveOfDrops([2, 0])],
 ];
 
 /** Archives of operations that are none, or contradict their seals. */
@@ -80,10 +132,16 @@ export const falseArchives: [string, Files][] = [
     'operations as another number of them',
     archive([{ ...full, content: { ...full.content, root: empty.content.root ?? null } }]),
   ],
-  ['a drop before the seal', archiveOfDrops([], [0])],
-  ['a drop of another month', archiveOfDrops([drop({}), drop({ month: '2026-04-01' })], [2])],
-  ['a drop of a day', archiveOfDrops([drop({}), drop({ month: '2026-05-02' })], [2])],
-  ['a drop at no time', archiveOfDrops([drop({}), drop({ dropped_at: 'yes' })], [2])],
-  ['another event as a drop', archiveOfDrops([drop({}), drop({}, 'retention.set')], [2])],
+  ['a drop before the seal', archiveOfDrops([0])],
+  ['a drop of another month', archiveOfDrops([2], { after: drop({ month: '2026-04-01' }) })],
+  ['a drop of a day', archiveOfDrops([2], { after: drop({ month: '2026-05-02' }) })],
+  ['a drop at no time', archiveOfDrops([2], { after: drop({ dropped_at: 'yes' }) })],
+  ['another event as a drop', archiveOfDrops([2], { after: drop({}, 'retention.set') })],
+  ['a drop, and other operations of its day', archiveOfDrops([2], { lines: `${line}\n` })],
+  ['a seal that replaces another than the one before', archiveOfSeals([empty, replacing('7')])],
+  ['a seal that replaces a later one', archiveOfSeals([replacing('1'), empty], [1, 0])],
+  ['the same seal twice', archiveOfSeals([empty], [0, 0])],
+  ['another event as a seal', archive([{ ...empty, type: 'plan.stored' }])],
+  ['the seal of a project without an address', manifestAs(/"https:\S+ /, '"', archive([withProject('quiet-river')]))],
   ['a line with two receipts', amend(change(archive([empty]), /^seals/, (text) => text.replace('{', '{"other":"",')))],
 ];

@@ -48,13 +48,25 @@ export const withEmptyInterval = withContent({
     { from: noon, from_included: false, to: midnight, to_included: false },
   ]),
 });
+/** A seal of a day whose first instant an interval of its own includes. */
+export const withStartApart = withContent({
+  covered: JSON.stringify([
+    { from: `${day}T00:00:00Z`, from_included: false, to: midnight, to_included: false },
+    { from: `${day}T00:00:00Z`, from_included: true, to: `${day}T00:00:00Z`, to_included: true },
+  ]),
+});
 const gap = `[{"from":"${day}T00:00:00Z","from_included":true,"reason":"gap","to":"${day}T02:00:00Z","to_included":false}]`;
 const gapAs = (from: string, to: string) => withContent({ gaps: gap.replace(from, to) });
 
 /** Seals that are none. */
 export const falseSeals: [string, OwnEvent][] = [
   ['a number that is not that of its subject', withContent({ number: '9' })],
+  ['the number 0', { ...withContent({ number: '0' }), subject: 'operation_seal/0' }],
   ['itself as the one before', withContent({ replaces: '1' })],
+  ['none as the one before', withContent({ replaces: '0' })],
+  ['fewer operations than none', withContent({ operations: '-1' })],
+  ['a time before the end of its day', withContent({ sealed_at: '2026-05-01T23:59:59Z' })],
+  ['coverage until a time that is not in UTC', coveredAs('2026-05-02T00:00:00Z', '2026-05-02T02:00:00+02:00')],
   ['a number of operations in another form', withContent({ operations: '00' })],
   ['a reason that no coverage has', coveredAs('"to":', '"reason":"lost","to":')],
   ['a member of an interval twice', coveredAs('"to":', '"to":"2026-05-01T01:00:00Z","to":')],
@@ -205,7 +217,7 @@ const row = {
 export const line = JSON.stringify(row).replace('"a":', '"a": ');
 const hasher = createDayHasher('quiet-river', () => 9);
 hasher.add(line);
-const sealedRow = sealOf(1, { day, operations: 1, root: hasher.end().get(day)?.root ?? '' });
+export const sealedRow = sealOf(1, { day, operations: 1, root: hasher.end().get(day)?.root ?? '' });
 
 /** An archive of one operation, with the lines of its operations. */
 export const archiveOfRow = (lines = `${line}\n`): Files => archive([sealedRow], lines);
@@ -223,7 +235,8 @@ export const falseLines: [string, string][] = [
   ['a time of another place', `${line.replace('2026-05-01T00:00:02Z', '2026-05-01T02:00:02+02:00')}\n`],
   ['a line twice', `${line}\n${line}\n`],
   ['an empty line', `${line}\n\n`],
-  ['a list as an object', `${line.replace(/"extra":\{.+?\}/, '"extra":[1]')}\n`],
+  ['another status', `${line.replace('"status":""', '"status":"x"')}\n`],
+  ['an id without a dash', `${line.replace('0000-4000', '00004000')}\n`],
 ];
 
 /** Lists of files that show two histories of the ledger, each as the events of its tree. */

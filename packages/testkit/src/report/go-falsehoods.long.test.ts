@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -23,6 +23,7 @@ import {
   trueEvents,
   unsorted,
   withEmptyInterval,
+  withStartApart,
 } from './falsehoods.ts';
 import { buildGoVerifier } from './go-verifier.ts';
 import type { OwnEvent } from './own-ledger.ts';
@@ -124,9 +125,18 @@ test('both refuse a file that is not in the manifest, also if its name looks lik
     expect(await both({ ...files, [name]: 'all is well' })).toEqual([1, 1]);
 });
 
+test('Go refuses a link in the place of a file', () => {
+  const { path } = write(archive([empty]));
+  expect(go(path).status).toBe(0);
+  const rows = join(path, 'operations/00001.ndjson');
+  renameSync(rows, join(folder, 'rows'));
+  symlinkSync(join(folder, 'rows'), rows);
+  expect(go(path)).toMatchObject({ status: 1, stdout: expect.stringContaining('is not in its manifest.json') });
+});
+
 test('both take the intervals of a seal in any order', async () => {
   expect(await both(archive([unsorted]))).toEqual([0, 0]);
-  expect(await both(archive([withEmptyInterval]))).toEqual([0, 0]);
+  for (const seal of [withEmptyInterval, withStartApart]) expect(await both(archive([seal]))).toEqual([0, 0]);
 });
 
 test('neither proves a day that was sealed again with fewer operations', async () => {
