@@ -5,6 +5,7 @@ import { createSigningKey, parseSigningKey } from '@keywarden/core/ledger';
 import { strToU8, unzipSync, zipSync } from 'fflate';
 import { expect, test } from 'vitest';
 import { event, key, receiptOf } from './falsehoods.ts';
+import { evidenceOf, linesOfRows } from './own-ledger.ts';
 import {
   amend,
   change,
@@ -27,21 +28,8 @@ import { packs, usePacks } from './packs-fixture.ts';
 usePacks();
 
 /** Returns an archive that somebody wrote: of a table of incidents, with these receipts. */
-function incidentsOf(rows: object[], receipts: string[] = []): Files {
-  const lines = (values: object[]) => values.map((each) => `${JSON.stringify(each)}\n`).join('');
-  const texts = {
-    'ledger/receipts.ndjson': lines(receipts.map((receipt) => ({ receipt }))),
-    'ledger/seals-with-gaps.ndjson': '',
-    'x-incidents.ndjson': lines(rows),
-  };
-  const attachments = Object.entries(texts).map(([file, text]) => ({
-    file,
-    records: linesOf(text).length,
-    sha256: createHash('sha256').update(text).digest('hex'),
-  }));
-  const manifest = { from: '2026-05-01T00:00:00Z', to: '2026-06-01T00:00:00Z', files: [], attachments };
-  return { 'manifest.json': JSON.stringify(manifest), ...texts };
-}
+const incidentsOf = (rows: object[], receipts: string[] = []): Files =>
+  evidenceOf({ 'x-incidents.ndjson': linesOfRows(rows) }, receipts);
 
 test('an archive without a single receipt proves nothing of what it has', async () => {
   const files = incidentsOf([{ id: '1', kind: 'breaker' }]);

@@ -15,7 +15,7 @@ import {
   tileWidth,
 } from '@keywarden/core/ledger';
 import { canonicalJson, sha256 } from '@keywarden/core/values';
-import { amend, type Files } from './packs.ts';
+import { amend, type Files, linesOf } from './packs.ts';
 
 // A ledger without a store: what the holder of its key can sign, whether it is true or not.
 
@@ -143,4 +143,22 @@ export function archiveOf(day: string, seals: string[]): Files {
     'seals/00001.ndjson': seals.map((receipt) => `${JSON.stringify({ receipt })}\n`).join(''),
     'operations/00001.ndjson': '',
   });
+}
+
+export const linesOfRows = (rows: object[]) => rows.map((each) => `${JSON.stringify(each)}\n`).join('');
+
+/** Returns an archive of evidence that somebody wrote: of May, with these files and receipts. */
+export function evidenceOf(files: Files, receipts: string[], manifest: object = {}): Files {
+  const texts: Files = {
+    'ledger/receipts.ndjson': linesOfRows(receipts.map((receipt) => ({ receipt }))),
+    'ledger/seals-with-gaps.ndjson': '',
+    ...files,
+  };
+  const attachments = Object.entries(texts).map(([file, text]) => ({
+    file,
+    records: linesOf(text).length,
+    sha256: sha256(text),
+  }));
+  const period = { from: '2026-05-01T00:00:00Z', to: '2026-06-01T00:00:00Z' };
+  return { 'manifest.json': JSON.stringify({ ...period, files: [], attachments, ...manifest }), ...texts };
 }

@@ -53,7 +53,7 @@ export function compareRow(row: Row, { sources }: Binding, events: EventIndex, n
   const found: ProvenEvent[] = [];
   const results: Compared[] = [];
   const covered = new Set<string>();
-  const isNew = (at: unknown) => typeof at === 'string' && isInstant(at) && toMs(at) > toMs(newest) - lateMs;
+  const isNew = (at: unknown) => typeof at === 'string' && isInstant(at) && toMs(at) >= toMs(newest) - lateMs;
   let first: ProvenEvent | undefined;
   for (const source of sources) {
     const { type, fields, since, isClaimed, isNewer } = source;
