@@ -3,6 +3,7 @@ import { compareInstants, sha256 } from '@keywarden/core/values';
 import {
   areKeys,
   areMoves,
+  haveHidden,
   is,
   isCause,
   isKey,
@@ -199,7 +200,7 @@ export const bindings: Binding[] = [
       {
         type: 'rotation.moved',
         namedByFirst: { rotation_number: 'number' },
-        fields: { events: { member: 'sequence', isSame: areMoves } },
+        fields: { events: { member: 'sequence', isSame: areMoves, isHidden: haveHidden } },
       },
       {
         type: 'rotation.given_up',

@@ -1,7 +1,7 @@
 import type { ProvenEvent } from '@keywarden/core/ledger';
 import { canonicalJson, sha256 } from '@keywarden/core/values';
 import { type EventIndex, findEvents } from './events.ts';
-import type { Comparison, Row } from './sources.ts';
+import type { Compare, Comparison, Row } from './sources.ts';
 
 // How values of rows are compared with what events recorded.
 
@@ -83,3 +83,7 @@ export const areMoves: Comparison = (_recorded, _shown, { event, row, events }) 
   });
   return isLast && areRecorded;
 };
+
+/** Returns whether the receipts do not show why one of the transitions of a rotation happened. */
+export const haveHidden: NonNullable<Compare['isHidden']> = ({ event, events }) =>
+  movesOf(event, events).some(({ hidden }) => hidden.includes('why'));

@@ -91,7 +91,7 @@ function compareFields(
 ): Compared {
   let result: Compared = 'same';
   for (const [field, named] of Object.entries(fields)) {
-    const { member, isSame, isEmptyNull } = typeof named === 'string' ? { member: named } : named;
+    const { member, isSame, isHidden, isEmptyNull } = typeof named === 'string' ? { member: named } : named;
     const value = event.personal[member] ?? hashOf(event.content[member]) ?? event.content[member] ?? null;
     const recorded = isEmptyNull && value === '' ? null : value;
     const shown = row[field];
@@ -100,6 +100,7 @@ function compareFields(
     else if (recorded === null || shown === null || isSame === undefined) {
       if (recorded !== shown) return { differs: field };
     } else if (!isSame(recorded, shown, { event, row, events })) return { differs: field };
+    else if (isHidden?.({ event, row, events }) === true) result = 'hidden';
   }
   return result;
 }

@@ -25,6 +25,8 @@ export type Comparison = (recorded: string, shown: unknown, compared: ComparedWi
 export interface Compare {
   member: string;
   isSame: Comparison;
+  /** Returns whether the receipts do not show some of what the value says. */
+  isHidden?: (compared: ComparedWith) => boolean;
   /** Of an object, or of each object of a list: the members that are compared. All by default. */
   parts?: string[];
   /** Whether the row has null for an empty text of the event. */
