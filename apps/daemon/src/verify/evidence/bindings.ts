@@ -8,7 +8,6 @@ import {
   isCause,
   isKey,
   isSameJson,
-  isSameText,
   isShortKey,
   isStateBy,
   isValue,
@@ -113,7 +112,7 @@ export const bindings: Binding[] = [
         wasLeftOut: ({ content }, { from }) => isBefore(content.opened_at, from),
         fields: {
           ...same('kind', 'opened_at'),
-          scope: { member: 'scope', isSame: isSameText, isEmptyNull: true },
+          scope: { member: 'scope', isEmptyNull: true },
           key: { member: 'key', isSame: isShortKey, parts: ['number', 'id'] },
           state: { member: 'number', isSame: isStateBy('closed_at', { before: ['open'], after: 'closed' }) },
         },

@@ -40,8 +40,6 @@ export const areKeys: Comparison = (recorded, shown) => {
   );
 };
 
-export const isSameText: Comparison = (recorded, shown) => recorded === shown;
-
 export const isSameJson: Comparison = (recorded, shown) =>
   canonicalJson(JSON.parse(recorded) as object) === canonicalJson(shown as object);
 

@@ -1,7 +1,7 @@
 import type { ProvenEvent } from '@keywarden/core/ledger';
 import { isInstant, toMs } from '@keywarden/core/values';
 import { type EventIndex, findEvent, hashOf } from './events.ts';
-import { type Binding, nameOfSource, type Row, type Source } from './sources.ts';
+import { type Binding, type Compare, nameOfSource, type Row, type Source } from './sources.ts';
 
 // Compares rows of evidence with the events that they are about.
 
@@ -91,7 +91,7 @@ function compareFields(
 ): Compared {
   let result: Compared = 'same';
   for (const [field, named] of Object.entries(fields)) {
-    const { member, isSame, isHidden, isEmptyNull } = typeof named === 'string' ? { member: named } : named;
+    const { member, isSame, isHidden, isEmptyNull }: Compare = typeof named === 'string' ? { member: named } : named;
     const value = event.personal[member] ?? hashOf(event.content[member]) ?? event.content[member] ?? null;
     const recorded = isEmptyNull && value === '' ? null : value;
     const shown = row[field];

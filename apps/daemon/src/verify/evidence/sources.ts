@@ -24,7 +24,8 @@ export type Comparison = (recorded: string, shown: unknown, compared: ComparedWi
 /** How a field of a row is compared. */
 export interface Compare {
   member: string;
-  isSame: Comparison;
+  /** As text by default. */
+  isSame?: Comparison;
   /** Returns whether the receipts do not show some of what the value says. */
   isHidden?: (compared: ComparedWith) => boolean;
   /** Of an object, or of each object of a list: the members that are compared. All by default. */
