@@ -149,3 +149,17 @@ test('a coverage claims no time of a sealed gap, in none of its intervals', asyn
       `coverage/operations.ndjson: it claims a time of the gap of ${project} from ${start} to ${middle}, which was sealed`,
     ]);
 });
+
+test('a measure looks back at least a day, and at most a century', async () => {
+  const of = async (days: number) => {
+    const part = (file: string, text: string) => ({ file, records: 0, sha256: sha256(text) });
+    const [name, csv] = ['x-operation_history.ndjson', 'x-operation_history.csv'];
+    const measure = { measure: 'operation_history', days };
+    const files = evidenceOf(coverage, receiptsOf([some]));
+    const table = { ...part(name, ''), csv: part(csv, 'name\r\n'), measure, not_assessable: null };
+    const manifest = { ...(JSON.parse(files['manifest.json'] ?? '') as object), files: [table] };
+    return (await verify({ ...files, [name]: '', [csv]: 'name\r\n', 'manifest.json': JSON.stringify(manifest) })).wrong;
+  };
+  for (const days of [1, 36_600]) expect(await of(days)).toEqual(['it has no not-seen/operation-holes.ndjson']);
+  for (const days of [0, 36_601]) expect(await of(days)).toEqual(['its manifest.json has an unknown form']);
+});

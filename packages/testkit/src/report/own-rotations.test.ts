@@ -1,5 +1,6 @@
 import { sha256 } from '@keywarden/core/values';
 import { expect, test } from 'vitest';
+import { event } from './falsehoods.ts';
 import { useOwnEvidence } from './own-evidence.ts';
 import type { OwnEvent } from './own-ledger.ts';
 
@@ -76,4 +77,15 @@ test('why an earlier transition of a rotation happened is not proven, if its rec
   const { proven, unproven, wrong } = await verifyTable('rotations', [rotation], events);
   expect([proven, wrong]).toEqual([expect.arrayContaining(['x-rotations.ndjson: 0 rows as the ledger recorded']), []]);
   expect(unproven).toContain('x-rotations.ndjson: the receipts do not show the personal data of 1 row');
+});
+
+test('a rotation that no receipt shows as given up was given up a moment ago', async () => {
+  const later = { ...event(1, 'x'), recorded: '2026-05-10T01:00:00Z' };
+  const events = [begun, ...states.map((state, index) => moved(index + 1, state)), later];
+  const of = async (ended_at: string) =>
+    (await verifyTable('rotations', [{ ...rotation, given_up_by: 'bob', ended_at }], events)).wrong;
+  expect(await of('2026-05-10T00:50:00Z')).toEqual([]);
+  expect(await of('2026-05-10T00:49:59Z')).toEqual([
+    'x-rotations.ndjson: the row r1 differs from the ledger in ended_at',
+  ]);
 });
