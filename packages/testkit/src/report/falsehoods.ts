@@ -231,6 +231,7 @@ export const falseLines: [string, string][] = [
   ['another member', `${line.replace('{', '{"actor":null,')}\n`],
   ['a member less', `${line.replace('"error":null,', '')}\n`],
   ['a member in another case', `${line.replace('"error"', '"Error"')}\n`],
+  ['another project', `${line.replace('quiet-river', 'bold-moon')}\n`],
   ['another day', `${line.replace('2026-05-01T00:00:01.5Z', '2026-05-02T00:00:01.5Z')}\n`],
   ['a time of another place', `${line.replace('2026-05-01T00:00:02Z', '2026-05-01T02:00:02+02:00')}\n`],
   ['a line twice', `${line}\n${line}\n`],
