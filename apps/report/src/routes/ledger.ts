@@ -22,7 +22,8 @@ export function ledgerRoutes(
   app.get('/checkpoint', opensCheckpoint ? open : checks, opensCheckpoint ? open : mayRead, async (c) => {
     const tree = await readSignedTree(db);
     if (tree === null) throw new Problem(404, 'Not found', 'The ledger has no signed checkpoint yet.');
-    return c.body(tree.note, 200, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-cache' });
+    const caching = opensCheckpoint ? 'no-cache' : 'private, no-cache';
+    return c.body(tree.note, 200, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': caching });
   });
   app.get('/tile/*', checks, mayRead, async (c) => {
     const tile = parseTilePath(c.req.path.replace(/^\/ledger\//, ''));

@@ -132,6 +132,9 @@ test('a token below auditor, one of some organizations, and none read no tile; t
   for (const as of ['viewer', 'acme']) expect((await packs.fixture.ask('/ledger/checkpoint', { as })).status).toBe(403);
   expect((await packs.fixture.ask('/ledger/checkpoint', { as: null })).status).toBe(401);
   expect((await packs.fixture.ask('/ledger/tile/0/000', { as: null })).status).toBe(401);
+  // No cache before the report keeps what a token is for.
+  const { headers } = await packs.fixture.ask('/ledger/checkpoint', { as: 'auditor' });
+  expect(headers.get('cache-control')).toBe('private, no-cache');
   for (const path of ['tile/0/000', 'tile/0/999', 'tile/9/000.p/1', 'tile/0/0', 'tile/entries/x001/000', 'other'])
     expect((await packs.fixture.ask(`/ledger/${path}`, { as: 'auditor' })).status, `/ledger/${path}`).toBe(404);
   // A tile that has grown since still answers with the hashes that it had.
