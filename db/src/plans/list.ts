@@ -188,11 +188,13 @@ export function planList({ asOf, ...filter }: PlanFilter = {}) {
   });
 }
 
-/** Returns how many keys a plan would still revoke: those that are neither revoked nor gone. */
+/** Returns how many keys a plan would still revoke: all but those that are known to be revoked or gone. */
 export async function countKeysLeft(db: Reader, planId: string): Promise<number> {
   const [row] = await db.execute(sql`
-    select count(distinct f.key_number)::int as left from keywarden.finding_now f join keywarden.credential k on k.number = f.key_number
-    where f.plan_id = ${planId} and f.disposition = 'planned' and k.gone_at is null`);
+    select (p.item_count - (
+      select count(distinct f.key_number) from keywarden.finding_now f join keywarden.credential k on k.number = f.key_number
+      where f.plan_id = p.id and f.disposition = 'planned' and k.gone_at is not null))::int as left
+    from keywarden.plan p where p.id = ${planId}`);
   return Number(row?.left);
 }
 
