@@ -17,11 +17,11 @@ const masked =
     return response.ok && topics.includes(topic) ? await change(response, url) : response;
   };
 
-/** Removes the age of responses. */
+/** Removes what shows the age of responses. */
 export const hideAge = (now: () => number): Mask =>
   masked(['members', 'keys', 'organizations', 'projects', 'operations', 'identity'], async (response) => {
     const fresh = copy(response, await response.text(), { date: new Date(now()).toUTCString() });
-    fresh.headers.delete('age');
+    for (const name of ['age', 'x-neon-ret-request-id']) fresh.headers.delete(name);
     return fresh;
   });
 
