@@ -106,7 +106,7 @@ async function syncProjectsOf(
   return own.map(({ id }) => id);
 }
 
-/** Keeps the ids of projects that a list names and no list has shown yet apart, as rows that cannot be read: nothing else shows that they exist. */
+/** Stores projects that a list names, but none has shown with a possible time, like rows that cannot be read: nothing else shows that they exist. */
 async function keepUnknown(
   context: Context,
   connection: Connection,
@@ -114,7 +114,7 @@ async function keepUnknown(
 ): Promise<void> {
   if (ids.length === 0) return;
   const unknown = await listUnknownProjects(context.store.db, { controlPlane: connection.controlPlane, ids });
-  const why = 'a list of projects names it, and none has shown it as it can be';
+  const why = 'a list of projects names it, but none has shown it with a possible time';
   const rejected = unknown.map((id) => ({ id, why, record: { id } }));
   await keepRejected(context, connection, { list: 'projects', place: organizationId, rejected, counts });
 }

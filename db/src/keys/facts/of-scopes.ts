@@ -170,7 +170,7 @@ async function readProjects(db: Db): Promise<Map<string, { id: string; name: str
   return groupByScope(ofScope, ({ id, name }) => ({ id, name }));
 }
 
-/** Returns the organizations with a project that a list named and none has shown yet. */
+/** Returns the scopes of organizations with a project that lists name, but that none has shown as it could be stored. */
 async function readPartial(db: Db): Promise<Set<string>> {
   const { controlPlaneNumber, list, place, rowId } = rejectedRow;
   const known = db
