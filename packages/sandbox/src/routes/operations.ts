@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer';
 import type { Hono } from 'hono';
 import { requireProjectId } from '../access/rules.ts';
 import { found, Refusal } from '../http/errors.ts';
@@ -27,8 +28,8 @@ export function operationRoutes(api: Hono<Env>, { db, clock }: State): void {
     const pagination = hasCursor ? `,"pagination":{"cursor":"${formatCursor(Number(last[1]))}"}` : '';
     const format = settings.times === 'seconds' ? formatWholeSecond : formatInstant;
     c.set('timesAreRendered', true);
-    const body = `{"operations":[${rows.map((row) => operationJson(row, format)).join(',')}]${pagination}}`;
-    return c.body(body, 200, { 'content-type': 'application/json' });
+    const list = rows.map((row) => operationJson(row, format));
+    return c.body(encodeList(`{"operations":[`, list, `]${pagination}}`), 200, { 'content-type': 'application/json' });
   });
 
   api.get('/projects/:project_id/operations/:operation_id', (c) => {
@@ -41,4 +42,14 @@ export function operationRoutes(api: Hono<Env>, { db, clock }: State): void {
     );
     return c.json({ operation: renderOperation(found(row, 'operation not found')) });
   });
+}
+
+const itemsAtOnce = 100;
+
+/** Returns the bytes of a list. V8 allocates pages of its own for each text over 128 kB, which takes longer than to write the text. */
+function encodeList(head: string, items: string[], tail: string): Buffer<ArrayBuffer> {
+  const parts = [Buffer.from(head)];
+  for (let at = 0; at < items.length; at += itemsAtOnce)
+    parts.push(Buffer.from(`${at === 0 ? '' : ','}${items.slice(at, at + itemsAtOnce).join(',')}`));
+  return Buffer.concat([...parts, Buffer.from(tail)]);
 }
