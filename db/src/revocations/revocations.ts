@@ -1,9 +1,10 @@
 import { and, eq, isNotNull, isNull, sql as raw, type SQL } from 'drizzle-orm';
 import { mostLag, scopeKeyOf } from '../keys/listings/listing.ts';
 import { holdList, type Lease, withFence } from '../locks.ts';
+import type { JsonObject } from '../schema/columns.ts';
 import { credential, type key, keyListing } from '../schema/keys.ts';
 import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
-import { anyOf, builderOf, type Db, type Sql, type Tx } from '../sql.ts';
+import { anyOf, builderOf, type Db, type Sql, type Tx, toJson } from '../sql.ts';
 
 /** The cause of a revocation: an approved plan, or the key's rotation. */
 export type RevocationCause = { planId: string; approval: string } | { rotation: string };
@@ -86,14 +87,14 @@ export async function recordOutcome(
   }: { outcome: Outcome; usedInFlight?: boolean; at: string | null; detail?: Record<string, unknown> | null },
 ): Promise<void> {
   await sql.begin(async (tx) => {
+    // A list that another process saves may show the same use.
+    for (const { list } of await tx`
+      select k.control_plane_number || '/' || k.scope as list
+      from keywarden.revocation_intent i join keywarden.credential k on k.number = i.key_number where i.number = ${intent}`)
+      await holdList(tx, list);
     const ended = { intentNumber: intent, outcome, usedInFlight, detail };
     const { count } = await builderOf(tx).insert(revocationOutcome).values(ended).onConflictDoNothing();
-    if (usedInFlight)
-      await tx`
-        insert into keywarden.incident (kind, key_number, intent_number, detail, scope)
-        select 'used_in_flight', i.key_number, i.number, ${JSON.stringify(detail ?? {})}::jsonb, k.control_plane_number || '/' || k.scope
-        from keywarden.revocation_intent i join keywarden.credential k on k.number = i.key_number where i.number = ${intent}
-          and not exists (select from keywarden.incident c where c.intent_number = i.number and c.kind = 'used_in_flight')`;
+    if (usedInFlight) await reportUsedInFlight(tx, [{ intent, detail: detail ?? {} }]);
     if (outcome !== 'revoked' || count === 0) return;
     await tx`
       with revoked as (
@@ -102,6 +103,17 @@ export async function recordOutcome(
       )
       insert into keywarden.key_observation (key_number, seen_at, event) select number, gone_at, 'revoked' from revoked`;
   });
+}
+
+/** Opens an incident for each intent whose key was used in flight (R5), one an intent. The caller holds the lists of the keys' scopes. */
+export async function reportUsedInFlight(tx: Tx, uses: { intent: string; detail: JsonObject }[]): Promise<void> {
+  await tx`
+    insert into keywarden.incident (kind, key_number, intent_number, detail, scope)
+    select 'used_in_flight', i.key_number, i.number, u.detail, k.control_plane_number || '/' || k.scope
+    from json_to_recordset(${toJson(uses)}::json) as u(intent bigint, detail jsonb)
+      join keywarden.revocation_intent i on i.number = u.intent
+      join keywarden.credential k on k.number = i.key_number
+    where not exists (select from keywarden.incident c where c.intent_number = i.number and c.kind = 'used_in_flight')`;
 }
 
 /**

@@ -2,6 +2,7 @@ import { readFactsAt } from '@keywarden/testkit/store/facts';
 import { makeControlPlane, makeWireKey } from '@keywarden/testkit/store/rows';
 import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-store';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import type { KeyListing } from '../keys/listings/listing.ts';
 import { saveKeyListing } from '../keys/listings/save.ts';
 import { endPause } from '../pauses/pauses.ts';
 import type { Store } from '../store.ts';
@@ -30,7 +31,12 @@ beforeEach(async () => {
 afterEach(async () => await store.close());
 
 /** Saves a listing of an organization, an hour after the last one. */
-async function list({ of = 'acme', at = controlPlane, ids = ['1', '2', '3', '4'] } = {}) {
+async function list({
+  of = 'acme',
+  at = controlPlane,
+  ids = ['1', '2', '3', '4'],
+  ended = [] as NonNullable<KeyListing['ended']>,
+} = {}) {
   hour += 1;
   const listedAt = new Date(Date.UTC(2026, 5, 1, hour)).toISOString();
   const place = { controlPlane: at, scope: `organization:${of}`, organizationId: of, connection: 'main', run: null };
@@ -40,6 +46,7 @@ async function list({ of = 'acme', at = controlPlane, ids = ['1', '2', '3', '4']
     listedAt,
     begunAt,
     keys: ids.map((id) => makeWireKey(id)),
+    ended,
   });
   await reconcileIntents(daemon.sql, place);
   return saved;
@@ -122,6 +129,25 @@ test('R5: a use in flight opens its incident, also if listings have ended the in
   const [row] = await store.sql`
     select o.outcome, i.kind from keywarden.revocation_outcome o left join keywarden.incident i on i.intent_number = o.intent_number`;
   expect(row).toMatchObject({ outcome: 'gone', kind: 'used_in_flight' });
+});
+
+test('R5: an answer and a list that show the same use at once open one incident', async () => {
+  const intent = String(await begin());
+  const usedAt = '2026-06-01T02:00:00Z';
+  const other = { kind: 'branch_credential', projectId: 'p', branchId: 'b', holder: null, expiresAt: null } as const;
+  const ended = [{ ...makeWireKey('1'), ...other, lastUsedAt: usedAt, revokedAt: usedAt }];
+  const work: Promise<unknown>[] = [];
+  await store.sql.begin(async (tx) => {
+    // Both wait for the row of the key.
+    await tx`select from keywarden.credential order by number for update`;
+    work.push(list({ ids: ['2', '3', '4'], ended }));
+    work.push(recordOutcome(daemon.sql, intent, { outcome: 'revoked', usedInFlight: true, at: usedAt }));
+    await store.untilBlocked(...work);
+  });
+  await Promise.all(work);
+  const [row] = await store.sql`
+    select o.outcome, (select count(*)::int from keywarden.incident where kind = 'used_in_flight') as incidents from keywarden.revocation_outcome o`;
+  expect(row).toEqual({ outcome: 'revoked', incidents: 1 });
 });
 
 test('R7: no intent is written while revoking is paused', async () => {

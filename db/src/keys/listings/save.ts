@@ -2,6 +2,8 @@ import { compareInstants, toMs } from '@keywarden/core/values';
 import { unknownCreator, type WireKey } from '@keywarden/core/wire';
 import { and, desc, gt } from 'drizzle-orm';
 import { holdFence, holdList } from '../../locks.ts';
+import { reportUsedInFlight } from '../../revocations/revocations.ts';
+import type { JsonObject } from '../../schema/columns.ts';
 import { connectionScope } from '../../schema/connections.ts';
 import { keyListing } from '../../schema/keys.ts';
 import { builderOf, hasValues, lastOfEach, packExtra, type Sql, type Tx, toJson } from '../../sql.ts';
@@ -207,22 +209,20 @@ async function saveEnds(tx: Tx, { controlPlane, scope, listedAt, ended = [] }: K
   const rows = toJson(
     ended.map(({ id, lastUsedAt, revokedAt }) => ({ id, last_used_at: lastUsedAt, revoked_at: revokedAt })),
   );
-  await tx`
+  const uses = await tx<{ intent: string; detail: JsonObject }[]>`
     with ended as materialized (
       select *, ${isUseAhead(tx, listedAt)} as is_ahead from json_to_recordset(${rows}::json) as t(id text, last_used_at timestamptz, revoked_at timestamptz)
     ), used as (
       update keywarden.credential k set last_used_at = case when e.is_ahead then k.last_used_at else e.last_used_at end from ended e
       where k.control_plane_number = ${controlPlane} and k.scope = ${scope} and k.id = e.id and k.superseded_at is null and k.gone_at is null
         and date_trunc('second', e.last_used_at) > coalesce(k.last_used_at, '-infinity')
-      returning k.number, k.control_plane_number, k.scope, e.last_used_at, e.revoked_at
+      returning k.number, e.last_used_at, e.revoked_at
     )
-    insert into keywarden.incident (kind, key_number, intent_number, detail, scope)
-    select 'used_in_flight', u.number, i.number, jsonb_build_object('last_used_at', u.last_used_at, 'revoked_at', u.revoked_at, 'by', 'listing'),
-      u.control_plane_number || '/' || u.scope
+    select i.number::text as intent, jsonb_build_object('last_used_at', u.last_used_at, 'revoked_at', u.revoked_at, 'by', 'listing') as detail
     from used u join keywarden.revocation_intent i on i.key_number = u.number
       left join keywarden.revocation_outcome o on o.intent_number = i.number
-    where o.intent_number is null
-      and not exists (select from keywarden.incident c where c.intent_number = i.number and c.kind = 'used_in_flight')`;
+    where o.intent_number is null`;
+  if (uses.length > 0) await reportUsedInFlight(tx, uses);
 }
 
 async function markAbsent(tx: Tx, { controlPlane, scope, run, listedAt, keys }: KeyListing): Promise<void> {
