@@ -75,6 +75,7 @@ export {
   recordOutcome,
 } from './revocations/revocations.ts';
 export * from './rotations/facts.ts';
+export { listLostSuccessors, listLostSuccessorsOf } from './rotations/lost-successors.ts';
 export * from './rotations/reads.ts';
 export { listRotationRequests, refuseRotationRequest, withdrawnInWords } from './rotations/requests.ts';
 export { advanceRotation, openRotation, type RotatedKey, type StoredRotation } from './rotations/rotations.ts';

@@ -21,6 +21,8 @@ export function incidentInWords({ kind, plan_id: planId, detail }: Incident): st
         ? `its rotation ${text('rotation')} is stalled: ${text('why')}; both keys stay`
         : `its rotation ${text('rotation')} has ended: ${text('why')}`;
     case 'orphan':
+      if (text('state') === 'unrecorded')
+        return `it has the name of a successor of rotation ${text('rotation')}, and this store has no record of its mint: ${text('why')}; while this incident is open, its key lineage is not rotated`;
       return `rotation ${text('rotation')} minted it and lost its secret; it stays: ${text('why')}`;
     case 'job_failed': {
       const error = detail.error as { code?: string; message?: string } | null | undefined;

@@ -3,13 +3,11 @@ import {
   busyCodes,
   currentMint,
   type MintIntent,
-  mintIn,
   type RotationFacts,
-  rotationIdIn,
   type Sighting,
   wantsSink,
 } from '@keywarden/core/rotation';
-import { and, asc, countDistinct, desc, eq, isNull, like, sql as raw } from 'drizzle-orm';
+import { and, countDistinct, desc, eq, isNull, sql as raw } from 'drizzle-orm';
 import { toKeyFacts } from '../keys/facts/read.ts';
 import { mostLag } from '../keys/listings/listing.ts';
 import { toInstant } from '../schema/columns.ts';
@@ -17,7 +15,7 @@ import { replicaCredential } from '../schema/connections.ts';
 import { incident } from '../schema/incidents.ts';
 import { key } from '../schema/keys.ts';
 import { revocationIntent, revocationOutcome } from '../schema/revocations.ts';
-import { rotationEvent, rotationMint, rotation as rotationTable } from '../schema/rotations.ts';
+import { rotationEvent, rotation as rotationTable } from '../schema/rotations.ts';
 import { mintedKey } from '../schema/views.ts';
 import { anyOf, type Db, hasValues, readNumber, type Sql } from '../sql.ts';
 import type { Store } from '../store.ts';
@@ -231,31 +229,5 @@ export async function listSuspectedOrphans({ db, sql }: Pick<Store, 'db' | 'sql'
         isUnclear: row.is_unclear === true,
       },
     ];
-  });
-}
-
-/**
- * Lists the live keys with the names of successors whose mint the store does not have, by scope: an older store lacks it, or another store has it. Those
- * of one scope are oldest first.
- */
-export async function listLostSuccessors(db: Db): Promise<{ id: string; name: string; scope: string }[]> {
-  const { id, name, scope, goneAt, missingSince } = key;
-  const named = await db
-    .select({ id, name, scope })
-    .from(key)
-    .where(and(like(name, '%kw-%'), isNull(goneAt), isNull(missingSince)))
-    .orderBy(asc(scope), asc(key.createdAt));
-  const rotations = named.flatMap((each) => rotationIdIn(each.name) ?? []);
-  const { number } = rotationTable;
-  const { rotationNumber, attempt } = rotationMint;
-  const mints = await db
-    .select({ id: rotationTable.id, attempt })
-    .from(rotationMint)
-    .innerJoin(rotationTable, eq(number, rotationNumber))
-    .where(anyOf(rotationTable.id, rotations));
-  const known = new Set(mints.map((mint) => `${mint.id}-${mint.attempt}`));
-  return named.filter((each) => {
-    const mint = mintIn(each.name);
-    return mint !== null && !known.has(mint);
   });
 }

@@ -22,6 +22,7 @@ import { notNow, type Skip } from '../enforce/revocation-task.ts';
 import { listScope, parseScope, scopeLock } from '../sync/scopes.ts';
 import { deliver } from './deliver.ts';
 import { findMinter } from './find-minter.ts';
+import { whyLostSuccessor } from './lost-successors.ts';
 import { type Run, whyStop } from './run.ts';
 import { ownConnectionOf } from './settings.ts';
 import { sinkOf } from './sink-of.ts';
@@ -99,6 +100,8 @@ async function create(
       if (listing.whySuspect !== null || listing.number === null)
         return notNow('its scope could not be listed completely');
       if (!listing.keys.some(({ id }) => id === key.id)) return notNow('the last listing does not show it');
+      const lost = await whyLostSuccessor(context, key.number);
+      if (lost !== null) return notNow(lost);
       const paused = await whyPaused(context);
       if (paused !== null) return notNow(paused);
       const { number, listedAt } = listing;

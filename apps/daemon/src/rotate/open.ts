@@ -15,6 +15,7 @@ import {
 } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { findMinter } from './find-minter.ts';
+import { whyLostSuccessor } from './lost-successors.ts';
 import { whySinkWaits } from './mint.ts';
 import { nowMsOf, type Run } from './run.ts';
 import { settingsFor } from './settings.ts';
@@ -64,6 +65,8 @@ export async function open(context: Context, { key, rule, sink, via, by, request
   if ('whyNot' in minter) return not(minter.whyNot, isPart);
   if (await hasOpenOrphan(store.db, key.number))
     return not('a person must review an orphan of an earlier rotation first; see keywarden incidents');
+  const lost = await whyLostSuccessor(context, key.number);
+  if (lost !== null) return not(lost);
   const lineage = facts.lineage?.number ?? key.number;
   const opened = await sinkOf(
     context,

@@ -1,5 +1,5 @@
 export { decide, isOverdue, type Step } from './decide.ts';
-export { lineageName, makeRotationId, mintIn, rotationIdIn, successorName } from './name.ts';
+export { isSuccessorName, lineageName, makeRotationId, mintIn, rotationIdIn, successorName } from './name.ts';
 export { type OpeningLimits, openingLimits } from './opening.ts';
 export { whyNoOrphan } from './orphan.ts';
 export * from './rotation.ts';

@@ -34,3 +34,11 @@ export function successorName(name: string, { id, attempt }: { id: string; attem
   }
   return `${head.trimEnd()}${tail}`.trimStart();
 }
+
+/** Returns whether a name is that of a successor of a key with the other name, as a control plane may return it: in another form of Unicode, or trimmed. */
+export function isSuccessorName(name: string, of: string): boolean {
+  const [, id, attempt] = suffix.exec(name.trim()) ?? [];
+  if (id === undefined) return false;
+  const normalized = (text: string) => text.normalize('NFKC').trim();
+  return normalized(successorName(of, { id, attempt: Number(attempt) })) === normalized(name);
+}

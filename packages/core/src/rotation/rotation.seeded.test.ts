@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { toMs } from '../values/time.ts';
 import { whyNotAdopted } from './adoption.ts';
 import { decide } from './decide.ts';
-import { lineageName, makeRotationId, rotationIdIn, successorName } from './name.ts';
+import { isSuccessorName, lineageName, makeRotationId, rotationIdIn, successorName } from './name.ts';
 import { whyNoOrphan } from './orphan.ts';
 import { currentMint, type Rotation, type RotationFacts, type Sighting } from './rotation.ts';
 import { isOver, mayFollow, rotationStates } from './states.ts';
@@ -203,6 +203,8 @@ test('a successor name of any letters has 1 to 64 characters, ends in the rotati
         expect(first.endsWith(`kw-${id}-${attempt}`)).toBe(true);
         expect(rotationIdIn(first)).toBe(id);
         expect(first.isWellFormed()).toBe(name.isWellFormed());
+        expect(isSuccessorName(` ${first.normalize('NFD')}`, name)).toBe(true);
+        expect(isSuccessorName(first, `other ${name}`)).toBe(false);
         const second = successorName(first, { id: 'zzzzzzzz', attempt: 1 });
         expect(lineageName(second)).toBe(lineageName(first));
       },
@@ -223,6 +225,7 @@ test('a successor’s name gives its rotation’s id, which has eight characters
   expect(makeRotationId(() => Uint8Array.of(0, 1, 9, 10, 31, 32, 63, 255))).toBe('019az0zz');
   expect(rotationIdIn(' ci deploy kw-a1b2c3d4-1 ')).toBe('a1b2c3d4');
   expect(rotationIdIn('ci deploy kw-a1b2c3d4')).toBeNull();
+  expect(isSuccessorName('ci deploy', 'ci deploy')).toBe(false);
   expect(rotationIdIn('tkw-a1b2c3d4-1')).toBeNull();
   // The lineage's name is blank.
   expect(rotationIdIn(successorName(' ', { id: 'a1b2c3d4', attempt: 1 }))).toBe('a1b2c3d4');
