@@ -70,12 +70,16 @@ export async function listLedgerKeys(db: Reader): Promise<(EndorsedKey & { ended
   return await db.select({ publicKey, endedAt, endorsement }).from(ledgerKey).orderBy(asc(number));
 }
 
-/** Returns the size of the newest checkpoint that each witness cosigned, by the witness's name. */
+/** Returns the size of the newest checkpoint of this ledger that each witness cosigned, by the witness's name. A ledger that was begun anew has another name. */
 export async function listCosigned(db: Db): Promise<Map<string, number>> {
   const { witness, size } = ledgerCosignature;
+  const origin = sql`split_part(${ledgerCheckpoint.note}, E'\\n', 1)`;
+  const newest = sql`(select split_part(note, E'\\n', 1) from keywarden.ledger_checkpoint order by size desc limit 1)`;
   const rows = await db
     .select({ witness, size: sql<string>`max(${size})` })
     .from(ledgerCosignature)
+    .innerJoin(ledgerCheckpoint, eq(ledgerCheckpoint.size, size))
+    .where(sql`${origin} = ${newest}`)
     .groupBy(witness);
   return new Map(rows.map((row) => [row.witness, Number(row.size)]));
 }

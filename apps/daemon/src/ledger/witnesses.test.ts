@@ -1,7 +1,7 @@
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatCheckpoint, openNote, rootOfLeaves, signNote, verifyReceipt } from '@keywarden/core/ledger';
-import { hasOpenIncident, makeReceipts, readPlacedEvents, readSignedTree } from '@keywarden/db/daemon';
+import { hasOpenIncident, listCosigned, makeReceipts, readPlacedEvents, readSignedTree } from '@keywarden/db/daemon';
 import { readEnvironment } from '@keywarden/runtime';
 import { machines, owner, useMachines } from '@keywarden/testkit/daemon/ledger-machines';
 import {
@@ -86,8 +86,10 @@ test('a ledger that was begun anew is cosigned by a witness that knows its new k
   expect(await askWitnesses(place)).toEqual([]);
   const environment = { ...place.environment, LEDGER_KEY: undefined };
   const anew = { ...place, environment };
+  expect([...(await listCosigned(place.store.db)).keys()]).toEqual(['witness.example/one']);
   await beginAnew(anew, { reason: 'restored', by: 'ada' });
   expect(await askWitnesses(anew)).toEqual([expect.stringContaining('it answers 404, as a witness')]);
+  expect(await listCosigned(place.store.db)).toEqual(new Map());
   const own = readSigningKeys(environment).map(({ verifier }) => verifier);
   expect((await readSignedTree(place.store.db, { prefersCosigned: true }))?.note.split('\n')[0]).toBe(own[0]?.name);
   const url = await startWitness([log.verifier, ...own]);
@@ -95,6 +97,7 @@ test('a ledger that was begun anew is cosigned by a witness that knows its new k
   const tree = await readSignedTree(place.store.db, { prefersCosigned: true });
   expect(openNote(tree?.note ?? '', own)).not.toBeNull();
   expect(tree?.note).toContain('— witness.example/one');
+  expect(await listCosigned(place.store.db)).toEqual(new Map([['witness.example/one', tree?.size]]));
 });
 
 test('a witness that has the state of another time is asked again with the size that it names', async () => {
