@@ -121,12 +121,17 @@ function successorIsGone(): Step {
   return move('failed', 'someone revoked its successor, which its sink still has', true);
 }
 
-/** Settles an old key that Keywarden did not revoke. Clients that do not use the successor yet then have no live key. */
-function oldIsGone(rotation: Rotation, { successor }: RotationFacts): Step {
+/** Settles an old key that Keywarden is not known to have revoked. Clients that do not use the successor yet then have no live key. */
+function oldIsGone(rotation: Rotation, { successor, retirement }: RotationFacts): Step {
   if (successor.use === undefined) return wait('the next listing shows whether its successor exists');
   const deliveredAt = currentMint(rotation)?.deliveredAt;
   const isUsed = successor.use.state === 'used' && deliveredAt != null && toMs(successor.use.at) > toMs(deliveredAt);
-  return move('retired', 'someone else revoked the old key', !isUsed);
+  // An answer that refused an attempt may have been false.
+  const why =
+    retirement === 'none'
+      ? 'someone else revoked the old key'
+      : 'the old key is gone, and whether Keywarden or someone else revoked it is not known';
+  return move('retired', why, !isUsed);
 }
 
 function retireOrGoBack(rotation: Rotation, facts: RotationFacts): Step {
