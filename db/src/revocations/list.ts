@@ -25,6 +25,10 @@ export const revocationItem = z
     }),
     ended_at: instant.nullable(),
     used_in_flight: z.boolean(),
+    gone_at: instant.nullable().meta({
+      description:
+        'When a second listing in a row lacked the key, after its last attempt had been refused or had not revoked it. The answer may have been false; who revoked the key is not known',
+    }),
   })
   .meta({ id: 'Revocation' });
 
@@ -63,6 +67,8 @@ export function revocationList(filter: FilterOf<typeof filters>, organizations: 
       outcome: sql`coalesce(o.outcome, 'open')`,
       ended_at: time(sql`o.at`),
       used_in_flight: sql`coalesce(o.used_in_flight, false)`,
+      gone_at: time(sql`case when o.outcome in ('failed', 'not_revoked') and not exists (
+        select from keywarden.revocation_intent later where later.key_number = i.key_number and later.attempt > i.attempt) then k.gone_at end`),
     },
     where: [...matching(filters, filter), visible(sql`k.organization_id`, organizations)],
   });

@@ -4,8 +4,10 @@ import { createTestStore, type TestStore } from '@keywarden/testkit/store/test-s
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import type { KeyListing } from '../keys/listings/listing.ts';
 import { saveKeyListing } from '../keys/listings/save.ts';
+import { readItems } from '../list.ts';
 import { endPause } from '../pauses/pauses.ts';
 import type { Store } from '../store.ts';
+import { revocationList } from './list.ts';
 import { beginRevocation, reconcileIntents, recordOutcome } from './revocations.ts';
 
 // Which listings decide about an intent: those of the key's own scope.
@@ -165,4 +167,25 @@ test('no intent is written for a key that is gone, whether it was tried before o
   await recordOutcome(daemon.sql, String(await begin()), { outcome: 'failed', at: null });
   for (const how of [without, without]) await list(how);
   expect(await begin()).toBeUndefined();
+});
+
+test('R4: a refused attempt stays refused, and shows beside it that listings then lacked the key, until it is back or tried again', async () => {
+  const shown = async () =>
+    (await readItems(daemon.db, revocationList({ key }, null), 9)).map(({ outcome, gone_at: goneAt }) => [
+      outcome,
+      goneAt,
+    ]);
+  const without = { ids: ['2', '3', '4'] };
+  await recordOutcome(daemon.sql, String(await begin()), { outcome: 'failed', at: null });
+  await list(without);
+  expect(await shown()).toEqual([['failed', null]]);
+  await list(without);
+  expect(await shown()).toEqual([['failed', '2026-06-01T03:00:00Z']]);
+  await list();
+  expect(await shown()).toEqual([['failed', null]]);
+  await recordOutcome(daemon.sql, String(await begin()), { outcome: 'revoked', at: '2026-06-01T05:00:00Z' });
+  expect(await shown()).toEqual([
+    ['revoked', null],
+    ['failed', null],
+  ]);
 });

@@ -20,6 +20,7 @@ export const revocationColumns = columnsFor(revocationItem, {
   judged_at: { label: 'When', cell: (each) => time(each.judged_at ?? each.intended_at) },
   key: 'Key',
   outcome: 'Outcome',
+  gone_at: 'Gone afterwards',
   reasons: { label: 'Why', is: 'text', cell: ({ reasons }) => reasons.map((each) => each.reason).join('; ') },
   approved_by: 'Approved by',
   plan_id: {

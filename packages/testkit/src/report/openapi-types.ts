@@ -1607,6 +1607,11 @@ export interface components {
             /** Format: date-time */
             ended_at: string | null;
             used_in_flight: boolean;
+            /**
+             * Format: date-time
+             * @description When a second listing in a row lacked the key, after its last attempt had been refused or had not revoked it. The answer may have been false; who revoked the key is not known
+             */
+            gone_at: string | null;
         };
         Incident: {
             id: string;
