@@ -191,3 +191,20 @@ test('all thirteen actions of the API document occur, each caused by people’s 
     'timeline_unarchive',
   ]);
 });
+
+test('a branch that expires in a deleted project is deleted once the project is recovered', async () => {
+  const fixture = await projectFixture(at);
+  const project = `/projects/${fixture.project}`;
+  const names = async () =>
+    (await fixture.api<{ branches: { name: string }[] }>(`${project}/branches`)).body.branches.map(({ name }) => name);
+  const expiring = { name: 'short', expires_at: '2026-06-17T12:00:00Z' };
+  await fixture.api(`${project}/branches`, { body: { branch: expiring } });
+  await fixture.settle(fixture.project);
+  expect((await names()).toSorted()).toEqual(['main', 'short']);
+  await fixture.api(project, { method: 'DELETE' });
+  await fixture.advance(3 * day);
+  await fixture.api(`${project}/recover`, { method: 'POST' });
+  expect((await names()).toSorted()).toEqual(['main', 'short']);
+  await fixture.advance(60);
+  expect(await names()).toEqual(['main']);
+});

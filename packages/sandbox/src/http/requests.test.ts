@@ -31,6 +31,7 @@ test('invalid requests get the service’s status and error body, and change not
     [400, 'GET', `${consumption}&${span}`],
     [400, 'GET', `${consumption}&granularity=weekly&${span}`],
     [406, 'GET', `${consumption}&granularity=daily&${span}`],
+    [400, 'GET', `${consumption}&granularity=daily&from=2020-02-01T00:00:00Z&to=2020-01-01T00:00:00Z`],
     [404, 'GET', '/nowhere'],
     [404, 'PUT', '/projects'],
     [404, 'GET', `${at}/operations/none`],
@@ -49,6 +50,13 @@ test('invalid requests get the service’s status and error body, and change not
     [400, 'PATCH', at, { project: { history_retention_seconds: -1 } }],
     [422, 'POST', `${at}/branches`, { branch: { expires_at: '2001-01-01T00:00:00Z' } }],
     [400, 'POST', `${at}/branches`, { branch: { expires_at: 'soon' } }],
+    [
+      422,
+      'POST',
+      `${at}/branches`,
+      { endpoints: [{ type: 'read_only', autoscaling_limit_min_cu: 2, autoscaling_limit_max_cu: 1 }] },
+    ],
+    [404, 'POST', `${at}/jwks`, { jwks_url: 'https://keys.example', provider_name: 'x', branch_id: 'none' }],
     [422, 'POST', `${at}/branches/${branch}/databases`, { database: { name: 'x', owner_name: 'nobody' } }],
   ];
   for (const [status, method, path, body, headers] of wrong) {

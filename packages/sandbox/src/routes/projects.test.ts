@@ -211,3 +211,27 @@ test('a project has default settings, and explicit ones override them', async ()
   await api(`/projects/${project}`, { method: 'PATCH', body: { project: { settings: { allowed_ips: allowed } } } });
   expect(await settingsOf()).toMatchObject({ enable_logical_replication: false, allowed_ips: allowed });
 });
+
+test('administrators do not give up their own role in a project without confirming it', async () => {
+  const { api, project } = await projectFixture();
+  interface Member {
+    member_id: string;
+    email: string;
+    project_role?: string;
+  }
+  const members = `/projects/${project}/members`;
+  const { project_members: listed } = (await api<{ project_members: Member[] }>(members)).body;
+  const idOf = (isOwn: boolean) => listed.find(({ email }) => email.startsWith('administrator@') === isOwn)?.member_id;
+  const act = async (method: string, rest: string, role?: string) => {
+    const body = role === undefined ? undefined : { role };
+    const { status, body: member } = await api<Partial<Member>>(`${members}/${rest}`, { method, body });
+    return [status, member.project_role];
+  };
+  const own = `${idOf(true)}/role`;
+  expect(await act('PUT', own, 'admin')).toEqual([200, 'admin']);
+  expect(await act('PUT', own, 'viewer')).toEqual([422, undefined]);
+  expect(await act('DELETE', own)).toEqual([422, undefined]);
+  expect(await act('PUT', `${own}?confirm_self_demotion=true`, 'viewer')).toEqual([200, 'viewer']);
+  expect(await act('DELETE', `${own}?confirm_self_lockout=true`)).toEqual([200, undefined]);
+  expect(await act('PUT', `${idOf(false)}/role`, 'viewer')).toEqual([200, 'viewer']);
+});
