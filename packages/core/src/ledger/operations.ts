@@ -112,10 +112,10 @@ export function readMembers(line: string): Map<string, string | null> {
       members.set(name, line.slice(at, end));
       at = end;
     }
-    if (next(gap)?.[1] !== ',') break;
+    const separator = next(gap)?.[1];
+    if (separator === '}' && at === line.length) return members;
+    if (separator !== ',') fail();
   }
-  if (line[at - 1] !== '}' || at !== line.length) fail();
-  return members;
 }
 
 /** Returns the position after an object that begins at a position. */
