@@ -4,7 +4,7 @@ import { formatCheckpoint } from './checkpoint.ts';
 import { createSigningKey, type KeyAlgorithm, parseSigningKey, type Signer } from './keys.ts';
 import { hashLeaf, hashRange, rangesOfInclusion, rootOfLeaves } from './merkle.ts';
 import { signNote } from './note.ts';
-import { formatReceipt, type ReceiptExtra, verifyReceipt } from './receipt.ts';
+import { formatReceipt, type ReceiptExtra, readLogged, verifyReceipt } from './receipt.ts';
 
 function signerOf(name: string, kind: 'log' | 'witness', algorithm?: KeyAlgorithm): Signer {
   const signer = parseSigningKey(createSigningKey(name, kind, algorithm));
@@ -118,4 +118,16 @@ test.each(['eve', salt])('the boundary between the salt and a value that begins 
     );
   expect(show(salt, value)).toMatchObject({ personal: { approved_by: value } });
   expect(show(`${salt}:approved_by:${begin}`, 'ada')).toMatch(/has no event/);
+});
+
+test.each([
+  [{ at: 'yesterday' }, 'its event has a time that is none'],
+  [{ recorded: '2026-02-30T00:00:00Z' }, 'its event has a time that is none'],
+  [{ at: '2026-04-01T00:00:00Z' }, 'its time is not one of its row'],
+  [{ actor: sha256('bob') }, 'its actor is not one of its row'],
+  [{ v: '2' }, 'its event has an unknown form'],
+])('an entry with %o proves nothing: %s', (change, why) => {
+  const entry = { leaf: canonicalJson({ ...JSON.parse(leaf), ...change }), content };
+  expect(readLogged(entry)).toBe(why);
+  expect(readLogged({ leaf, content })).toMatchObject({ type: 'plan.approved' });
 });
