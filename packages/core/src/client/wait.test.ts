@@ -1,6 +1,7 @@
 import { failure } from '@keywarden/testkit/client/fixture';
 import { expect, test } from 'vitest';
 import type { WireOperation } from '../wire/schemas.ts';
+import { ControlPlaneError } from './errors.ts';
 import { waitForOperations } from './wait.ts';
 
 /** Polls operations that show these statuses, one a poll; time advances with each wait. */
@@ -65,4 +66,19 @@ test('an aborted wait rejects as aborted', async () => {
   const { operations, read, time } = polled(['running']);
   const error = await failure(waitForOperations(read, operations, { time, signal: AbortSignal.abort() }));
   expect(error.code).toBe('aborted');
+});
+
+test('a poll that lasts until the deadline is given up', async () => {
+  const { operations, time } = polled(['running']);
+  const read = async (_operation: object, signal: AbortSignal) =>
+    await new Promise<WireOperation>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  const error = await failure(waitForOperations(read, operations, { time, deadlineMs: 20 }));
+  expect([error.code, error.message]).toEqual(['timed_out', 'operation 0 is still not read after 0 ms']);
+});
+
+test('an error of a poll ends the wait', async () => {
+  const { operations, time } = polled(['running']);
+  const lost = new ControlPlaneError('unavailable', 'no answer');
+  const read = async () => await Promise.reject<WireOperation>(lost);
+  await expect(waitForOperations(read, operations, { time })).rejects.toBe(lost);
 });
