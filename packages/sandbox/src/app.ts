@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { type Context, Hono } from 'hono';
-import { HTTPException } from 'hono/http-exception';
 import { accountOf, authenticate } from './access/authenticate.ts';
 import { areOff, createLimitCounter } from './access/limits.ts';
 import { controls } from './controls/controls.ts';
@@ -135,7 +134,6 @@ export function createApp(state: State): Hono {
   app.notFound((c) => renderRefusal(c, noRoute));
   app.onError((error, c) => {
     if (error instanceof Refusal) return renderRefusal(c, error);
-    if (error instanceof HTTPException) return renderRefusal(c, { status: 400, code: '', message: error.message });
     console.error(error);
     return renderRefusal(c, { status: 500, code: '', message: 'internal error' });
   });
