@@ -183,7 +183,7 @@ func sealOf(from event) seal {
 		isUtc := each.From.Location() == time.UTC && each.To.Location() == time.UTC
 		isReason := each.Reason == "" || each.Reason == "not_created" || each.Reason == "deleted"
 		require(isUtc && isReason, "the seal of %s has another reason, or times that are not in UTC", of.Day)
-		if each.Reason == "not_created" && of.created.IsZero() && each.To.Format("2006-01-02") == of.Day {
+		if each.Reason == "not_created" && each.To.After(of.created) && each.To.Format("2006-01-02") == of.Day {
 			of.created = each.To
 		}
 		isFurther := each.To.After(at) || each.To.Equal(at) && each.ToIncluded

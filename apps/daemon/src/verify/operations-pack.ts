@@ -63,7 +63,10 @@ export async function verifyOperations(
     const drop = dropOf(line, receipts);
     if (drop === null)
       addSentence(verdict.wrong, `a line of ${retention.file} proves no month that retention has dropped`);
-    else drops.set(drop.month, Math.max(drop.index, drops.get(drop.month) ?? -1));
+    else {
+      drops.set(drop.month, Math.max(drop.index, drops.get(drop.month) ?? -1));
+      for (const each of drop.unproven) addSentence(verdict.unproven, each);
+    }
   });
   if (projects.length === 0) verdict.unproven.push('it has no project');
   for (const part of projects) await verifyProject(archive, { part, days, drops, receipts, result });

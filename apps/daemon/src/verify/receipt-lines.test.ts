@@ -57,7 +57,13 @@ test('G5: only a receipt that is proven, of a seal, proves a seal', () => {
 });
 
 test('G5: only a receipt that is proven, of a month that was dropped, proves a drop', () => {
-  expect(dropOf(line, checker(drop))).toEqual({ month: '2026-05', index: 40 });
+  expect(dropOf(line, checker(drop))).toEqual({ month: '2026-05', index: 40, unproven: [] });
+  expect(dropOf(line, checker({ ...drop, recorded: '2026-05-02T01:31:00Z', hidden: ['dropped_by'] }))).toMatchObject({
+    unproven: [
+      'the dropped_by of the drop of 2026-05, which its receipt does not show',
+      'the drop of 2026-05 was not recorded within an hour of its time',
+    ],
+  });
   for (const other of ['it is cut', seal, { ...drop, content: { month: '2026-05-01', dropped_at: null } }])
     expect(dropOf(line, checker(other))).toBeNull();
   expect(dropOf('{', checker(drop))).toBeNull();

@@ -20,13 +20,22 @@ export function sealOf(
     : { seal, index: proven.index, isLate: !isRecordedAtItsTime(proven) };
 }
 
-/** Returns the month, such as `2026-05`, whose drop by retention a line proves, with its place in the ledger; null for any other line. */
-export function dropOf(line: string, { check }: ReceiptChecker): { month: string; index: number } | null {
+/**
+ * Returns the month, such as `2026-05`, whose drop by retention a line proves, with its place in the ledger and what of it is not proven; null for any other
+ * line.
+ */
+export function dropOf(
+  line: string,
+  { check }: ReceiptChecker,
+): { month: string; index: number; unproven: string[] } | null {
   const receipt = readLine(line);
   const proven = receipt === null ? 'it is no receipt' : check(receipt);
   if (typeof proven === 'string') return null;
   const month = readDroppedMonth(proven);
-  return month === null ? null : { month, index: proven.index };
+  if (month === null) return null;
+  const unproven = proven.hidden.map((name) => `the ${name} of the drop of ${month}, which its receipt does not show`);
+  if (!isRecordedAtItsTime(proven)) unproven.push(`the drop of ${month} was not recorded within an hour of its time`);
+  return { month, index: proven.index, unproven };
 }
 
 const lineSchema = z.strictObject({ receipt: z.string() });

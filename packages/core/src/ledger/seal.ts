@@ -66,15 +66,16 @@ export function readSeal({ type, subject, recorded, content }: LoggedEvent): Sea
   if (covered.some(({ reason }) => !emptyReasons.includes(reason))) return null;
   const [begin, end] = [startOfDay(seal.day), endOf(seal.day)];
   const isWithin = (at: string) => compareInstants(at, begin) >= 0 && compareInstants(at, end) < 0;
-  const before = covered.find(({ reason, to }) => reason === 'not_created' && isWithin(to));
-  const after = covered.find(({ reason, from }) => reason === 'deleted' && isWithin(from));
+  // Intervals are in any order: the last time without the project before its creation counts, and the first one after its deletion.
+  const before = covered.flatMap(({ reason, to }) => (reason === 'not_created' && isWithin(to) ? [to] : []));
+  const after = covered.flatMap(({ reason, from }) => (reason === 'deleted' && isWithin(from) ? [from] : []));
   return {
     ...seal,
     operations: Number(seal.operations),
     gaps,
     unclaimed: listUnclaimed(seal.day, [...covered, ...gaps]),
-    createdAt: before?.to ?? null,
-    deletedAt: after?.from ?? null,
+    createdAt: before.toSorted(compareInstants).at(-1) ?? null,
+    deletedAt: after.toSorted(compareInstants)[0] ?? null,
     sealedAt,
   };
 }

@@ -1,4 +1,5 @@
 import { createDayHasher } from '@keywarden/core/ledger';
+import { canonicalJson, secondOf } from '@keywarden/core/values';
 import { archive, day, empty, full, line, receiptOf, sealedRow } from './falsehoods.ts';
 import { archiveOf, type OwnEvent, sealOf } from './own-ledger.ts';
 import { amend, change, type Files } from './packs.ts';
@@ -25,6 +26,13 @@ const drop = (content: Record<string, string>, type = 'retention.dropped'): OwnE
   subject: 'operation_drop/1',
   content: { month: day, dropped_at: '2026-05-10T00:00:00Z', ...content },
 });
+/** A drop that was recorded an hour and a second after its time, and one by a person whom its receipt does not show. */
+const late: OwnEvent = {
+  ...drop({}),
+  recorded: '2026-05-10T01:00:01Z',
+  editLeaf: (text) => text.replace(/"at":"[^"]+"/, '"at":"2026-05-10T00:00:00Z"'),
+};
+const byHidden: OwnEvent = { ...drop({}), content: { ...drop({}).content, dropped_by: { salted: 'ab'.repeat(32) } } };
 /** An archive of a day whose seal is the second event. The first and the third are drops: `places` are those whose receipts it has. */
 function archiveOfDrops(
   places: number[],
@@ -56,24 +64,34 @@ const archiveOfSeals = (events: OwnEvent[], places = events.map((_event, place) 
   );
 const replacing = (replaces: string) => sealOf(2, { day, operations: 0, replaces });
 const withProject = (project: string) => ({ ...empty, content: { ...empty.content, project } });
-/** A seal of the next day, on which the project was created. */
-const created: OwnEvent = {
-  ...empty,
-  content: {
-    ...empty.content,
-    day: next,
-    covered: JSON.stringify([
-      {
-        from: `${next}T00:00:00Z`,
-        from_included: true,
-        reason: 'not_created',
-        to: `${next}T06:00:00Z`,
-        to_included: false,
-      },
-      { from: `${next}T06:00:00Z`, from_included: true, to: `${later}T00:00:00Z`, to_included: false },
-    ]),
-  },
+/** An interval, in hours after the first of May began. It includes its begin and not its end, unless `more` says otherwise. */
+const span = (from: number, to: number, more: object = {}) => {
+  const [begin, end] = [from, to].map((hours) => secondOf(new Date(Date.parse(day) + hours * 3_600_000).toISOString()));
+  return { from: `${begin}Z`, from_included: true, to: `${end}Z`, to_included: false, ...more };
 };
+const [notCreated, afterBegin] = [{ reason: 'not_created' }, { from_included: false }];
+/** A seal with these intervals of coverage, and with these gaps. */
+function sealOfSpans(covered: object[], { number = 1, of = day, gaps = [] as object[] } = {}): OwnEvent {
+  const seal = sealOf(number, { day: of, operations: 0, replaces: number > 1 ? String(number - 1) : null });
+  return { ...seal, content: { ...seal.content, covered: canonicalJson(covered), gaps: canonicalJson(gaps) } };
+}
+/** An archive of the first of May with seals of the second, on which the project was created: at these hours, each in an interval of its own. */
+const archiveOfCreations = (...seals: [from: number, to: number][][]) =>
+  archiveOfSeals(
+    seals.map((times, index) =>
+      sealOfSpans([...times.map(([from, to]) => span(from, to, notCreated)), span(24, 48)], {
+        number: index + 1,
+        of: next,
+      }),
+    ),
+  );
+/** An archive of the last day of April with a seal of the first of May. */
+const archiveOfDayBefore = (covered: object[]) =>
+  manifestAs(
+    `"to": "${next}"`,
+    `"to": "${day}"`,
+    manifestAs(`"from": "${day}"`, '"from": "2026-04-30"', archive([sealOfSpans(covered)])),
+  );
 
 /** An archive of two days: one whose month was dropped, and one that was sealed after that. */
 function archiveOfDropAndDay(): Files {
@@ -101,8 +119,80 @@ export const trueArchives: [string, 0 | 3, Files][] = [
   ['drops before and after the seal', 3, archiveOfDrops([0, 2])],
   ['a drop, and the operations of its day', 0, archiveOfDrops([2], { seal: sealedRow, lines: `${line}\n` })],
   ['a seal that replaces one', 0, archiveOfSeals([empty, replacing('1')])],
-  ['a day before the creation of its project', 0, archive([created])],
+  ['a day before the creation of its project', 0, archiveOfCreations([[24, 30]])],
   ['drops after and before the seal', 3, archiveOfDrops([2, 0])],
+  ['a drop that was recorded more than an hour after its time', 3, archiveOfDrops([2], { seal: empty, after: late })],
+  ['a drop that does not show by whom', 3, archiveOfDrops([2], { seal: empty, after: byHidden })],
+  [
+    'an interval that does not include its begin',
+    0,
+    archive([sealOfSpans([span(0, 6, { to_included: true }), span(6, 12, afterBegin), span(12, 24)])]),
+  ],
+  [
+    'an interval within another',
+    0,
+    archive([sealOfSpans([span(0, 18), span(6, 12, { to_included: true }), span(18, 24)])]),
+  ],
+  ['intervals that leave a time out', 3, archive([sealOfSpans([span(0, 6), span(12, 24)])])],
+  [
+    'intervals that leave out the time at which they meet',
+    3,
+    archive([sealOfSpans([span(0, 6), span(6, 24, afterBegin)])]),
+  ],
+  ['a gap in a day that is covered', 3, archive([sealOfSpans([span(0, 24)], { gaps: [span(0, 6)] })])],
+  ['the same creation in two seals of a day', 0, archiveOfCreations([[24, 30]], [[24, 30]])],
+  ['another creation in the second seal of a day', 3, archiveOfCreations([[24, 30]], [[24, 31]])],
+  [
+    'intervals before a creation in two orders',
+    0,
+    archiveOfCreations(
+      [
+        [24, 30],
+        [25, 32],
+      ],
+      [
+        [25, 32],
+        [24, 30],
+      ],
+    ),
+  ],
+  [
+    'intervals before a creation, and the last of them',
+    0,
+    archiveOfCreations(
+      [
+        [24, 30],
+        [24, 32],
+      ],
+      [[24, 32]],
+    ),
+  ],
+  [
+    'intervals before a creation, and another than the last',
+    3,
+    archiveOfCreations(
+      [
+        [24, 30],
+        [24, 32],
+      ],
+      [[24, 30]],
+    ),
+  ],
+  ['a creation after the first sealed day', 3, archiveOfDayBefore([span(0, 24, notCreated)])],
+  [
+    'an end of coverage, which is no creation, in the first sealed day',
+    3,
+    archiveOfDayBefore([span(0, 6), span(6, 24)]),
+  ],
+  [
+    'seals that are not in the order of their days',
+    0,
+    manifestAs(
+      `"to": "${next}"`,
+      `"to": "${later}"`,
+      archiveOfSeals([empty, sealOfSpans([span(24, 48)], { of: next })], [1, 0]),
+    ),
+  ],
 ];
 
 /** Archives of operations that are none, or contradict their seals. */
