@@ -85,8 +85,8 @@ func verify() {
 	require(!isArchive, "it is an archive: unpack it, and name the folder, or name the receipt of its export before it")
 	found := open(text)
 	found.print()
-	if found.Type == "export.completed" {
-		exported[found.row["sha256"].(string)] = true
+	if name, isText := found.row["sha256"].(string); isText && found.Type == "export.completed" {
+		exported[name] = true
 	}
 }
 
@@ -127,7 +127,7 @@ func read[T any](text string) (value T) {
 
 var isSha256 = regexp.MustCompile(`^[0-9a-f]{64}$`)
 var isColumn = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
-var isInstant = regexp.MustCompile(`^[1-9]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$`)
+var isInstant = regexp.MustCompile(`^[1-9]\d{3}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{0,5}[1-9])?Z$`)
 
 func instant(text string) time.Time {
 	require(isInstant.MatchString(text), "no time in UTC: %.80q", text)

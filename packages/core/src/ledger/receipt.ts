@@ -33,7 +33,7 @@ const leafSchema = z.strictObject({
 });
 
 const contentSchema = z.record(
-  z.string(),
+  z.string().regex(/^[a-z][a-z\d_]*$/),
   z.union([z.string(), z.null(), z.strictObject({ sha256: digits }), z.strictObject({ salted: digits })]),
 );
 export type EventContent = z.output<typeof contentSchema>;
@@ -93,7 +93,7 @@ export function verifyReceipt(text: string, keys: Verifier[]): ProvenEvent | str
   return {
     ...logged,
     personal: extra.personal,
-    hidden: salted.map(({ name }) => name).filter((name) => extra.personal[name] === undefined),
+    hidden: salted.map(({ name }) => name).filter((name) => !Object.hasOwn(extra.personal, name)),
     index,
     leaf: sha256(extra.leaf),
     size: checkpoint.size,

@@ -26,13 +26,16 @@ const drop = (content: Record<string, string>, type = 'retention.dropped'): OwnE
   subject: 'operation_drop/1',
   content: { month: day, dropped_at: '2026-05-10T00:00:00Z', ...content },
 });
-/** A drop that was recorded an hour and a second after its time, and one by a person whom its receipt does not show. */
+/** A drop that was recorded an hour and a second after its time, and drops whose receipts do not show a column. */
 const late: OwnEvent = {
   ...drop({}),
   recorded: '2026-05-10T01:00:01Z',
   editLeaf: (text) => text.replace(/"at":"[^"]+"/, '"at":"2026-05-10T00:00:00Z"'),
 };
-const byHidden: OwnEvent = { ...drop({}), content: { ...drop({}).content, dropped_by: { salted: 'ab'.repeat(32) } } };
+const hiding = (column: string): OwnEvent => ({
+  ...drop({}),
+  content: { ...drop({}).content, [column]: { salted: 'ab'.repeat(32) } },
+});
 /** An archive of a day whose seal is the second event. The first and the third are drops: `places` are those whose receipts it has. */
 function archiveOfDrops(
   places: number[],
@@ -122,7 +125,12 @@ export const trueArchives: [string, 0 | 3, Files][] = [
   ['a day before the creation of its project', 0, archiveOfCreations([[24, 30]])],
   ['drops after and before the seal', 3, archiveOfDrops([2, 0])],
   ['a drop that was recorded more than an hour after its time', 3, archiveOfDrops([2], { seal: empty, after: late })],
-  ['a drop that does not show by whom', 3, archiveOfDrops([2], { seal: empty, after: byHidden })],
+  ['a drop that does not show by whom', 3, archiveOfDrops([2], { seal: empty, after: hiding('dropped_by') })],
+  [
+    'a drop with a hidden column that every object has',
+    3,
+    archiveOfDrops([2], { seal: empty, after: hiding('constructor') }),
+  ],
   [
     'an interval that does not include its begin',
     0,
@@ -226,6 +234,10 @@ export const falseArchives: [string, Files][] = [
   ['a drop of another month', archiveOfDrops([2], { after: drop({ month: '2026-04-01' }) })],
   ['a drop of a day', archiveOfDrops([2], { after: drop({ month: '2026-05-02' }) })],
   ['a drop at no time', archiveOfDrops([2], { after: drop({ dropped_at: 'yes' }) })],
+  [
+    'a drop at a time with a zero as its last digit',
+    archiveOfDrops([2], { after: drop({ dropped_at: '2026-05-10T00:00:00.50Z' }) }),
+  ],
   ['another event as a drop', archiveOfDrops([2], { after: drop({}, 'retention.set') })],
   ['a drop, and other operations of its day', archiveOfDrops([2], { lines: `${line}\n` })],
   ['a seal that replaces another than the one before', archiveOfSeals([empty, replacing('7')])],

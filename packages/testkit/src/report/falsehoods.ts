@@ -79,6 +79,7 @@ export const falseSeals: [string, OwnEvent][] = [
   ['a member more', withContent({ other: '1' })],
   ['a member of an interval more', coveredAs('"to":', '"other":"1","to":')],
   ['a time with a zero as its last digit', coveredAs('2026-05-02T00:00:00Z', '2026-05-02T00:00:00.50Z')],
+  ['a sealing at a time with a zero as its last digit', withContent({ sealed_at: '2026-05-10T00:00:00.50Z' })],
   ['a gap without words as its reason', gapAs('"gap"', '""')],
   ['a gap from a time that is not in UTC', gapAs(`${day}T00:00:00Z`, `${day}T02:00:00+02:00`)],
   ['a gap until a time that is not in UTC', gapAs('02:00:00Z', '02:00:00+01:00')],
@@ -130,7 +131,10 @@ export const falseEvents: [string, OwnEvent][] = [
   ['a letter that is escaped', edited('yes', '\\u0079es')],
   ['another escape of a character', edited('yes', '\\u000a')],
   ['spaces', edited(':', ': ')],
+  ['a hash with a digit more in its content', edited('"yes"', `{"sha256":"${'ab'.repeat(32)}0"}`)],
   ['a column that no table has', edited('"number"', '"__proto__"')],
+  ['a column with a capital letter', edited('"number"', '"Number"')],
+  ['a column with a dash', edited('"number"', '"number-"')],
   ['columns that are sorted by their bytes', edited(/^.+$/, '{"\ufb01":"1","\u{1f600}":"2"}')],
 ];
 

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -199,12 +199,19 @@ test('Go refuses receipts of an archive of evidence that are not in the order of
 });
 
 test('an exported file is proven after the receipt of its export, and another one is not', async () => {
+  const exportOf = (bytes: Uint8Array | string): OwnEvent => {
+    const sha256 = createHash('sha256').update(bytes).digest('hex');
+    const content = { sha256, path: '/v1/x', records: '0' };
+    return { type: 'export.completed', subject: `report_export/${sha256}`, content };
+  };
   const file = 'name,created_at\r\n';
-  const sha256 = createHash('sha256').update(file).digest('hex');
-  const content = { sha256, path: '/v1/x', records: '0' };
-  const exported: OwnEvent = { type: 'export.completed', subject: `report_export/${sha256}`, content };
+  const exported = exportOf(file);
   expect(await both(receiptOf([exported]), file)).toEqual([0, 0]);
   expect(await both(receiptOf([exported]), `${file}\r\n`)).toEqual([1, 1]);
   expect(await both(receiptOf([empty, exported], 1), archive([empty]))).toEqual([3, 3]);
   expect(await both(receiptOf([exported]))).toEqual([0, 3]);
+  expect(await both(receiptOf([{ ...exported, content: { path: '/v1/x' } }]))).toEqual([0, 0]);
+  const { file: zip } = write(archive([empty]));
+  const ofZip = write(receiptOf([empty, exportOf(readFileSync(zip))], 1));
+  expect([go(ofZip.path, zip).status, go(zip).status]).toEqual([3, 1]);
 });
