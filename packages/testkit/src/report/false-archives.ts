@@ -26,12 +26,12 @@ const drop = (content: Record<string, string>, type = 'retention.dropped'): OwnE
   subject: 'operation_drop/1',
   content: { month: day, dropped_at: '2026-05-10T00:00:00Z', ...content },
 });
-/** A drop that was recorded an hour and a second after its time, and drops whose receipts do not show a column. */
-const late: OwnEvent = {
+/** A drop of midnight that was recorded at a time, and drops whose receipts do not show a column. */
+const recordedAt = (recorded: string): OwnEvent => ({
   ...drop({}),
-  recorded: '2026-05-10T01:00:01Z',
+  recorded,
   editLeaf: (text) => text.replace(/"at":"[^"]+"/, '"at":"2026-05-10T00:00:00Z"'),
-};
+});
 const hiding = (column: string): OwnEvent => ({
   ...drop({}),
   content: { ...drop({}).content, [column]: { salted: 'ab'.repeat(32) } },
@@ -124,7 +124,16 @@ export const trueArchives: [string, 0 | 3, Files][] = [
   ['a seal that replaces one', 0, archiveOfSeals([empty, replacing('1')])],
   ['a day before the creation of its project', 0, archiveOfCreations([[24, 30]])],
   ['drops after and before the seal', 3, archiveOfDrops([2, 0])],
-  ['a drop that was recorded more than an hour after its time', 3, archiveOfDrops([2], { seal: empty, after: late })],
+  [
+    'a drop that was recorded more than an hour after its time',
+    3,
+    archiveOfDrops([2], { seal: empty, after: recordedAt('2026-05-10T01:00:00.000001Z') }),
+  ],
+  [
+    'a drop that was recorded an hour after its time',
+    0,
+    archiveOfDrops([2], { seal: empty, after: recordedAt('2026-05-10T01:00:00Z') }),
+  ],
   ['a drop that does not show by whom', 3, archiveOfDrops([2], { seal: empty, after: hiding('dropped_by') })],
   [
     'a drop with a hidden column that every object has',

@@ -157,6 +157,10 @@ export const [personal, hidden] = [{ by: 'ada' }, {}].map((shown): OwnEvent => {
 }) as [OwnEvent, OwnEvent];
 
 falseEvents.push(
+  [
+    'another actor than the person of its row',
+    { ...personal, editLeaf: (text) => text.replace('"actor":null', `"actor":"${sha256('eve')}"`) },
+  ],
   ['another person', personalEvent({ salt, personal: { by: 'eve' } })],
   ['another salt', personalEvent({ salt: 'cd'.repeat(32), personal: { by: 'ada' } })],
   ['a person without a salt', personalEvent({ personal: { by: 'ada' } }, ':by:ada')],
@@ -176,9 +180,14 @@ const editedReceipt = (from: string | RegExp, to: string) => two.replace(from, t
 const [, shownOfOther = ''] = /^(extra .+)$/m.exec(signed([event(1, 'no')])) ?? [];
 const [, sibling = ''] = /\nindex 0\n(.+)\n/.exec(two) ?? [];
 const signature = two.split('\n').at(-2) ?? '';
+const withoutPersonal = two.replace(/^extra .+$/m, (text) => {
+  const shown = Buffer.from(text.slice('extra '.length), 'base64').toString();
+  return `extra ${Buffer.from(shown.replace('"personal":{}', '"personal":null')).toString('base64')}`;
+});
 
 /** Receipts of real trees that prove nothing. */
 export const falseReceipts: [string, string][] = [
+  ['null as its personal data', withoutPersonal],
   ['the event of another tree', editedReceipt(/^extra .+$/m, shownOfOther)],
   ['another place', editedReceipt('index 0', 'index 1')],
   ['a place behind its tree', editedReceipt('index 0', 'index 2')],
