@@ -22,7 +22,7 @@ import { notNow, type Skip } from '../enforce/revocation-task.ts';
 import { listScope, parseScope, scopeLock } from '../sync/scopes.ts';
 import { deliver } from './deliver.ts';
 import { findMinter } from './find-minter.ts';
-import { whyLostSuccessor } from './lost-successors.ts';
+import { whyLostSuccessor } from './orphans.ts';
 import { type Run, whyStop } from './run.ts';
 import { ownConnectionOf } from './settings.ts';
 import { sinkOf } from './sink-of.ts';

@@ -15,8 +15,8 @@ import {
 } from '@keywarden/db/daemon';
 import type { Context } from '../context.ts';
 import { findMinter } from './find-minter.ts';
-import { whyLostSuccessor } from './lost-successors.ts';
 import { whySinkWaits } from './mint.ts';
+import { whyLostSuccessor } from './orphans.ts';
 import { nowMsOf, type Run } from './run.ts';
 import { settingsFor } from './settings.ts';
 import { sinkOf } from './sink-of.ts';

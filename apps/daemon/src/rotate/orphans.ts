@@ -2,6 +2,7 @@ import { revocationHold } from '@keywarden/core/policy';
 import { rotationIdIn, whyNoOrphan } from '@keywarden/core/rotation';
 import { toMs } from '@keywarden/core/values';
 import {
+  listLostSuccessorsOf,
   listSuspectedOrphans,
   openIncidentOfKey,
   readIncidentOfKey,
@@ -106,4 +107,21 @@ async function judgeOrphan(
   const { facts, policySha256 } = await judgeScope(context, run.connections, scopeReference);
   const why = revocationHold(context.config.policy, facts, again.key)?.text ?? (await whyItStays(context, again, run));
   return why === null ? { policySha256, restsOnMembers: false } : notNow(why);
+}
+
+/**
+ * T2: returns why no successor of a key may be minted now, or null. An older store lacks the mint of a successor that its sink may have, and that consumers
+ * may use: another secret would replace its secret there. Opens an incident for each such successor. A person who closes it has decided.
+ */
+export async function whyLostSuccessor({ store: { db } }: Pick<Context, 'store'>, key: string): Promise<string | null> {
+  let isOpen = false;
+  for (const { number, scopeKey, rotation } of await listLostSuccessorsOf(db, key)) {
+    const incident = await readIncidentOfKey(db, { kind: 'orphan', key: number });
+    isOpen ||= incident?.isOpen ?? true;
+    if (incident !== undefined) continue;
+    const detail = { rotation, state: 'unrecorded', why: 'its sink may have its secret' };
+    await openIncidentOfKey(db, { kind: 'orphan', key: number, scope: scopeKey, detail });
+  }
+  if (!isOpen) return null;
+  return 'the sink may have the secret of a successor that this store has no record of; see keywarden incidents';
 }

@@ -37,7 +37,7 @@ test('an archive of evidence proves what the ledger has, and says what it does n
   const ofKey = 'key.kind, key.name, key.organization_id';
   // Every other field of these tables, and every field of the decisions, is compared.
   expect(Object.fromEntries(tables)).toEqual({
-    revocations: `${ofKey}, reasons`,
+    revocations: `${ofKey}, reasons, gone_at`,
     exemptions: 'keys.number, keys.name, keys.organization_id',
     rotations: `${ofKey}, successor_id, ended_at`,
     reviews: 'intact, by_default',
