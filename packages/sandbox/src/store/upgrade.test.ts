@@ -10,7 +10,8 @@ import { openDatabase } from './database.ts';
 function oldFile(): string {
   const file = join(mkdtempSync(join(tmpdir(), 'keywarden-sandbox-')), 'state.sqlite');
   const sqlite = new DatabaseSync(file);
-  const created = Date.parse('2026-06-01T00:00:00Z') * 1000;
+  // Recent by the clock of the machine: the sandbox lists no operation that is older than six months.
+  const created = (Date.now() - 86_400_000) * 1000;
   sqlite.exec(`
     create table setting (name text primary key, value text not null) strict;
     create table user (id text primary key, name text not null, email text not null, created_at integer not null) strict;
