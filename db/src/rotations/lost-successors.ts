@@ -25,20 +25,27 @@ export async function listLostSuccessorsOf(
   const [of] = await db.select().from(key).where(eq(key.number, keyNumber));
   if (of === undefined) return [];
   const { controlPlaneNumber, scope, kind } = of;
-  const lost = await readLost(db, hasValues(key, { controlPlaneNumber, scope, kind, projectId: of.projectId }));
-  return lost
-    .filter(({ number }) => number !== of.number)
-    .filter(({ name, createdAt }) => isSuccessorName(name, of.name) && compareInstants(createdAt, of.createdAt) >= 0)
-    .map(({ number, rotation }) => ({ number, rotation, scopeKey: scopeKeyOf(controlPlaneNumber, scope) }));
+  const place = hasValues(key, { controlPlaneNumber, scope, kind, projectId: of.projectId });
+  const lost = await readLost(
+    db,
+    place,
+    ({ number, name, createdAt }) =>
+      number !== of.number && isSuccessorName(name, of.name) && compareInstants(createdAt, of.createdAt) >= 0,
+  );
+  return lost.map(({ number, rotation }) => ({ number, rotation, scopeKey: scopeKeyOf(controlPlaneNumber, scope) }));
 }
 
-async function readLost(db: Db, which: SQL | undefined) {
+type Named = Pick<typeof key.$inferSelect, 'number' | 'name' | 'createdAt'>;
+
+/** In a scope in which each key was rotated, almost all have such a name: `isWanted` leaves few whose mints are read. */
+async function readLost(db: Db, which: SQL | undefined, isWanted: (named: Named) => boolean = () => true) {
   const { number, id, name, scope, createdAt } = key;
-  const named = await db
+  const all = await db
     .select({ number, id, name, scope, createdAt })
     .from(key)
     .where(and(like(name, '%kw-%'), isNull(key.goneAt), which))
     .orderBy(asc(scope), asc(createdAt));
+  const named = all.filter(isWanted);
   const rotations = named.flatMap((each) => rotationIdIn(each.name) ?? []);
   const { rotationNumber, attempt } = rotationMint;
   const mints = await db
