@@ -110,11 +110,10 @@ const held = new Set<string>();
 function takeStarterLock(dataFolder: string): (() => void) | undefined {
   const file = join(dataFolder, 'postgres-starter');
   const holder = readNumber(dataFolder, 'postgres-starter');
-  const made = statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? Date.now();
-  // A time in the future is of a clock that was set back since.
-  const isOld = Math.abs(Date.now() - made) > startMs;
-  const isHeld = holder === process.pid ? held.has(file) : isAlive(holder ?? 0);
-  if (holder !== undefined && (isOld || !isHeld)) rmSync(file, { force: true });
+  if (holder !== undefined) {
+    const isHeld = holder === process.pid ? held.has(file) : isAlive(holder);
+    if (!isHeld || isOld(file)) rmSync(file, { force: true });
+  }
   // Whole at once: another process may read it at any time.
   if (!createDataFile(dataFolder, 'postgres-starter', String(process.pid))) return undefined;
   held.add(file);
@@ -122,6 +121,17 @@ function takeStarterLock(dataFolder: string): (() => void) | undefined {
     held.delete(file);
     rmSync(file, { force: true });
   };
+}
+
+/** Returns whether a lock file is old by the clock of its file system: a file server's is not that of this machine. */
+function isOld(file: string): boolean {
+  const made = statSync(file, { throwIfNoEntry: false })?.mtimeMs;
+  const probe = `${file}-${process.pid}`;
+  writeFileSync(probe, '');
+  const now = statSync(probe).mtimeMs;
+  rmSync(probe);
+  // A time in the future is of a clock that was set back since.
+  return made !== undefined && Math.abs(now - made) > startMs;
 }
 
 /** Returns the number in a file of the data folder; undefined if there is no file. An empty or damaged file has 0: the start writes it anew. */
@@ -245,9 +255,10 @@ function runProgram({ prefix, programs }: Launch, program: string, args: string[
   return spawnSync(command, rest, { encoding: 'utf8', cwd: '/', env: cleanEnvironment() });
 }
 
-/** Returns an environment without our variables. Postgres needs none of them, and some are secret. */
+/** Returns an environment without our variables. Postgres needs none of them, and some are secret. It preloads the libraries that this process does. */
 function cleanEnvironment(): NodeJS.ProcessEnv {
-  return { PATH: process.env.PATH ?? '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
+  const { PATH = '/usr/bin:/bin', LD_PRELOAD } = process.env;
+  return { PATH, LC_ALL: 'C', TZ: 'UTC', ...(LD_PRELOAD ? { LD_PRELOAD } : {}) };
 }
 
 /** Returns the last line of a Postgres program's output or log. */
