@@ -1,10 +1,12 @@
 import { defineConfig } from 'vitest/config';
 import { patienceMs } from './packages/testkit/src/until.ts';
+import { moveClock } from './packages/testkit/src/vitest/moved-clock.ts';
 import { makeScratchFolder } from './packages/testkit/src/vitest/scratch-folder.ts';
 import { LongestFirst } from './packages/testkit/src/vitest/sequencer.ts';
 
 // Inherited by the workers and by the processes that tests start; the test kit's set-up removes it.
 process.env.TMPDIR = makeScratchFolder();
+moveClock(process.env.TEST_DATE);
 
 /** Tests that take long at any size: `npm run test:long` runs them. */
 const long = '**/*.long.test.ts';

@@ -12,7 +12,7 @@ export interface Ended {
   stderr: string;
 }
 
-/** A process of ours with its output. Its environment is only the given one, and PATH. */
+/** A process of ours with its output. Its environment is only the given one, and that of `withBase`. */
 export interface Started {
   child: ChildProcess;
   /** Returns its output so far, both streams. */
@@ -52,10 +52,11 @@ export function start(
   return { child, ended, output: () => stdout + stderr };
 }
 
-/** Returns the environment of a process of ours: the given one, and the locations of programs and the home folder. */
+/** Returns the environment of a process of ours: the given one, the locations of programs and the home folder, and the clock of TEST_DATE. */
 const withBase = (env: Record<string, string>) => ({
   PATH: process.env.PATH ?? '',
   HOME: process.env.HOME ?? '',
+  LD_PRELOAD: process.env.LD_PRELOAD ?? '',
   ...env,
 });
 

@@ -46,7 +46,8 @@ test.each(examples)('the example works: $title', async ({ title, code }) => {
   const file = join(folder, `${title.replaceAll(/\W+/g, '-')}.ts`);
   writeFileSync(file, code);
   const runtime = 'Deno' in globalThis ? ['run', '--allow-all', '--no-prompt'] : [];
-  const env = { PATH: process.env.PATH, CONTROL_PLANE_URL: sandbox.url, CONTROL_PLANE_API_KEY: sandbox.adminKey };
+  const { PATH, LD_PRELOAD } = process.env;
+  const env = { PATH, LD_PRELOAD, CONTROL_PLANE_URL: sandbox.url, CONTROL_PLANE_API_KEY: sandbox.adminKey };
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [...runtime, file], { env });
   expect(stderr).toBe('');
   expect(stdout).toMatch(printed[title] ?? /^$/);

@@ -22,6 +22,8 @@ export async function openBrowser(): Promise<Browser> {
     executablePath: chromiumPath ?? '',
     args: ['--no-sandbox', '--disable-gpu'],
     timeout: patienceMs,
+    // Without the clock that TEST_DATE moves: pages show times of the server.
+    env: { ...process.env, LD_PRELOAD: '' },
   });
   browser.on('context', (context) => context.setDefaultTimeout(patienceMs));
   return browser;

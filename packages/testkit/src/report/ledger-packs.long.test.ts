@@ -52,9 +52,10 @@ afterAll(async () => {
 
 /** Runs a program in a network namespace of its own: it reaches nothing, not even a database on this machine. */
 function runOffline(command: string, args: string[]): { status: number | null; stdout: string } {
+  const { PATH, LD_PRELOAD } = process.env;
   const { status, stdout } = spawnSync('unshare', ['-n', command, ...args], {
     encoding: 'utf8',
-    env: { PATH: process.env.PATH, HOME: folder, KEYWARDEN_DATA: join(folder, 'none') },
+    env: { PATH, LD_PRELOAD, HOME: folder, KEYWARDEN_DATA: join(folder, 'none') },
     maxBuffer: 100_000_000,
   });
   return { status, stdout };
